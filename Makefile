@@ -1,0 +1,72 @@
+# Everything happens in .venv, which the first command that needs it sets up.
+# All you need is make and Python 3.11 or newer; `make PYTHON=python3.12 test` picks another one.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+# Two test workers with one BLAS thread each: two cores busy, none fought over.
+WORKERS ?= 2
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench clean
+
+help: ## show this list
+	@echo "usage: make TARGET"
+	@echo
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1	\2/p' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.installed ## find a hidden subspace among outliers, in a few seconds
+	@$(BIN)/perpend demo
+
+# The suite runs last, so that the last line printed is its verdict.
+test: export OPENBLAS_NUM_THREADS := 1
+test: lint ## all checks: lint, then every test and doctest
+	@echo "== scikit-learn's common checks under SCIPY_ARRAY_API=1"
+	@SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -q -n $(WORKERS) tests/test_common.py
+	@echo "== pytest"
+	@$(BIN)/python -m pytest -n $(WORKERS)
+
+lint: $(VENV)/.installed-dev ## style, types and who imports whom
+	@echo "== ruff"
+	@$(BIN)/python -m ruff check .
+	@$(BIN)/python -m ruff format --check .
+	@echo "== mypy --strict"
+	@$(BIN)/python -m mypy --strict
+	@echo "== import-linter"
+	@$(BIN)/lint-imports
+
+bench: export OPENBLAS_NUM_THREADS := 1
+bench: $(VENV)/.installed ## time the hot loop, as ratios within one run
+	@$(BIN)/python benchmarks/hotloop.py
+
+clean: ## remove .venv, caches and build leftovers
+	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Stamps: the environment is touched again only when pyproject.toml changes.
+$(VENV)/.installed: pyproject.toml | $(BIN)/pip
+	@echo "== installing perpend into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(BIN)/pip
+	@echo "== installing perpend and its development tools into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	@touch $(VENV)/.installed $@
+
+$(BIN)/pip:
+	@command -v $(PYTHON) >/dev/null 2>&1 || { \
+	  echo "perpend needs Python 3.11 or newer, but there is no '$(PYTHON)' here."; \
+	  echo "Install Python, or name the one you have: make PYTHON=python3.12 $(MAKECMDGOALS)"; \
+	  exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "perpend needs Python 3.11 or newer, but '$(PYTHON)' is $$($(PYTHON) --version 2>&1)."; \
+	  echo "If a newer one is installed, name it: make PYTHON=python3.12 $(MAKECMDGOALS)"; \
+	  exit 1; }
+	@echo "== creating $(VENV)"
+	@$(PYTHON) -m venv $(VENV) || { \
+	  echo "'$(PYTHON) -m venv' failed; on Debian and Ubuntu it is in the package python3-venv."; \
+	  exit 1; }

@@ -1,0 +1,58 @@
+"""Robust subspace recovery: the subspace, its codimension and the outliers, and how sure it is.
+
+>>> from perpend import DPCP
+>>> from perpend.datasets import make_subspace
+>>> X = make_subspace(random_state=0).X
+>>> DPCP(random_state=0).fit(X).codimension_
+5
+
+Public names are imported when they are first used, so that ``import perpend`` is instant.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "DPCP": "perpend.methods",
+    "dpcp": "perpend.methods",
+    "as_rows": "perpend.rows",
+    "datasets": "perpend",
+    "load": "perpend.persistence",
+    "metrics": "perpend",
+    "subspace_distance": "perpend.metrics",
+    "subspace_error": "perpend.metrics",
+}
+
+__all__ = [
+    "DPCP",
+    "__version__",
+    "as_rows",
+    "datasets",
+    "dpcp",
+    "load",
+    "metrics",
+    "subspace_distance",
+    "subspace_error",
+]
+
+if TYPE_CHECKING:
+    from perpend import datasets, metrics
+    from perpend.methods.dpcp import DPCP, dpcp
+    from perpend.metrics import subspace_distance, subspace_error
+    from perpend.persistence import load
+    from perpend.rows import as_rows
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'perpend' has no attribute {name!r}")
+    home = _HOMES[name]
+    if home == "perpend":
+        return import_module(f"perpend.{name}")
+    return getattr(import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

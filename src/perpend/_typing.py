@@ -1,0 +1,30 @@
+"""The few types that the whole package shares.
+
+Arrays may come from NumPy, array-api-strict or (later) torch, and no static type covers them all.
+This is the only module in which ``Any`` stands for an array.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+Array: TypeAlias = Any
+"""An array of any library that follows the array API standard."""
+
+Namespace: TypeAlias = Any
+"""The array library itself: what ``array.__array_namespace__()`` returns."""
+
+Kernel: TypeAlias = Callable[..., Any]
+"""What one block of rows contributes: ``kernel(block, *params, *using) -> Contribution``."""
+
+RandomState: TypeAlias = Any
+"""None, an int, a ``numpy.random.Generator`` or a ``numpy.random.RandomState``."""
+
+
+def namespace(array: Array) -> Namespace:
+    """Return the array library that `array` belongs to.
+
+    >>> import numpy as np
+    >>> namespace(np.ones(2)) is np
+    True
+    """
+    return array.__array_namespace__()

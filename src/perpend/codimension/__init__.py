@@ -1,0 +1,25 @@
+"""How many of the directions are normals: evidence in, a number with a confidence out."""
+
+from perpend.codimension.certificate import Certificate, certify, distinct_shares
+from perpend.codimension.decision import Judge, Judgement, everything, no_normals
+from perpend.codimension.directions import RankEvidence, rank_of_directions
+from perpend.codimension.growth import grow_starts
+from perpend.codimension.result import SURE, Codimension
+from perpend.codimension.spectrum import SpectralGap, largest_gap
+
+__all__ = [
+    "SURE",
+    "Certificate",
+    "Codimension",
+    "Judge",
+    "Judgement",
+    "RankEvidence",
+    "SpectralGap",
+    "certify",
+    "distinct_shares",
+    "everything",
+    "grow_starts",
+    "largest_gap",
+    "no_normals",
+    "rank_of_directions",
+]

@@ -1,0 +1,32 @@
+"""The codimension as the inliers see it: the largest gap in their second moments."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.solvers import rank_tolerance
+
+
+class SpectralGap(NamedTuple):
+    """Where the spectrum of the inliers falls from the subspace to the noise."""
+
+    value: int  # number of small eigenvalues
+    ratio: float  # of the eigenvalues across the gap
+    runner_up: float  # the second-largest such ratio, 1 where there is no other
+
+
+def largest_gap(spectrum: Array, dtype: Any) -> SpectralGap:
+    """Find the largest ratio of neighbours in an ascending spectrum, above rounding errors.
+
+    >>> largest_gap(np.array([1e-9, 2e-9, 0.5, 0.7]), np.float64).value
+    2
+    """
+    if len(spectrum) < 2:
+        return SpectralGap(0, 1.0, 1.0)
+    floor = rank_tolerance(dtype) * spectrum[-1]
+    t = np.maximum(spectrum, max(floor, np.finfo(float).tiny))
+    ratios = t[1:] / t[:-1]
+    order = np.argsort(ratios)
+    runner_up = float(ratios[order[-2]]) if len(ratios) > 1 else 1.0
+    return SpectralGap(int(order[-1]) + 1, float(ratios[order[-1]]), runner_up)

@@ -1,0 +1,34 @@
+"""Everything perpend raises or warns about on purpose.
+
+::
+
+    PerpendError
+    ├── InputError(ValueError)          data or a file that cannot be used: what, where, how to fix
+    ├── NumericalError(ArithmeticError) a non-finite value appeared during the computation
+    └── ModelFileError(ValueError)      a saved model that is damaged, foreign or too new
+
+    UserWarning
+    └── CodimensionWarning              the codimension is not sure: why, and what would help
+
+A solver that runs out of iterations warns with scikit-learn's ``ConvergenceWarning``.
+"""
+
+
+class PerpendError(Exception):
+    """Base of all errors that perpend raises on purpose."""
+
+
+class InputError(PerpendError, ValueError):
+    """Data or a file that cannot be used; the message says what, where and what to do."""
+
+
+class NumericalError(PerpendError, ArithmeticError):
+    """A non-finite value appeared during the computation."""
+
+
+class ModelFileError(PerpendError, ValueError):
+    """A saved model that is damaged, foreign, or written by a newer version."""
+
+
+class CodimensionWarning(UserWarning):
+    """The recovered codimension is not sure; the message says why and what would help."""

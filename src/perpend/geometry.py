@@ -1,0 +1,212 @@
+"""Directions, orthonormal bases and the angles between subspaces.
+
+This is the maths layer: a basis is a matrix of shape (D, k) whose *columns* span the subspace, and
+k may be 0 (the origin alone) or D (the whole space). The public face, where bases are rows like
+``normals_``, is :mod:`perpend.metrics`.
+
+Angles are computed from sines where they are small and from cosines where they are large, as
+arccos loses half of the digits near 0 and arcsin near pi/2 [1]_. scipy's ``subspace_angles`` pairs
+the two wrongly when small and large angles occur together, so it is not used here.
+
+References
+----------
+.. [1] Knyazev, Argentati (2002), Principal angles between subspaces in an A-based scalar product,
+   SIAM J. Sci. Comput. 23, 2008-2040.
+"""
+
+import numbers
+
+import numpy as np
+
+from perpend._typing import Array, RandomState
+
+__all__ = [
+    "as_generator",
+    "complement",
+    "orthonormal",
+    "principal_angles",
+    "random_directions",
+    "sine_of_largest_angle",
+]
+
+
+def as_generator(random_state: RandomState) -> np.random.Generator:
+    """Turn whatever users pass as ``random_state`` into one NumPy Generator.
+
+    Parameters
+    ----------
+    random_state : None, int, numpy.random.Generator or numpy.random.RandomState
+        None takes fresh entropy from the system. A Generator is returned as it is. A RandomState
+        seeds a new Generator and thereby moves on, so that a second call gives another one.
+
+    Returns
+    -------
+    numpy.random.Generator
+
+    Examples
+    --------
+    >>> int(as_generator(0).integers(100)) == int(as_generator(0).integers(100))
+    True
+    """
+    if random_state is None:
+        return np.random.default_rng()
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, np.random.RandomState):
+        words = random_state.randint(2**32, size=4, dtype=np.uint32)  # 128 bits of entropy
+        return np.random.default_rng(words)
+    if isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool):
+        if random_state < 0:
+            raise ValueError(f"random_state must not be negative, got {random_state}.")
+        return np.random.default_rng(int(random_state))
+    raise TypeError(
+        "random_state must be None, an int, a numpy.random.Generator or a "
+        f"numpy.random.RandomState, got {type(random_state).__name__}."
+    )
+
+
+def random_directions(rng: np.random.Generator, n_features: int, n: int) -> Array:
+    """Draw unit vectors uniformly on the sphere.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        The source of randomness; it moves on.
+    n_features : int
+        D, the dimension of the space, at least 1.
+    n : int
+        How many.
+
+    Returns
+    -------
+    array of shape (D, n)
+        Independent unit columns.
+
+    Examples
+    --------
+    >>> B = random_directions(np.random.default_rng(0), 3, 5)
+    >>> B.shape, bool(np.allclose(np.linalg.norm(B, axis=0), 1))
+    ((3, 5), True)
+    """
+    B = rng.standard_normal((n, n_features)).T  # one vector after the other: more = same + new ones
+    return B / np.linalg.norm(B, axis=0)  # a Gaussian vector points in every direction alike
+
+
+def orthonormal(A: Array, *, rtol: float | None = None) -> Array:
+    """Orthonormal basis of the space that the columns of A span.
+
+    Parameters
+    ----------
+    A : array of shape (D, m)
+        Any columns; they may depend on one another.
+    rtol : float, optional
+        Singular values up to ``rtol`` times the largest count as zero. The default is
+        ``max(D, m)`` times the rounding unit of the data, as in ``numpy.linalg.matrix_rank``.
+
+    Returns
+    -------
+    array of shape (D, k)
+        k is the rank of A; 0 if all columns are zero or there are none.
+
+    Examples
+    --------
+    >>> orthonormal(np.array([[3.0, 6.0], [0.0, 0.0], [4.0, 8.0]])).shape
+    (3, 1)
+    """
+    A = _floating(A)
+    if A.size == 0:
+        return A[:, :0]
+    U, s, _ = np.linalg.svd(A, full_matrices=False)  # A = U diag(s) V^T
+    if rtol is None:
+        rtol = max(A.shape) * float(np.finfo(A.dtype).eps)
+    return U[:, : int(np.sum(s > rtol * s[0]))]
+
+
+def complement(V: Array) -> Array:
+    """Orthonormal basis of the orthogonal complement.
+
+    Parameters
+    ----------
+    V : array of shape (D, k)
+        Orthonormal columns, 0 <= k <= D.
+
+    Returns
+    -------
+    array of shape (D, D - k)
+
+    Examples
+    --------
+    >>> complement(np.eye(3)[:, :2]).shape
+    (3, 1)
+    >>> complement(np.zeros((3, 0))).shape
+    (3, 3)
+    """
+    V = _floating(V)
+    Q, _ = np.linalg.qr(V, mode="complete")  # V = Q[:, :k] R, the other columns are orthogonal to V
+    return Q[:, V.shape[1] :]
+
+
+def principal_angles(A: Array, B: Array) -> Array:
+    """Principal angles between the column spans of A and B.
+
+    Parameters
+    ----------
+    A, B : arrays of shape (D, k) and (D, m)
+        Orthonormal columns (see `orthonormal`), possibly none.
+
+    Returns
+    -------
+    array of shape (min(k, m),)
+        Angles in [0, pi/2], the largest first, each to within rounding, tiny ones too.
+
+    Examples
+    --------
+    >>> A = np.eye(3)[:, :2]
+    >>> B = np.array([[1.0, 0.0], [0.0, np.cos(1e-10)], [0.0, np.sin(1e-10)]])
+    >>> [f"{angle:.3g}" for angle in principal_angles(A, B)]
+    ['1e-10', '0']
+    """
+    A, B = _floating(A), _floating(B)
+    if A.shape[1] < B.shape[1]:
+        A, B = B, A  # the sines below belong to the smaller of the two
+    if B.shape[1] == 0:
+        return np.zeros(0, dtype=B.dtype)
+    C = A.T @ B  # (k, m)
+    cosines = np.linalg.svd(C, compute_uv=False)[::-1]  # smallest cosine = largest angle first
+    sines = np.linalg.svd(B - A @ C, compute_uv=False)  # of (I - A A^T) B, largest first
+    cosines, sines = np.minimum(cosines, 1), np.minimum(sines, 1)
+    return np.where(cosines**2 < 0.5, np.arccos(cosines), np.arcsin(sines))
+
+
+def sine_of_largest_angle(A: Array, B: Array) -> float:
+    """Sine of the largest principal angle between two subspaces of one dimension.
+
+    Computed as the spectral norm ||(I - A A^T) B||_2, which keeps all digits of a tiny angle.
+
+    Parameters
+    ----------
+    A, B : arrays of shape (D, k)
+        Orthonormal columns, possibly none.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
+    Examples
+    --------
+    >>> sine_of_largest_angle(np.eye(3)[:, :1], np.eye(3)[:, 1:2])
+    1.0
+    """
+    A, B = _floating(A), _floating(B)
+    if A.shape != B.shape:
+        raise ValueError(f"A and B must have the same shape, got {A.shape} and {B.shape}.")
+    if B.shape[1] == 0:
+        return 0.0
+    return min(1.0, float(np.linalg.norm(B - A @ (A.T @ B), 2)))
+
+
+def _floating(A: Array) -> Array:
+    """Keep float32 and float64, turn everything else into float64."""
+    A = np.asarray(A)
+    return A if A.dtype in (np.float32, np.float64) else A.astype(np.float64)

@@ -1,0 +1,41 @@
+"""How far rows are from a subspace, row by row and as a histogram."""
+
+from perpend._typing import Array, namespace
+from perpend.kernels.contribution import Contribution
+
+
+def distances(X: Array, V: Array) -> Contribution:
+    """Keep ||V.T x||, the distance of each row to the complement of the orthonormal V (D, c)."""
+    xp = namespace(X)
+    P = X @ V  # (b, c)
+    return Contribution(kept=xp.sqrt(xp.sum(P * P, axis=1)))
+
+
+def logarithmic_bins(distance: Array, edges: Array) -> Array:
+    """Return the bin (b,) of each distance: bin j is from edges[j-1] to edges[j].
+
+    The m edges grow geometrically, so the bin is a logarithm away; up to rounding, an edge belongs
+    to the bin above it. Distances below the first edge are in bin 0, those above the last edge in
+    the last bin, number m - 1.
+    """
+    xp = namespace(distance)
+    low = xp.log(edges[0])
+    width = (xp.log(edges[-1]) - low) / (edges.shape[0] - 1)
+    positive = xp.maximum(distance, edges[0] / 2)  # log(0); anything below the first edge is bin 0
+    bins = xp.floor((xp.log(positive) - low) / width) + 1
+    return xp.astype(xp.clip(bins, 0, edges.shape[0] - 1), xp.int64)
+
+
+def grouped_distances(X: Array, edges: Array, distance: Array) -> Contribution:  # noqa: ARG001
+    """Give the histogram of the distances over the m = 16 q bins of `logarithmic_bins`, as (q, 16).
+
+    Row and column of the bin are two short one-hot codes; their product is the histogram. A single
+    code of length m would cost m values a row.
+    """
+    xp = namespace(distance)
+    bins = logarithmic_bins(distance, edges)
+    columns = xp.arange(16, device=bins.device)
+    rows = xp.arange(edges.shape[0] // 16, device=bins.device)
+    row = xp.astype((bins // 16)[:, None] == rows[None, :], distance.dtype)  # (b, q)
+    column = xp.astype((bins % 16)[:, None] == columns[None, :], distance.dtype)  # (b, 16)
+    return Contribution(left=row, right=column)

@@ -1,0 +1,20 @@
+"""Second moments of the rows."""
+
+from perpend._typing import Array, namespace
+from perpend.kernels.contribution import Contribution
+from perpend.kernels.distances import logarithmic_bins
+
+
+def gram(X: Array) -> Contribution:
+    """Give X.T X."""
+    return Contribution(left=X)
+
+
+def weighted_gram(X: Array, table: Array, edges: Array, distance: Array) -> Contribution:
+    """Give sum_i u_i x_i x_i.T and sum_i u_i, where u_i is the table's value at the row's distance.
+
+    `table` holds one value for each bin of `logarithmic_bins`.
+    """
+    xp = namespace(X)
+    u = xp.take(table, logarithmic_bins(distance, edges))[:, None]  # (b, 1)
+    return Contribution(total=u, left=u * X)

@@ -1,0 +1,320 @@
+r"""Dual principal component pursuit with unknown codimension (DPCP-PSGM).
+
+.. math::
+    \min_{b_1, \dots, b_k} \sum_{j=1}^{k} \sum_{i=1}^{n} |x_i \cdot b_j|
+    \quad\text{subject to}\quad \|b_j\| = 1
+
+The columns do not interact: k descents from random starts, without orthogonality constraints. Each
+lands on a normal of the inliers' subspace, near the projection of its start, so that together they
+span the orthogonal complement, and no more: the rank of the solutions is the codimension.
+
+P. Giampouras, B. D. Haeffele, R. Vidal. Implicit bias of projected subgradient method gives
+provable robust recovery of subspaces of unknown codimension. ICLR 2022.
+"""
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+
+from perpend._typing import Array, RandomState
+from perpend.codimension import (
+    Codimension,
+    Judge,
+    RankEvidence,
+    distinct_shares,
+    everything,
+    grow_starts,
+    no_normals,
+    rank_of_directions,
+)
+from perpend.estimator import HasMethods, Interval, StrOptions, SubspaceEstimator
+from perpend.exceptions import InputError
+from perpend.rows import RowSource
+from perpend.solvers import (
+    Directions,
+    RowSpan,
+    Solution,
+    StepRule,
+    psgm,
+    random_starts,
+    row_span,
+    spectral_starts,
+    step_rule,
+)
+from perpend.solvers.loop import Callback
+from perpend.solvers.steps import STEP_RULES
+
+Auto: TypeAlias = Literal["auto"]
+
+
+def dpcp(
+    rows: RowSource,
+    *,
+    codimension: int | Auto = "auto",
+    n_starts: int | Auto = "auto",
+    init: str | Array = "random",
+    step: str | StepRule = "auto",
+    refine: bool | Auto = "auto",
+    max_iter: int = 1000,
+    tol: float = 1e-9,
+    rng: np.random.Generator,
+    callback: Callback | None = None,
+) -> Solution:
+    """Recover the subspace of the inliers among `rows`; the parameters are those of `DPCP`."""
+    n_features = rows.shape[1]
+    _check_sizes(codimension, n_starts, n_features)
+    span = row_span(rows)
+    rule = step_rule(step)
+    tol = max(tol, 8 * float(np.finfo(rows.dtype).eps))
+
+    def descend(B: Array) -> Directions:
+        return psgm(rows, B, rule=rule, max_iter=max_iter, tol=tol, callback=callback)
+
+    def weigh(directions: Directions) -> RankEvidence:
+        return rank_of_directions(rows, directions, span.rank)
+
+    if isinstance(init, str) and init == "random" and n_starts == "auto":
+        directions, evidence = grow_starts(
+            lambda k: descend(random_starts(rng, span, k)),
+            weigh,
+            at_least=0 if codimension == "auto" else int(1.5 * codimension) + 5,
+            at_most=2 * span.rank + 16,
+        )
+    else:
+        directions = descend(_starts(init, n_starts, span, rng))
+        evidence = weigh(directions)
+
+    judge = Judge(rows, span, distinct_shares(rows, rng), refine is not False, callback)
+    judgement, rest = None, span.rest
+    if codimension == "auto":
+        judgement = judge.choose(evidence)
+    else:
+        rest = rest[:, :codimension]
+        inside = codimension - rest.shape[1]
+        if 0 < inside < span.rank:
+            judgement = judge.consider(evidence.basis[:, :inside], evidence)
+
+    found: Codimension
+    if judgement is not None:
+        found = judgement.codimension
+        axes = judgement.fit.axes
+        inside_normals = judgement.fit.V
+    elif codimension == n_features:
+        found, axes, inside_normals = everything(span), span.axes, span.axes
+    else:
+        found, axes, inside_normals = (
+            no_normals(span, judge.share.sum()),
+            span.axes,
+            span.axes[:, :0],
+        )
+    finished = judgement is not None and judge.refine and judgement.fit.converged
+    return Solution(
+        normals=np.hstack([inside_normals, rest]),
+        components=np.hstack([span.rest[:, rest.shape[1] :], axes[:, found.value :]])[:, ::-1],
+        directions=directions.B,
+        singular_values=np.linalg.svd(directions.B, compute_uv=False),
+        objective=float(np.mean(directions.objective)) / rows.total_weight,
+        confidence=found.confidence,
+        evidence=found.evidence,
+        groups=None if judgement is None else judgement.fit.groups,
+        doubts=found.doubts if codimension == "auto" else (),
+        n_iter=int(np.max(directions.n_iter)),
+        converged=finished or bool(np.all(directions.converged)),
+    )
+
+
+def _starts(
+    init: str | Array, n_starts: int | Auto, span: RowSpan, rng: np.random.Generator
+) -> Array:
+    if not isinstance(init, str):
+        return _given_starts(init, len(span.basis))
+    if init == "spectral":
+        return spectral_starts(span, span.rank if n_starts == "auto" else n_starts)
+    assert n_starts != "auto"
+    return random_starts(rng, span, n_starts)
+
+
+def _given_starts(init: Array, n_features: int) -> Array:
+    B = np.asarray(init, dtype=float)
+    if B.ndim != 2 or B.shape[1] != n_features or len(B) == 0:
+        raise InputError(
+            f"init has shape {B.shape}; expected (n_starts, {n_features}): one direction a row."
+        )
+    norms = np.linalg.norm(B, axis=1)
+    if not np.all(np.isfinite(norms) & (norms > 0)):
+        raise InputError("init has a row that is zero or not finite; give directions.")
+    return (B / norms[:, None]).T
+
+
+def _check_sizes(codimension: int | Auto, n_starts: int | Auto, n_features: int) -> None:
+    if codimension == "auto":
+        return
+    if codimension > n_features:
+        raise InputError(
+            f"codimension={codimension} is larger than the number of features ({n_features})."
+        )
+    if n_starts != "auto" and n_starts < codimension:
+        raise InputError(
+            f"n_starts={n_starts} is smaller than codimension={codimension}; each start gives one "
+            "normal, so there must be at least as many, better 1.5 times as many."
+        )
+
+
+class DPCP(SubspaceEstimator):
+    r"""Robust subspace recovery by dual principal component pursuit, codimension unknown.
+
+    Finds, in data of which most rows may be outliers, the linear subspace of the inliers, its
+    dimension, and the outliers. Neither dimension nor contamination need be told.
+
+    Parameters
+    ----------
+    codimension : "auto" or int, default="auto"
+        Number of normals: features minus dimension of the subspace. "auto" finds it.
+    n_starts : "auto" or int, default="auto"
+        Number of descents, the paper's c'. "auto" grows it until the codimension is clearly
+        smaller. It may exceed the number of features.
+    init : {"random", "spectral"} or array of shape (n_starts, n_features), default="random"
+        Where the descents begin: uniformly on the sphere, at the axes along which the rows vary
+        least, or at the given directions.
+    step : {"auto", "mbls", "geometric"} or a step rule, default="auto"
+        "auto" is scale-free and tunes itself. "mbls" is the modified backtracking line search of
+        the authors' releases, "geometric" the paper's piecewise geometrically diminishing rule.
+        `perpend.solvers.steps` has the rule objects that carry the constants.
+    refine : "auto" or bool, default="auto"
+        "auto" finishes by reweighted least squares: an answer without noise is then exact to
+        rounding, a noisy one nearly as good as PCA on the true inliers. False is the paper's
+        algorithm alone: ``step="mbls", refine=False, n_starts=k, max_iter=200`` is what its
+        authors' releases run.
+    normalize : bool, default=True
+        Whether rows are scaled to unit norm, so that only their direction counts.
+    threshold : "auto" or float, default="auto"
+        The distance above which a row is an outlier: relative to its norm (the sine of its angle
+        to the subspace) if `normalize`, otherwise in the data's own units.
+    contamination : float or None, default=None
+        The share of outliers, for those who know it; it sets the threshold.
+    max_iter : int, default=1000
+        Most iterations of each descent.
+    tol : float, default=1e-9
+        A descent rests when its next step would turn it by less than this angle (radians).
+    n_jobs : int or None, default=None
+        Number of threads that read rows; -1 means all processors.
+    random_state : int, Generator, RandomState or None, default=None
+        Seeds the starts. The same seed gives the same answer.
+    callback : callable or None, default=None
+        Called after every pass over the rows with a `perpend.solvers.Progress`; if it returns
+        True, the computation stops there.
+
+    Attributes
+    ----------
+    codimension_ : int
+    n_components_ : int
+        The dimension of the subspace.
+    components_ : array of shape (n_components_, n_features)
+        Orthonormal basis of the subspace: the inliers' principal axes, largest variance first.
+    normals_ : array of shape (codimension_, n_features)
+        Orthonormal basis of the orthogonal complement.
+    location_ : array of shape (n_features,)
+        A point of the subspace; zero, as the subspace is linear.
+    intercept_ : array of shape (codimension_,)
+        The subspace is ``normals_ @ x = intercept_``.
+    confidence_ : float in [0, 1]
+        How sure the codimension is; from 0.95 on it is called sure.
+    evidence_ : dict
+        The numbers behind the confidence.
+    directions_ : array of shape (n_starts_, n_features)
+        Where the descents came to rest.
+    singular_values_ : array
+        Singular values of `directions_`.
+    n_starts_ : int
+    labels_ : array of shape (n_samples,)
+        +1 for inliers, -1 for outliers.
+    threshold_ : float
+        The distance that separates them.
+    offset_ : float
+        ``decision_function(X) = score_samples(X) - offset_``, so it is ``-threshold_``.
+    noise_ : float
+        Expected norm of the inliers' noise, relative to their norm if `normalize`.
+    objective_ : float
+        Mean of ``|x @ b|`` over rows and `directions_`.
+    n_iter_ : int
+        Most iterations of any descent.
+    converged_ : bool
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only where X has column names.
+
+    References
+    ----------
+    P. Giampouras, B. D. Haeffele, R. Vidal. Implicit bias of projected subgradient method gives
+    provable robust recovery of subspaces of unknown codimension. ICLR 2022.
+
+    Examples
+    --------
+    >>> from perpend import DPCP
+    >>> from perpend.datasets import make_subspace
+    >>> data = make_subspace(300, 600, n_features=20, codimension=3, random_state=0)
+    >>> model = DPCP(random_state=0).fit(data.X)
+    >>> model.codimension_, model.n_components_
+    (3, 17)
+    >>> bool(model.confidence_ > 0.95)
+    True
+    >>> int((model.labels_ == data.y).sum())
+    900
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **SubspaceEstimator._parameter_constraints,
+        "codimension": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
+        "n_starts": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "init": [StrOptions({"random", "spectral"}), "array-like"],
+        "step": [StrOptions(set(STEP_RULES)), HasMethods(["search", "first", "accepts"])],
+        "refine": [StrOptions({"auto"}), "boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        codimension: int | Auto = "auto",
+        *,
+        n_starts: int | Auto = "auto",
+        init: str | Array = "random",
+        step: str | StepRule = "auto",
+        refine: bool | Auto = "auto",
+        normalize: bool = True,
+        threshold: float | Auto = "auto",
+        contamination: float | None = None,
+        max_iter: int = 1000,
+        tol: float = 1e-9,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        callback: Callback | None = None,
+    ) -> None:
+        self.codimension = codimension
+        self.n_starts = n_starts
+        self.init = init
+        self.step = step
+        self.refine = refine
+        self.normalize = normalize
+        self.threshold = threshold
+        self.contamination = contamination
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.callback = callback
+
+    def _solve(self, rows: RowSource, rng: np.random.Generator) -> Solution:
+        return dpcp(
+            rows,
+            codimension=self.codimension,
+            n_starts=self.n_starts,
+            init=self.init,
+            step=self.step,
+            refine=self.refine,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            rng=rng,
+            callback=self.callback,
+        )

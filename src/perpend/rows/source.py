@@ -1,0 +1,76 @@
+"""The protocol between whoever holds the rows and whoever computes with them."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+from perpend._typing import Array, Kernel
+
+
+class Kept:
+    """Values that a scan left with the rows, one piece for each block.
+
+    Where they fit the source's memory budget the pieces are stored; elsewhere `piece` computes them
+    anew whenever they are used. A solver can't tell the difference: it is only slower.
+    """
+
+    def __init__(self, piece: Callable[[int], Array]) -> None:
+        self.piece = piece
+
+
+class Scan(NamedTuple):
+    """What one pass over the rows gives; the sums are float64 NumPy arrays.
+
+    A sum that the kernel does not contribute to is None.
+    """
+
+    total: Array  # (m,)   w @ total
+    product: Array  # (p, q) left.T @ (w * right)
+    kept: Kept | None
+
+
+class RowSource(Protocol):
+    """Rows that can be scanned, wherever they are."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of rows and of features."""
+        ...
+
+    @property
+    def dtype(self) -> Any:
+        """The floating-point type of the rows."""
+        ...
+
+    @property
+    def total_weight(self) -> float:
+        """The sum of the weights of all rows that take part."""
+        ...
+
+    @property
+    def weights(self) -> Kept:
+        """The weight of each row; 0 for rows that do not take part."""
+        ...
+
+    @property
+    def norms(self) -> Array:
+        """Some norms (m,), ascending, that stand for the norms of all rows; [1.] for unit rows."""
+        ...
+
+    @property
+    def unit(self) -> float:
+        """What the kernels see times `unit` is what the user gave; 1 for unit rows."""
+        ...
+
+    def scan(
+        self, kernel: Kernel, *params: Any, using: tuple[Kept, ...] = (), keep: bool = False
+    ) -> Scan:
+        """Run `kernel` over all blocks and add up what it gives, always in the same order."""
+        ...
+
+    def gather(self, kept: Kept) -> Array:
+        """Bring per-row values to memory, in the order of the rows."""
+        ...
+
+    def take(self, indices: Array) -> Array:
+        """Bring a few rows to memory, as the kernels see them."""
+        ...

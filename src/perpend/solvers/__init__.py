@@ -1,0 +1,35 @@
+"""How directions are found: one loop, its steps, and the solvers made of them."""
+
+from perpend.solvers.loop import Progress, Run, Status, iterate
+from perpend.solvers.psgm import psgm
+from perpend.solvers.result import Directions, Fit, Solution
+from perpend.solvers.reweighted import fit_subspace
+from perpend.solvers.span import RowSpan, rank_tolerance, row_span
+from perpend.solvers.starts import random_starts, spectral_starts
+from perpend.solvers.steps import AutoStep, GeometricStep, MBLSStep, StepRule, step_rule
+from perpend.solvers.two_groups import TwoGroups, distance_edges, two_groups
+
+__all__ = [
+    "AutoStep",
+    "Directions",
+    "Fit",
+    "GeometricStep",
+    "MBLSStep",
+    "Progress",
+    "RowSpan",
+    "Run",
+    "Solution",
+    "Status",
+    "StepRule",
+    "TwoGroups",
+    "distance_edges",
+    "fit_subspace",
+    "iterate",
+    "psgm",
+    "random_starts",
+    "rank_tolerance",
+    "row_span",
+    "spectral_starts",
+    "step_rule",
+    "two_groups",
+]

@@ -1,0 +1,84 @@
+"""The one loop: budget, callback, history, the check for non-finite values, and the reason to stop.
+
+A solver supplies ``step(state) -> state``. A state is a NamedTuple with at least the fields
+`objective` and `change`; the loop stops when `change` falls to the tolerance.
+"""
+
+import math
+from collections.abc import Callable
+from enum import Enum
+from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+
+from perpend.exceptions import NumericalError
+
+
+class Status(Enum):
+    """Why a loop ended; the value is the sentence that users read."""
+
+    CONVERGED = "converged"
+    OUT_OF_ITERATIONS = "ran out of iterations before it converged; raise max_iter or tol"
+    STOPPED = "stopped by the callback"
+
+
+class Progress(NamedTuple):
+    """What a callback is told after every step. If it returns True, the loop stops."""
+
+    stage: str
+    step: int
+    objective: float
+    change: float
+    tol: float
+
+
+Callback: TypeAlias = Callable[[Progress], bool | None]
+
+
+class _State(Protocol):
+    @property
+    def objective(self) -> float: ...
+    @property
+    def change(self) -> float: ...
+
+
+S = TypeVar("S", bound=_State)
+
+
+class Run(NamedTuple, Generic[S]):
+    """How a loop ended."""
+
+    state: S
+    status: Status
+    n_steps: int
+    history: tuple[float, ...]  # the objective after every step
+
+
+def iterate(
+    step: Callable[[S], S],
+    state: S,
+    *,
+    max_steps: int,
+    tol: float = 0.0,
+    stage: str = "",
+    callback: Callback | None = None,
+) -> Run[S]:
+    """Repeat `step` until the state's `change` is at most `tol` or the budget is spent."""
+    history: list[float] = []
+    status = Status.OUT_OF_ITERATIONS
+    while True:
+        if not math.isfinite(state.objective):
+            raise NumericalError(
+                f"The objective became {state.objective} after {len(history)} steps ({stage}). "
+                "This is a bug or an overflow: please report it with the data's shape and scale."
+            )
+        if state.change <= tol:
+            status = Status.CONVERGED
+            break
+        if len(history) == max_steps:
+            break
+        state = step(state)
+        history.append(state.objective)
+        progress = Progress(stage, len(history), state.objective, state.change, tol)
+        if callback is not None and callback(progress):
+            status = Status.STOPPED
+            break
+    return Run(state, status, len(history), tuple(history))

@@ -1,0 +1,59 @@
+"""What solvers return: always a structure, never a tuple that changes with a flag."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from perpend._typing import Array
+
+if TYPE_CHECKING:
+    from perpend.solvers.two_groups import TwoGroups
+
+
+class Directions(NamedTuple):
+    """Where the descents came to rest, one column for each start."""
+
+    B: Array  # (D, k) unit columns
+    objective: Array  # (k,)
+    n_iter: Array  # (k,)
+    converged: Array  # (k,) bool: at rest before the iterations ran out
+    resolution: float  # the largest angle of a last step: B is not known better than that
+    n_evaluations: int  # scans
+
+    def join(self, other: "Directions") -> "Directions":
+        """Return these starts followed by the others."""
+        return Directions(
+            B=np.hstack([self.B, other.B]),
+            objective=np.append(self.objective, other.objective),
+            n_iter=np.append(self.n_iter, other.n_iter),
+            converged=np.append(self.converged, other.converged),
+            resolution=max(self.resolution, other.resolution),
+            n_evaluations=self.n_evaluations + other.n_evaluations,
+        )
+
+
+class Fit(NamedTuple):
+    """A subspace, and what the rows say about it."""
+
+    V: Array  # (D, c) orthonormal: the normals inside the span of the rows
+    groups: "TwoGroups"  # the two groups of rows by their distance
+    spectrum: Array  # (R,) ascending: second moments of the inliers along their principal axes
+    axes: Array  # (D, R) these axes
+    n_iter: int
+    converged: bool
+
+
+class Solution(NamedTuple):
+    """What a method hands to the estimator."""
+
+    normals: Array  # (D, c) orthonormal
+    components: Array  # (D, d) orthonormal: the inliers' principal axes, largest variance first
+    directions: Array  # (D, k) raw solutions
+    singular_values: Array  # of `directions`
+    objective: float  # mean of |x.b| over the rows and the raw solutions
+    confidence: float
+    evidence: dict[str, object]
+    groups: "TwoGroups | None"  # None where there are no normals
+    doubts: tuple[str, ...]  # why the confidence is low, and what would help
+    n_iter: int
+    converged: bool

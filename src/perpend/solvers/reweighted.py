@@ -1,0 +1,71 @@
+r"""Reweighted least squares at a known codimension: the finish.
+
+.. math:: V \leftarrow \text{the } c \text{ smallest eigenvectors of } \sum_i u_i x_i x_i^T
+
+where u_i is the probability, under the two-group model of the distances, that row i is an inlier.
+This is expectation-maximisation for "a subspace with Gaussian noise among outliers without
+preferred direction": the weights sharpen by themselves as the noise estimate falls. Where the
+inliers are exact, they end at zero and one and V is exact to rounding; with noise it is as good as
+PCA on the true inliers, up to what can't be told apart.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.kernels import distances, grouped_distances, weighted_gram
+from perpend.rows import RowSource
+from perpend.solvers.loop import Callback, Status, iterate
+from perpend.solvers.result import Fit
+from perpend.solvers.two_groups import TwoGroups, distance_edges, two_groups
+
+
+class _State(NamedTuple):
+    V: Array  # (D, c)
+    groups: TwoGroups
+    spectrum: Array  # (R,) ascending
+    axes: Array  # (D, R) principal axes of the inliers
+    objective: float
+    change: float
+
+
+def fit_subspace(
+    rows: RowSource,
+    V: Array,
+    span: Array,
+    *,
+    max_iter: int,
+    tol: float = 1e-13,
+    callback: Callback | None = None,
+) -> Fit:
+    """Refine the normals V (D, c) inside `span` (D, R); with ``max_iter=0`` only look at them."""
+
+    def look(V: Array, change: float) -> _State:
+        groups, spectrum, axes = _inliers(rows, V, span)
+        return _State(V, groups, spectrum, axes, groups.scale, change)
+
+    def step(state: _State) -> _State:
+        V = state.axes[:, : state.V.shape[1]]
+        return look(V, float(np.linalg.norm(V - state.V @ (state.V.T @ V), 2)))
+
+    start = look(V, np.inf)
+    run = iterate(step, start, max_steps=max_iter, tol=tol, stage="finish", callback=callback)
+    end = run.state
+    return Fit(
+        end.V, end.groups, end.spectrum, end.axes, run.n_steps, run.status is Status.CONVERGED
+    )
+
+
+def _inliers(rows: RowSource, V: Array, span: Array) -> tuple[TwoGroups, Array, Array]:
+    """Tell the two groups apart and return the inliers' second moments along their axes."""
+    c, R = V.shape[1], span.shape[1]
+    edges = distance_edges(float(rows.norms[-1]), rows.dtype)
+    kept = rows.scan(distances, V, keep=True).kept
+    assert kept is not None
+    counts = rows.scan(grouped_distances, edges, using=(kept,)).product
+    groups = two_groups(np.ravel(counts), edges, rows.norms, c, R - c)
+    scan = rows.scan(weighted_gram, groups.posterior, edges, using=(kept,))
+    moments = span.T @ (scan.product / max(scan.total[0], np.finfo(float).tiny)) @ span
+    spectrum, axes = np.linalg.eigh(moments)
+    return groups, np.maximum(spectrum, 0.0), span @ axes

@@ -1,0 +1,51 @@
+"""The span of the rows: what is orthogonal to every row is a normal without any search."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.exceptions import InputError
+from perpend.kernels import gram
+from perpend.rows import RowSource
+
+
+class RowSpan(NamedTuple):
+    """Where the rows live. Subgradients never leave the span, so neither do descents in it."""
+
+    basis: Array  # (D, R) orthonormal; the identity where the rows span everything
+    rest: Array  # (D, D - R) orthonormal: orthogonal to every row
+    moments: Array  # (D, D) sum of w x x.T
+    variances: Array  # (R,) ascending: second moments along the principal axes, summing to one
+    axes: Array  # (D, R) these axes
+
+    @property
+    def rank(self) -> int:
+        """The dimension of the span."""
+        rank: int = self.basis.shape[1]
+        return rank
+
+
+def row_span(rows: RowSource) -> RowSpan:
+    """Find the span of the rows in one scan."""
+    moments = rows.scan(gram).product
+    variances, axes = np.linalg.eigh(moments)
+    inside = variances > rank_tolerance(rows.dtype) * variances[-1]
+    if not np.any(inside):
+        raise InputError(
+            "Every row of X is zero or has weight zero, so there is no direction to fit. "
+            "Pass some rows that are not zero."
+        )
+    full = bool(np.all(inside))
+    return RowSpan(
+        basis=np.eye(len(moments)) if full else axes[:, inside],
+        rest=axes[:, ~inside],
+        moments=moments,
+        variances=variances[inside] / np.trace(moments),
+        axes=axes[:, inside],
+    )
+
+
+def rank_tolerance(dtype: Any) -> float:
+    """Return the eigenvalue, relative to the largest, below which second moments are rounding."""
+    return 64 * float(np.finfo(dtype).eps)

@@ -1,0 +1,186 @@
+r"""Step rules of projected subgradient descent, one step size for each start.
+
+Every rule moves :math:`b \leftarrow (b - \mu v) / \|b - \mu v\|` and differs in the direction v, in
+the decrease it asks for, and in what it makes of success and failure. The identities
+:math:`b \cdot g = f(b)` and :math:`g = f b + G` (G the tangent part of the subgradient g) say that
+a Euclidean step mu < 1/f is exactly the tangent step mu / (1 - mu f).
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from perpend._typing import Array
+
+
+class Search(NamedTuple):
+    """Where each start looks next."""
+
+    v: Array  # (D, k) the direction to move against
+    slope: Array  # (k,) the decrease of the objective per unit step, to first order
+
+
+class StepRule(Protocol):
+    """How long the steps are. Arrays have one entry for each start."""
+
+    def search(self, B: Array, g: Array) -> Search:
+        """Return the direction to move against, given directions B and subgradients g (D, k)."""
+        ...
+
+    def first(self, f: Array) -> Array:
+        """Return the first step sizes, given the objectives at the starts."""
+        ...
+
+    def accepts(self, f_trial: Array, f: Array, mu: Array, slope: Array) -> Array:
+        """Say which trials become the next iterates."""
+        ...
+
+    def following(self, mu: Array, accepted: Array, streak: Array, n_iter: Array) -> Array:
+        """Return the next step sizes; `streak` counts acceptances since the last refusal."""
+        ...
+
+    def at_rest(self, mu: Array, moved: Array, tol: float) -> Array:
+        """Say which starts are done; `moved` is the angle of the last accepted step."""
+        ...
+
+
+@dataclass(frozen=True)
+class AutoStep:
+    """Scale-free backtracking along the tangent; perpend's own rule.
+
+    The step size is the tangent of the angle moved, so it has no unit and nothing depends on the
+    scale or number of the rows. Sufficient decrease is measured with the tangent gradient: with the
+    Euclidean one the test cannot pass once ||G|| / f < sqrt(armijo), and the step collapses.
+    A demanding `armijo` refuses long steps that gain little: starts then fall onto a nearby normal
+    instead of wandering to a common one, which keeps the rank of the solutions. After `patience`
+    acceptances in a row the step grows again.
+    """
+
+    mu0: float = 1.0  # 45 degrees
+    armijo: float = 0.1
+    shrink: float = 0.5
+    grow: float = 2.0
+    patience: int = 5
+
+    def search(self, B: Array, g: Array) -> Search:
+        """Return the unit tangent G / ||G|| with G = g - b (b.g)."""
+        G = g - B * np.sum(B * g, axis=0)
+        norm = np.linalg.norm(G, axis=0)
+        return Search(G / np.where(norm > 0, norm, 1), norm)
+
+    def first(self, f: Array) -> Array:
+        """Start with the same angle everywhere."""
+        return np.full(f.shape, self.mu0)
+
+    def accepts(self, f_trial: Array, f: Array, mu: Array, slope: Array) -> Array:
+        """Ask for f(trial) <= f - armijo mu ||G||."""
+        return f_trial <= f - self.armijo * mu * slope
+
+    def following(self, mu: Array, accepted: Array, streak: Array, n_iter: Array) -> Array:
+        """Shrink after a refusal, grow after `patience` acceptances, up to the first step."""
+        del n_iter
+        grown = np.where((streak > 0) & (streak % self.patience == 0), self.grow * mu, mu)
+        return np.where(accepted, np.minimum(grown, self.mu0), self.shrink * mu)
+
+    def at_rest(self, mu: Array, moved: Array, tol: float) -> Array:
+        """Rest when the next step could only move by less than `tol`."""
+        del moved
+        return mu <= tol
+
+
+@dataclass(frozen=True)
+class MBLSStep:
+    """Modified backtracking line search with the constants of the authors' releases.
+
+    Euclidean subgradient; the step is carried from iteration to iteration and never grows; at the
+    floor the last trial is accepted although it failed. Not scale-free: it is meant for the sum
+    over unit rows. It knows no tolerance on the movement, only its floor.
+    """
+
+    mu0: float = 1e-2
+    armijo: float = 1e-3
+    shrink: float = 0.5
+    floor: float = 1e-15
+
+    def search(self, B: Array, g: Array) -> Search:
+        """Return g itself; the slope is ||g||^2."""
+        del B
+        return Search(g, np.sum(g * g, axis=0))
+
+    def first(self, f: Array) -> Array:
+        """Start with the same step everywhere."""
+        return np.full(f.shape, self.mu0)
+
+    def accepts(self, f_trial: Array, f: Array, mu: Array, slope: Array) -> Array:
+        """Ask for f(trial) <= f - armijo mu ||g||^2, except at the floor."""
+        return (f_trial <= f - self.armijo * mu * slope) | (mu <= self.floor)
+
+    def following(self, mu: Array, accepted: Array, streak: Array, n_iter: Array) -> Array:
+        """Halve after a refusal, otherwise carry the step on; after the floor there is none."""
+        del streak, n_iter
+        return np.where(accepted, np.where(mu <= self.floor, 0.0, mu), self.shrink * mu)
+
+    def at_rest(self, mu: Array, moved: Array, tol: float) -> Array:
+        """Rest when the trial at the floor has been accepted."""
+        del moved, tol
+        return mu <= 0
+
+
+@dataclass(frozen=True)
+class GeometricStep:
+    r"""The paper's piecewise geometrically diminishing rule, without a line search.
+
+    .. math::
+        \mu^k = \mu^0 \;(k < K_0), \qquad
+        \mu^k = \mu^0 \beta^{\lfloor (k - K_0)/K_* \rfloor + 1} \;(k \ge K_0)
+
+    `mu0` is in units of 1 / f(b0), the objective at the start, and must stay below 1: a Euclidean
+    step beyond 1 / f climbs. The theorem asks for mu0 <= 1/4 or so; its K0 and K* depend on
+    statistics that nobody knows beforehand, and the defaults are long enough at 70 % outliers.
+    """
+
+    mu0: float = 0.25
+    K0: int = 60
+    K_star: int = 10
+    beta: float = 0.7
+    floor: float = 1e-30
+
+    def search(self, B: Array, g: Array) -> Search:
+        """Return g itself; nothing is asked of the decrease."""
+        return Search(g, np.zeros(B.shape[1]))
+
+    def first(self, f: Array) -> Array:
+        """Start with mu0 / f(b0), already cut once where K0 = 0."""
+        mu0 = self.mu0 if self.K0 > 0 else self.beta * self.mu0
+        return mu0 / np.where(f > 0, f, 1)
+
+    def accepts(self, f_trial: Array, f: Array, mu: Array, slope: Array) -> Array:
+        """Accept every trial."""
+        del f, mu, slope
+        return np.ones(f_trial.shape, dtype=bool)
+
+    def following(self, mu: Array, accepted: Array, streak: Array, n_iter: Array) -> Array:
+        """Cut by beta at k = K0 and every K* iterations after it."""
+        del accepted, streak
+        cut = (n_iter >= self.K0) & ((n_iter - self.K0) % self.K_star == 0)
+        return np.where(cut, self.beta * mu, mu)
+
+    def at_rest(self, mu: Array, moved: Array, tol: float) -> Array:
+        """Rest when the last step moved by less than `tol`."""
+        return (moved <= tol) | (mu <= self.floor)
+
+
+STEP_RULES: dict[str, type[Any]] = {
+    "auto": AutoStep,
+    "mbls": MBLSStep,
+    "geometric": GeometricStep,
+}
+
+
+def step_rule(step: str | StepRule) -> StepRule:
+    """Return the rule of that name, or the rule itself."""
+    if not isinstance(step, str):
+        return step
+    rule: StepRule = STEP_RULES[step]()
+    return rule

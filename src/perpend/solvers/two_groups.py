@@ -1,0 +1,146 @@
+r"""Two groups of rows, told apart by their distance J to a candidate subspace.
+
+Inside the span of the rows, of dimension R = c + d, with c the codimension there:
+
+- *inliers* have isotropic Gaussian noise of standard deviation s, so
+  :math:`J^2 / s^2 \sim \chi^2_c`;
+- *outliers* have any direction, so :math:`J^2 / \|x\|^2 \sim \mathrm{Beta}(c/2, d/2)`.
+
+The share of inliers and s are the maximum-likelihood values. Everything works on a histogram of J
+over geometrically growing bins, so the cost does not depend on the number of rows, and s is
+searched over all bins, so there is no start to choose and no local maximum to be caught in.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import special
+
+from perpend._typing import Array
+
+N_BINS = 256
+SHARE_LEAST = 1e-6  # neither group is ever taken to be empty
+LOG_LARGEST = 600.0  # beyond exp(600) a ratio of densities is as good as infinite
+
+
+class TwoGroups(NamedTuple):
+    """The fitted model; distances are those that the kernels see."""
+
+    edges: Array  # (m,) upper edges of the bins
+    posterior: Array  # (m,) probability that a row in this bin is an inlier
+    gain: Array  # (m,) log of mixture over outlier law: what a row in this bin says for a subspace
+    counts: Array  # (m,) weight of the rows in each bin
+    share: float  # of inliers
+    scale: float  # s; at the floor where the inliers are exact
+    threshold: float  # the distance at which a row is as likely an inlier as an outlier
+
+
+def distance_edges(largest: float, dtype: Any) -> Array:
+    """Return the edges of the bins, from rounding errors to the largest norm.
+
+    The lowest edge is sqrt(eps) relative to the largest norm: distances below it are rounding
+    errors or might as well be.
+    """
+    floor = np.sqrt(np.finfo(dtype).eps)
+    edges: Array = largest * np.geomspace(floor, 1.0, N_BINS)
+    return edges
+
+
+def two_groups(
+    counts: Array, edges: Array, norms: Array, codimension: int, dimension: int
+) -> TwoGroups:
+    """Fit the model to a histogram of distances.
+
+    Parameters
+    ----------
+    counts : (m,) weight of the rows in each bin
+    edges : (m,) upper edges of the bins
+    norms : norms that stand for those of all rows
+    codimension, dimension : c and d inside the span of the rows
+    """
+    scales = edges[:-1]
+    evidence = _log_ratio(edges, scales, norms, codimension, dimension)  # (m - 1, m)
+
+    seen = counts > 0
+    weight = counts[seen] / counts.sum()
+    share = _best_shares(np.expm1(np.minimum(evidence[:, seen], LOG_LARGEST)), weight)
+    gain = np.logaddexp(np.log1p(-share)[:, None], np.log(share)[:, None] + evidence[:, seen])
+    likelihood = gain @ weight
+    best = int(np.argmax(likelihood))
+
+    logit = evidence[best] + special.logit(share[best])  # (m,)
+    outliers_only = np.log1p(-share[best])
+    return TwoGroups(
+        edges=edges,
+        posterior=special.expit(logit),
+        gain=np.logaddexp(outliers_only, outliers_only + logit),
+        counts=counts,
+        share=float(share[best]),
+        scale=_between_bins(scales, likelihood, best),
+        threshold=_crossing(edges, logit),
+    )
+
+
+def _log_ratio(edges: Array, scales: Array, norms: Array, c: int, d: int) -> Array:
+    r"""Return the log of the inliers' over the outliers' density of J, (scales, bins).
+
+    Both densities hold the factor J^(c-1), which cancels; what remains is finite at J = 0:
+
+    .. math::
+        -\frac{J^2}{2 s^2} - \frac{c}{2} \log 2 s^2 - \log \Gamma\!\left(\tfrac c2\right)
+        + \log B\!\left(\tfrac c2, \tfrac d2\right)
+        - \log \operatorname*{mean}_\nu \nu^{-c} (1 - J^2/\nu^2)^{d/2 - 1}
+    """
+    J2 = np.square(_centres(edges))  # (m,)
+    inside = np.maximum(1 - J2 / np.square(norms)[:, None], np.finfo(float).eps)  # (norms, m)
+    outlier = -c * np.log(norms)[:, None] + (d / 2 - 1) * np.log(inside)
+    outlier = special.logsumexp(outlier, axis=0, b=1 / len(norms)) - special.betaln(c / 2, d / 2)
+    s2 = 2 * np.square(scales)[:, None]
+    inlier = -J2 / s2 - c / 2 * np.log(s2) - special.gammaln(c / 2)
+    # The outliers' density vanishes at the largest distances and the inliers' does not quite. But a
+    # row does not become an inlier again by being farther away.
+    return np.minimum.accumulate(inlier - outlier, axis=1)
+
+
+def _best_shares(excess: Array, weight: Array) -> Array:
+    """Return, for each scale, the share p that maximises sum_j w_j log(1 + p (ratio_j - 1)).
+
+    The sum is concave in p, so its derivative has one zero: bisection, at every scale at once.
+    """
+    low = np.full(len(excess), SHARE_LEAST)
+    high = np.full(len(excess), 1 - SHARE_LEAST)
+    for _ in range(30):
+        middle = (low + high) / 2
+        rises = (excess / (1 + middle[:, None] * excess)) @ weight > 0
+        low, high = np.where(rises, middle, low), np.where(rises, high, middle)
+    return (low + high) / 2
+
+
+def _centres(edges: Array) -> Array:
+    """Return a distance for each bin; 0 for the lowest, which holds rounding errors."""
+    centres = edges * np.sqrt(edges[0] / edges[1])
+    centres[0] = 0.0
+    return centres
+
+
+def _between_bins(scales: Array, gain: Array, best: int) -> float:
+    """Return the scale at the top of the parabola through the best bin and its neighbours."""
+    if not 0 < best < len(scales) - 1:
+        return float(scales[best])
+    left, top, right = gain[best - 1 : best + 2]
+    bend = left - 2 * top + right
+    shift = 0.5 * (left - right) / bend if bend < 0 else 0.0
+    return float(scales[best] * (scales[1] / scales[0]) ** shift)
+
+
+def _crossing(edges: Array, logit: Array) -> float:
+    """Return the distance at which the logit falls through zero, at the least the lowest edge."""
+    j = int(np.argmax(logit < 0)) if np.any(logit < 0) else len(edges)
+    if j == 0:
+        return 0.0  # not even rows on the subspace are likely inliers
+    if j == len(edges):
+        return float(edges[-1])
+    fraction = logit[j - 1] / (logit[j - 1] - logit[j])
+    centres = _centres(edges)
+    low = max(centres[j - 1], edges[0])
+    return float(low * (max(centres[j], edges[0]) / low) ** fraction)

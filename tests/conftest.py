@@ -1,0 +1,84 @@
+"""Fixtures that the tests share: `seed`, `dtype`, `xp` and `one_thread`.
+
+``PERPEND_TEST_SEED`` chooses the seeds: a number ("42"), a range ("0-99") or "any" for a random
+one, which the test's name then shows.
+"""
+
+import os
+import random
+
+import array_api_strict
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+
+def _seeds():
+    text = os.environ.get("PERPEND_TEST_SEED", "0-2")
+    if text == "any":
+        return [random.SystemRandom().randrange(1000)]
+    first, _, last = text.partition("-")
+    return list(range(int(first), int(last or first) + 1))
+
+
+@pytest.fixture(params=_seeds(), ids=lambda seed: f"seed{seed}")
+def seed(request):
+    """A seed; the test must pass with each."""
+    return request.param
+
+
+@pytest.fixture(params=[np.float64, np.float32], ids=["float64", "float32"])
+def dtype(request):
+    """A floating-point type that users may give."""
+    return request.param
+
+
+class ArrayLibrary:
+    """Makes arrays of one library and brings them back."""
+
+    def array(self, values):
+        """Return an array of this library with these values and their dtype."""
+        return np.array(values)
+
+    def numpy(self, array):
+        """Return the values as a NumPy array; fails if they have left the library."""
+        assert isinstance(array, np.ndarray), f"expected a NumPy array, got {type(array)}"
+        return array
+
+
+class ReadOnlyNumPy(ArrayLibrary):
+    """NumPy arrays that raise when they are written to."""
+
+    def array(self, values):
+        array = np.array(values)
+        array.flags.writeable = False
+        return array
+
+
+class Strict(ArrayLibrary):
+    """array-api-strict, which has nothing but the standard, on a device that is not the default."""
+
+    device = array_api_strict.Device("device1")
+
+    def array(self, values):
+        return array_api_strict.asarray(np.array(values), device=self.device)
+
+    def numpy(self, array):
+        assert array.__array_namespace__() is array_api_strict, f"left it as {type(array)}"
+        assert array.device == self.device
+        return np.from_dlpack(array.to_device(array_api_strict.Device("CPU_DEVICE")))
+
+
+@pytest.fixture(
+    params=[ArrayLibrary, ReadOnlyNumPy, Strict], ids=["numpy", "read-only", "array-api-strict"]
+)
+def xp(request):
+    """An array library: ``xp.array(values)`` makes an array, ``xp.numpy(array)`` reads it."""
+    return request.param()
+
+
+@pytest.fixture
+def one_thread():
+    """Let BLAS use one thread, so that sums are formed in one order and equal means bitwise."""
+    with threadpool_limits(limits=1, user_api="blas"):
+        yield

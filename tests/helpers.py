@@ -1,0 +1,23 @@
+"""Assertions that the tests share. Each raises; none returns a verdict that could be dropped."""
+
+import numpy as np
+
+
+def assert_same_subspace(A, B, tol=1e-10):
+    """Two row bases span the same subspace: the sine of the largest angle is at most `tol`.
+
+    Bases themselves are never compared, as sign and rotation are arbitrary.
+    """
+    A, B = np.atleast_2d(np.asarray(A, float)), np.atleast_2d(np.asarray(B, float))
+    assert A.shape == B.shape, f"bases of shapes {A.shape} and {B.shape}"
+    if A.shape[0] == 0:
+        return
+    A, B = np.linalg.qr(A.T)[0], np.linalg.qr(B.T)[0]
+    sine = np.linalg.norm(B - A @ (A.T @ B), 2)
+    assert sine <= tol, f"sine of the largest angle is {sine:.2e}, more than {tol:.2e}"
+
+
+def assert_orthonormal_rows(A, tol=1e-12):
+    """The rows are unit vectors, orthogonal to one another."""
+    A = np.asarray(A)
+    np.testing.assert_allclose(A @ A.T, np.eye(A.shape[0]), rtol=0, atol=tol)

@@ -1,0 +1,161 @@
+"""Every kernel, on every array library, against plain NumPy."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+from perpend import kernels
+from perpend.kernels import Contribution
+
+EDGES = np.geomspace(1e-3, 4.0, 32)  # 2 x 16 bins
+
+
+def block(seed, dtype=np.float64):
+    """A block with a zero row and a row orthogonal to the first direction."""
+    rng = np.random.default_rng(seed)
+    X, B = rng.standard_normal((23, 5)), rng.standard_normal((5, 4))
+    X[3] = 0
+    X[7], B[:, 0] = np.eye(5)[1], np.eye(5)[0]
+    return X.astype(dtype), B.astype(dtype)
+
+
+def spread_distances(seed, dtype=np.float64):
+    """Distances in every bin, below the first edge and above the last."""
+    rng = np.random.default_rng(seed)
+    return np.append(np.exp(rng.uniform(np.log(1e-4), np.log(9), 21)), [0.0, 9.0]).astype(dtype)
+
+
+def plain_bins(distance, edges=EDGES):
+    return np.minimum(np.searchsorted(edges, distance, side="right"), len(edges) - 1)
+
+
+def assert_contribution(xp, part, dtype, **expected):
+    """The named parts have the expected values and the block's dtype; the others are None."""
+    assert isinstance(part, Contribution)
+    for name, value in zip(part._fields, part, strict=True):
+        if name not in expected:
+            assert value is None, f"{name} should be None"
+            continue
+        got = xp.numpy(value)
+        assert got.dtype == dtype
+        assert got.shape == expected[name].shape
+        tol = 100 * np.finfo(dtype).eps
+        np.testing.assert_allclose(got, expected[name], rtol=tol, atol=tol, err_msg=name)
+
+
+def test_l1_objective_and_gradient(xp, dtype, seed):
+    X, B = block(seed, dtype)
+    part = kernels.l1_objective_and_gradient(xp.array(X), xp.array(B))
+    P = X.astype(float) @ B.astype(float)
+    assert_contribution(xp, part, dtype, total=np.abs(P), left=np.where(P > 0, 1.0, 0) - (P < 0))
+
+
+def test_the_sign_of_zero_is_zero(xp, dtype):
+    X, B = block(0, dtype)
+    left = xp.numpy(kernels.l1_objective_and_gradient(xp.array(X), xp.array(B)).left)
+    np.testing.assert_array_equal(left[3], 0)  # the zero row, any direction
+    assert left[7, 0] == 0  # e1 . e0
+    assert set(np.unique(left)) == {-1, 0, 1}
+
+
+def test_l1_objective(xp, dtype, seed):
+    X, B = block(seed, dtype)
+    part = kernels.l1_objective(xp.array(X), xp.array(B))
+    assert_contribution(xp, part, dtype, total=np.abs(X.astype(float) @ B.astype(float)))
+
+
+def test_heights(xp, dtype, seed):
+    X, B = block(seed, dtype)
+    part = kernels.heights(xp.array(X), xp.array(B[:, 1]))
+    assert_contribution(xp, part, dtype, kept=np.abs(X.astype(float) @ B[:, 1].astype(float)))
+
+
+@pytest.mark.parametrize("c", [1, 3])
+def test_distances(xp, dtype, seed, c):
+    X, B = block(seed, dtype)
+    V = np.linalg.qr(B[:, :c])[0]
+    part = kernels.distances(xp.array(X), xp.array(V))
+    expected = np.linalg.norm(X.astype(float) @ V.astype(float), axis=1)
+    assert_contribution(xp, part, dtype, kept=expected)
+
+
+def test_distances_are_zero_on_the_subspace(xp):
+    X = np.diag([1.0, 2.0, 3.0])
+    part = kernels.distances(xp.array(X), xp.array(np.eye(3)[:, 2:]))
+    np.testing.assert_array_equal(xp.numpy(part.kept), [0, 0, 3])
+
+
+def test_gram(xp, dtype, seed):
+    X, _ = block(seed, dtype)
+    assert_contribution(xp, kernels.gram(xp.array(X)), dtype, left=X)  # right is the block itself
+
+
+def test_weighted_gram(xp, dtype, seed):
+    X, _ = block(seed, dtype)
+    J = spread_distances(seed, dtype)
+    table = np.random.default_rng(seed).uniform(size=len(EDGES)).astype(dtype)
+    part = kernels.weighted_gram(
+        xp.array(X), xp.array(table), xp.array(EDGES.astype(dtype)), xp.array(J)
+    )
+    u = table[plain_bins(J)][:, None].astype(float)
+    assert_contribution(xp, part, dtype, total=u, left=u * X)
+
+
+def test_grouped_distances_count_like_bincount(xp, dtype, seed):
+    X, _ = block(seed, dtype)
+    J = spread_distances(seed, dtype)
+    part = kernels.grouped_distances(xp.array(X), xp.array(EDGES.astype(dtype)), xp.array(J))
+    left, right = xp.numpy(part.left), xp.numpy(part.right)
+    assert part.total is None
+    assert part.kept is None
+    assert left.dtype == right.dtype == dtype
+    w = np.random.default_rng(seed).uniform(size=len(J))
+    counts = np.ravel((w[:, None] * left).T @ right)
+    expected = np.bincount(plain_bins(J), w, minlength=len(EDGES))
+    np.testing.assert_allclose(counts, expected, rtol=1e-6)
+
+
+def test_logarithmic_bins(xp, dtype, seed):
+    J = spread_distances(seed, dtype)
+    bins = xp.numpy(kernels.logarithmic_bins(xp.array(J), xp.array(EDGES.astype(dtype))))
+    assert bins.dtype == np.int64
+    np.testing.assert_array_equal(bins, plain_bins(J))
+
+
+def test_bins_on_both_sides_of_each_edge(xp, dtype):
+    m, nudge = len(EDGES), 1e3 * np.finfo(dtype).eps
+    edges = xp.array(EDGES.astype(dtype))
+    above = (EDGES * (1 + nudge)).astype(dtype)
+    below = (EDGES * (1 - nudge)).astype(dtype)
+    np.testing.assert_array_equal(
+        xp.numpy(kernels.logarithmic_bins(xp.array(above), edges)),
+        np.minimum(np.arange(m) + 1, m - 1),
+    )
+    np.testing.assert_array_equal(
+        xp.numpy(kernels.logarithmic_bins(xp.array(below), edges)), np.arange(m)
+    )
+
+
+def test_an_edge_belongs_to_a_bin_beside_it(xp, dtype):
+    edges = xp.array(EDGES.astype(dtype))
+    bins = xp.numpy(kernels.logarithmic_bins(edges, edges))
+    assert np.all((bins == np.arange(32)) | (bins == np.minimum(np.arange(32) + 1, 31)))
+
+
+@pytest.mark.parametrize(
+    ("distance", "expected"),
+    [(0.0, 0), (1e-37, 0), (9.9e-4, 0), (3.99, 31), (4.01, 31), (1e30, 31), (np.inf, 31)],
+)
+def test_bins_at_the_ends(xp, dtype, distance, expected):
+    bins = kernels.logarithmic_bins(
+        xp.array(np.array([distance], dtype)), xp.array(EDGES.astype(dtype))
+    )
+    np.testing.assert_array_equal(xp.numpy(bins), [expected])
+
+
+def test_every_exported_kernel_is_tested_here():
+    functions = [n for n in kernels.__all__ if inspect.isfunction(getattr(kernels, n))]
+    tests = " ".join(n for n in globals() if n.startswith("test_"))
+    missing = [n for n in functions if f"test_{n}" not in tests]
+    assert missing == []

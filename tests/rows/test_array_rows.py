@@ -1,0 +1,434 @@
+"""ArrayRows: whatever the layout, block size, budget and threads, the sums are the plain ones."""
+
+import numpy as np
+import pytest
+
+from perpend.exceptions import InputError
+from perpend.kernels import Contribution, distances, gram, heights, l1_objective_and_gradient
+from perpend.rows import ArrayRows, Kept, as_rows
+from perpend.rows.array import row_norms
+
+N, D, K = 101, 6, 3
+BLOCKS = [1, 7, 16, 100, 101, 500, None]
+
+
+def data(seed, dtype=np.float64, n=N):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, D)) * rng.lognormal(size=(n, 1))
+    return X.astype(dtype), np.linalg.qr(rng.standard_normal((D, K)))[0]
+
+
+def unit(X):
+    X = X.astype(np.float64)
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def everything(X, B, scale=1):
+    """A kernel that uses every part of a contribution."""
+    P = X @ B
+    return Contribution(total=P * scale, left=np.abs(P), right=np.cos(X), kept=P)
+
+
+def assert_close(got, expected, dtype=np.float64, n=N):
+    """Equal up to the rounding of n terms in this dtype."""
+    tol = n * np.finfo(dtype).eps
+    scale = np.max(np.abs(expected))
+    np.testing.assert_allclose(got, expected, rtol=0, atol=tol * max(scale, 1))
+
+
+def view(X, layout):
+    """The same values in another memory layout."""
+    n, D = X.shape
+    if layout == "C":
+        return np.ascontiguousarray(X)
+    if layout == "F":
+        return np.asfortranarray(X)
+    if layout == "read-only":
+        X = X.copy()
+        X.flags.writeable = False
+        return X
+    wide = np.full((2 * n, 3 * D), np.nan, X.dtype)
+    strided = wide[::-2, ::3]
+    strided[...] = X
+    return strided
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "read-only", "strided"])
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("budget", [0, 2**30])
+def test_sums_are_those_of_plain_numpy(dtype, layout, normalize, budget, seed):
+    X, B = data(seed, dtype)
+    given = view(X, layout)
+    rows = as_rows(given, normalize=normalize, memory_budget=budget, block_rows=16)
+    U = unit(X) if normalize else X.astype(float) / rows.unit
+    P = U @ B
+    scan = rows.scan(everything, B, 2)
+    assert scan.total.dtype == scan.product.dtype == np.float64
+    assert_close(scan.total, 2 * P.sum(axis=0), dtype)
+    assert_close(scan.product, np.abs(P).T @ np.cos(U), dtype)
+    assert scan.kept is None
+    np.testing.assert_array_equal(given, X)
+
+
+def test_the_block_stands_on_the_right_where_a_kernel_gives_none(dtype, seed):
+    X, B = data(seed, dtype)
+    w = np.random.default_rng(seed).uniform(size=N)
+    rows = as_rows(X, weight=w, block_rows=10)
+    U = unit(X)
+    f, g = rows.scan(l1_objective_and_gradient, B)[:2]
+    assert_close(f, w @ np.abs(U @ B), dtype)
+    assert_close(g, (w[:, None] * np.sign(U @ B)).T @ U, dtype)
+    assert_close(rows.scan(gram).product, U.T @ (w[:, None] * U), dtype)
+
+
+def test_parts_that_a_kernel_does_not_give_are_none():
+    X, B = data(0)
+    scan = as_rows(X).scan(heights, B[:, 0])
+    assert scan == (None, None, None)
+
+
+@pytest.mark.parametrize("block_rows", BLOCKS)
+def test_weights_and_masks_count_like_repeated_and_absent_rows(block_rows, seed):
+    X, B = data(seed)
+    rng = np.random.default_rng(seed)
+    times, mask = rng.integers(0, 4, N), rng.uniform(size=N) < 0.7
+    weighted = as_rows(X, weight=times, mask=mask, block_rows=block_rows)
+    repeated = as_rows(np.repeat(X[mask], times[mask], axis=0), block_rows=block_rows)
+    for a, b in zip(
+        weighted.scan(everything, B)[:2], repeated.scan(everything, B)[:2], strict=True
+    ):
+        assert_close(a, b)
+    assert weighted.total_weight == repeated.total_weight == times[mask].sum()
+    np.testing.assert_array_equal(weighted.gather(weighted.weights), times * mask)
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("how", ["weight", "mask"])
+@pytest.mark.parametrize("size", [1e-200, 1.0, 1e200])
+def test_a_row_that_takes_no_part_changes_nothing_whatever_its_size(normalize, how, size, seed):
+    X, B = data(seed)
+    more = np.vstack([X, np.full((1, D), size)])
+    part = np.append(np.ones(N), 0.0)
+    chosen = {"weight": part} if how == "weight" else {"mask": part > 0}
+    without = as_rows(X, normalize=normalize)
+    rows = as_rows(more, normalize=normalize, **chosen)
+    assert rows.unit == without.unit
+    np.testing.assert_array_equal(rows.norms, without.norms)
+    for a, b in zip(rows.scan(everything, B)[:2], without.scan(everything, B)[:2], strict=True):
+        assert_close(a, b)
+
+
+def test_the_weights_of_all_rows_are_one_by_default(dtype):
+    X, _ = data(0, dtype)
+    rows = as_rows(X, block_rows=7)
+    weights = rows.gather(rows.weights)
+    assert weights.dtype == dtype
+    np.testing.assert_array_equal(weights, np.ones(N))
+    assert rows.total_weight == N
+
+
+def test_zero_rows_take_no_part(dtype):
+    X, B = data(0, dtype)
+    X[[0, 40, N - 1]] = 0
+    rows = as_rows(X, weight=np.full(N, 2.0), block_rows=16)
+    weights = rows.gather(rows.weights)
+    np.testing.assert_array_equal(np.flatnonzero(weights == 0), [0, 40, N - 1])
+    assert rows.total_weight == 2 * (N - 3)
+    ones = as_rows(X).scan(lambda X: Contribution(total=np.ones((len(X), 1), dtype)))
+    np.testing.assert_array_equal(ones.total, [N - 3])
+    np.testing.assert_array_equal(rows.take(np.array([40])), np.zeros((1, D)))
+    assert np.all(np.isfinite(rows.scan(everything, B).product))
+
+
+# -- blocks, threads, budget ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("block_rows", BLOCKS)
+def test_block_sizes_agree_to_rounding(block_rows, dtype, seed):
+    X, B = data(seed, dtype)
+    rows = as_rows(X, block_rows=block_rows)
+    assert rows.n_blocks == (1 if block_rows is None else -(-N // block_rows))
+    scan, one = rows.scan(everything, B), as_rows(X, block_rows=N).scan(everything, B)
+    assert_close(scan.total, one.total, dtype)
+    assert_close(scan.product, one.product, dtype)
+
+
+@pytest.mark.parametrize("budget", [0, 50_000, 2**30])
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+@pytest.mark.parametrize("layout", ["C", "F"])
+def test_threads_and_budget_change_no_bit(n_jobs, budget, layout, dtype, one_thread):
+    X, B = data(1, dtype, n=1500)
+    X = view(X, layout)
+    w = np.random.default_rng(0).uniform(size=1500)
+    plain = as_rows(X, weight=w, block_rows=16)
+    rows = as_rows(X, weight=w, block_rows=16, n_jobs=n_jobs, memory_budget=budget)
+    expected, scan = plain.scan(everything, B, keep=True), rows.scan(everything, B, keep=True)
+    np.testing.assert_array_equal(scan.total, expected.total)
+    np.testing.assert_array_equal(scan.product, expected.product)
+    np.testing.assert_array_equal(rows.gather(scan.kept), plain.gather(expected.kept))
+    again = rows.scan(spread, using=(scan.kept,))
+    np.testing.assert_array_equal(again.total, plain.scan(spread, using=(expected.kept,)).total)
+
+
+def spread(X, P):
+    return Contribution(total=X[:, :K] * P)
+
+
+def test_sums_across_blocks_are_formed_in_double_precision():
+    ones = np.ones((2**16, 1), np.float32)
+    rows = as_rows(np.vstack([ones, ones]), block_rows=256)
+    tenth = np.float32(0.1)
+    total = rows.scan(lambda X: Contribution(total=tenth * X)).total
+    np.testing.assert_allclose(total, 2**17 * float(tenth), rtol=1e-6)
+
+
+def test_default_blocks_fit_the_cache_and_are_never_tiny():
+    def block_rows(n, D):
+        sizes = []
+        as_rows(np.ones((n, D))).scan(lambda X: sizes.append(len(X)) or Contribution())
+        return sizes
+
+    assert block_rows(10_000, 10) == [3276, 3276, 3276, 172]
+    assert block_rows(200, 5000) == [64, 64, 64, 8]
+    assert block_rows(5, 3) == [5]
+
+
+# -- kept values ------------------------------------------------------------------------------------
+
+
+class Counting:
+    """A kernel that counts its calls."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, X, B):
+        self.calls += 1
+        return everything(X, B)
+
+
+@pytest.mark.parametrize("block_rows", BLOCKS)
+@pytest.mark.parametrize("budget", [0, 2**30])
+def test_kept_values_are_gathered_in_the_order_of_the_rows(block_rows, budget, seed):
+    X, B = data(seed)
+    rows = as_rows(X, block_rows=block_rows, memory_budget=budget, n_jobs=2)
+    assert_close(rows.gather(rows.scan(everything, B, keep=True).kept), unit(X) @ B)
+    J = rows.gather(rows.scan(distances, B, keep=True).kept)
+    assert J.shape == (N,)
+    assert_close(J, np.linalg.norm(unit(X) @ B, axis=1))
+
+
+@pytest.mark.parametrize("block_rows", BLOCKS)
+@pytest.mark.parametrize("budget", [0, 2**30])
+def test_a_later_scan_sees_each_row_with_its_kept_value(block_rows, budget, seed):
+    X, B = data(seed)
+    rows = as_rows(X, block_rows=block_rows, memory_budget=budget)
+    first = rows.scan(heights, B[:, 0], keep=True).kept
+    second = rows.scan(heights, B[:, 1], keep=True).kept
+
+    def both(X, power, a, b):
+        return Contribution(total=(a**power * b)[:, None] * X, kept=a - b)
+
+    scan = rows.scan(both, 2, using=(first, second), keep=True)
+    a, b = np.abs(unit(X) @ B[:, :2]).T
+    assert_close(scan.total, (a**2 * b) @ unit(X))
+    assert_close(rows.gather(scan.kept), a - b)
+
+
+def test_kept_values_are_computed_once_where_they_fit_and_anew_where_not():
+    X, B = data(0)
+    calls = {}
+    for budget in (0, 2**30):
+        rows = as_rows(X, block_rows=10, memory_budget=budget)
+        kernel = Counting()
+        kept = rows.scan(kernel, B, keep=True).kept
+        before = kernel.calls
+        assert before <= rows.n_blocks + 1  # one more to learn the shape of the kept values
+        for _ in range(2):
+            rows.gather(kept)
+        rows.scan(spread, using=(kept,))
+        calls[budget] = (kernel.calls - before) / rows.n_blocks
+    assert calls == {0: 3, 2**30: 0}
+
+
+def test_nothing_is_kept_unless_asked():
+    X, B = data(0)
+    kernel = Counting()
+    rows = as_rows(X, block_rows=10)
+    rows.scan(kernel, B)
+    assert kernel.calls == rows.n_blocks
+
+
+def test_the_budget_counts_the_unit_rows_first():
+    X, B = data(0)
+    kept_bytes = N * K * 8
+    for budget, stored in [
+        (kept_bytes - 1, False),
+        (kept_bytes, True),  # X does not fit, the kept values do
+        (X.nbytes + kept_bytes - 1, False),
+        (X.nbytes + kept_bytes, True),
+    ]:
+        rows = as_rows(X, memory_budget=budget)
+        kernel = Counting()
+        kept = rows.scan(kernel, B, keep=True).kept
+        before = kernel.calls
+        rows.gather(kept)
+        assert (kernel.calls == before) is stored, budget
+
+
+def test_kept_is_made_of_pieces():
+    X, _ = data(0)
+    rows = as_rows(X, block_rows=40)
+    mine = Kept(lambda j: np.full(min(40, N - 40 * j), float(j)))
+    np.testing.assert_array_equal(rows.gather(mine), np.repeat([0.0, 1.0, 2.0], [40, 40, 21]))
+
+
+# -- norms and units --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("budget", [0, 2**30])
+def test_take_returns_rows_as_the_kernels_see_them(budget, dtype, seed):
+    X, _ = data(seed, dtype)
+    rows = as_rows(X, memory_budget=budget)
+    indices = np.array([5, 0, 5, N - 1])
+    taken = rows.take(indices)
+    assert taken.dtype == rows.dtype == dtype
+    np.testing.assert_allclose(taken, unit(X)[indices], rtol=8 * np.finfo(dtype).eps)
+    assert rows.shape == (N, D)
+    np.testing.assert_array_equal(rows.norms, [1.0])
+    assert rows.unit == 1.0
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("power", [-1060, -1040, -500, -120, -3, 0, 120, 500, 1000])
+def test_any_scale_looks_the_same(power, normalize, seed):
+    """Scaling by a power of two is exact: the kernels see the same rows up to a power of two."""
+    X, _ = data(seed)
+    X[0] = 3  # so that the largest norm is the same for sure
+    X = np.rint(X * 64)  # few digits, so that even subnormal numbers hold them
+    rows, plain = (as_rows(Z, normalize=normalize) for Z in (np.ldexp(X, power), X))
+    ratio = plain.unit * 2.0**power / rows.unit if power > -1000 else None
+    seen, expected = (r.take(np.arange(N)) for r in (rows, plain))
+    if normalize:
+        np.testing.assert_allclose(seen, expected, rtol=1e-15)
+        assert rows.unit == 1.0
+    else:
+        largest = np.max(np.linalg.norm(seen, axis=1))
+        assert 2.0**-128 <= largest < 2.0**128  # squares and sums of squares are safe
+        np.testing.assert_array_equal(np.ldexp(seen, int(np.log2(rows.unit))), np.ldexp(X, power))
+        if ratio is not None:
+            np.testing.assert_allclose(rows.norms, plain.norms * ratio, rtol=1e-14)
+
+
+@pytest.mark.parametrize("factor", [1e-150, 1e150, 1e-310, 1e307])
+def test_extreme_rows_beside_ordinary_ones_get_unit_norm(factor, seed):
+    X, _ = data(seed)
+    X /= np.abs(X).max()
+    X[::2] *= factor
+    seen = as_rows(X).take(np.arange(N))
+    np.testing.assert_allclose(np.linalg.norm(seen, axis=1), 1, rtol=1e-14)
+    digits = 1e-4 if factor == 1e-310 else 1e-14  # subnormal numbers have lost digits already
+    expected = unit(np.where(np.arange(N)[:, None] % 2 == 0, X * (1 / factor), X))
+    np.testing.assert_allclose(seen, expected, rtol=digits, atol=digits)
+
+
+@pytest.mark.parametrize("dtype_name", ["float32", "float64"])
+def test_the_smallest_numbers_there_are_get_unit_norm(dtype_name):
+    X = np.finfo(dtype_name).smallest_subnormal * np.array([[1, 1], [3, 4], [1, 0], [0, 0]])
+    X = X.astype(dtype_name)
+    before = X.copy()
+    seen = as_rows(X).take(np.arange(4))
+    h = np.sqrt(0.5)
+    np.testing.assert_allclose(seen, [[h, h], [0.6, 0.8], [1, 0], [0, 0]], rtol=1e-6)
+    np.testing.assert_array_equal(X, before)
+
+
+def test_without_normalising_the_unit_leads_back_to_the_given_rows(dtype):
+    big = 2.0 ** (np.finfo(dtype).maxexp - 8)
+    for scale in (1.0, 1 / big, big):
+        X = (np.array([[3.0, 4.0], [0.5, 0.0], [0.0, 0.0]]) * scale).astype(dtype)
+        rows = as_rows(X, normalize=False)
+        np.testing.assert_array_equal(rows.take(np.arange(3)) * dtype(rows.unit), X)
+        norms = rows.norms * rows.unit / scale
+        assert np.all(np.diff(norms) >= 0)
+        assert norms[0] == pytest.approx(0.5, rel=0.1)
+        assert norms[-1] == pytest.approx(5, rel=0.1)
+
+
+def test_norms_are_quantiles_of_the_rows_that_take_part(seed):
+    X, _ = data(seed, n=20_000)
+    keep = np.linalg.norm(X, axis=1) < 4
+    rows = as_rows(X, mask=keep, normalize=False)
+    assert len(rows.norms) < 1000  # they stand for all, but are few
+    levels = (np.arange(len(rows.norms)) + 0.5) / len(rows.norms)
+    np.testing.assert_allclose(
+        rows.norms * rows.unit, np.quantile(np.linalg.norm(X[keep], axis=1), levels), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("row", [0, 57, N - 1])
+def test_a_row_that_is_too_large_is_named(row, dtype):
+    X, _ = data(0, dtype)
+    X[row, :2] = 0.9 * np.finfo(dtype).max
+    with pytest.raises(
+        InputError, match=rf"row {row} of X is too large for {np.dtype(dtype)}"
+    ) as e:
+        as_rows(X)
+    constant = dtype(str(e.value).split(" by ")[-1].rstrip("."))  # the advice in the message works
+    np.testing.assert_allclose(np.linalg.norm(as_rows(X / constant).take(np.arange(N)), axis=1), 1)
+
+
+def test_row_norms(dtype, seed):
+    X, _ = data(seed, dtype)
+    got = row_norms(X)
+    assert got.dtype == dtype
+    np.testing.assert_allclose(got, np.linalg.norm(X.astype(float), axis=1), rtol=1e-6)
+    np.testing.assert_array_equal(row_norms(np.zeros((2, 3))), 0)
+    assert row_norms(np.zeros((0, 3))).shape == (0,)
+
+
+# -- copies -----------------------------------------------------------------------------------------
+
+
+def shares_memory(rows, X):
+    """Whether the kernels see X itself."""
+    seen = []
+    rows.scan(lambda block: seen.append(np.shares_memory(block, X)) or Contribution())
+    assert len(set(seen)) == 1
+    return seen[0]
+
+
+def test_rows_of_unit_norm_are_not_copied(dtype):
+    X, _ = data(0, dtype)
+    U = unit(X).astype(dtype)
+    assert shares_memory(as_rows(U), U)
+    assert shares_memory(as_rows(U, mask=np.arange(N) > 3), U)
+    assert not shares_memory(as_rows(X), X)
+
+
+def test_rows_that_are_not_normalised_are_not_copied(dtype):
+    X, _ = data(0, dtype)
+    assert shares_memory(as_rows(X, normalize=False), X)
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_the_given_arrays_are_never_modified(normalize, dtype):
+    X, B = data(0, dtype)
+    X[4] = 0
+    w, mask = np.arange(N, dtype=float), np.arange(N) % 3 > 0
+    given = (X, w, mask, B)
+    copies = [a.copy() for a in given]
+    for a in given:
+        a.flags.writeable = False
+    rows = as_rows(X, weight=w, mask=mask, normalize=normalize, block_rows=10)
+    kept = rows.scan(everything, B, keep=True).kept
+    rows.scan(spread, using=(kept,))
+    for a, b in zip(given, copies, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_an_array_can_be_used_without_preparation():
+    X, B = data(0)
+    rows = ArrayRows(X)
+    assert_close(rows.scan(everything, B).total, (X @ B).sum(axis=0))
+    assert rows.total_weight == N

@@ -1,0 +1,23 @@
+"""scikit-learn's own checks, for every method in the registry; no failure is expected."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import perpend.methods
+from perpend.estimator import METHODS
+from perpend.exceptions import CodimensionWarning
+
+ESTIMATORS = [METHODS[name](random_state=0) for name in sorted(METHODS)]
+
+
+def test_every_method_is_exported() -> None:
+    """A method whose re-export line is missing is found here."""
+    assert set(METHODS) <= set(perpend.methods.__all__)
+
+
+# The checks use tiny random data on which no answer is sure, and some ask for too few iterations.
+@pytest.mark.filterwarnings(f"ignore::{CodimensionWarning.__module__}.CodimensionWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learn(estimator: object, check: object) -> None:
+    check(estimator)  # type: ignore[operator]
