@@ -103,7 +103,7 @@ class SubspaceEstimator(
         )
         solution = self._solve(rows, as_generator(self.random_state))
         self._store(solution, rows)
-        distance = -self.score_samples(X)
+        distance = -self._scores(X)
         self.threshold_ = self._threshold(solution, rows, distance, weight)
         self.offset_ = -self.threshold_
         self.labels_ = np.where(distance <= self.threshold_, 1, -1)
@@ -189,9 +189,7 @@ class SubspaceEstimator(
 
     def score_samples(self, X: Array) -> Array:
         """Return minus the distance that decides the labels; larger is more normal."""
-        X = self._checked(X, reset=False)
-        relative = self._relative_distance(X)
-        return -relative if self.normalize else -relative * row_norms(X)
+        return self._scores(self._checked(X, reset=False))
 
     def decision_function(self, X: Array) -> Array:
         """Return `score_samples` minus `offset_`: not negative for inliers."""
@@ -233,6 +231,10 @@ class SubspaceEstimator(
         save(self, path)
 
     # -- inner workings ----------------------------------------------------------------------------
+
+    def _scores(self, X: Array) -> Array:
+        relative = self._relative_distance(X)
+        return -relative if self.normalize else -relative * row_norms(X)
 
     def _relative_distance(self, X: Array) -> Array:
         """Return ||N (x / ||x||)||, the sine of the angle to the subspace; 0 for zero rows."""

@@ -19,6 +19,7 @@ from perpend.theory import average_height
 MAX_FINISH = 60  # steps of reweighted least squares
 MAX_REVISIONS = 6  # changes of the codimension after looking at the inliers' spectrum
 NOISE_LIMIT = 1 / 3  # of the inliers' squared norm: more noise than that is hardly a subspace
+CLEAR_SCORE = 0.2  # of the directions' rank: a gap of 1.6 with the full rise of the objective
 DOUBTFUL = 0.9  # an answer with a doubt is never sure
 
 
@@ -29,6 +30,11 @@ class Judgement(NamedTuple):
     gap: SpectralGap
     certificate: Certificate
     codimension: Codimension
+
+    @property
+    def support(self) -> float:
+        """The gain beyond what accidents reach; it may be compared between codimensions."""
+        return self.certificate.gain - self.certificate.needed
 
 
 class Judge(NamedTuple):
@@ -43,21 +49,37 @@ class Judge(NamedTuple):
     def choose(self, evidence: RankEvidence) -> Judgement | None:
         """Choose the codimension inside the span; None means that there are no normals there.
 
-        The rank of the directions is the first candidate. A finish at fewer normals than there are
-        still finds the inliers, and their spectrum shows how many there are; so where the first
-        candidate is not sure, smaller ones are tried and the best supported one wins.
+        The rank of the directions is the first candidate. Where that is not sure, others are tried
+        and the one with the best support wins.
         """
-        best: Judgement | None = None
         candidate = min(evidence.value, self.span.rank - 1)
-        while candidate > 0:
-            judgement = self._settle(evidence, candidate)
-            if best is None or judgement.codimension.confidence > best.codimension.confidence:
-                best = judgement
-            if best.codimension.confidence >= SURE or not self.refine:
-                break
-            candidate //= 2
-        if best is not None and self.refine and best.certificate.confidence < 0.5:
+        if candidate == 0:
             return None
+        best = self._settle(evidence.basis[:, :candidate], evidence)
+        if self.refine and best.codimension.confidence < SURE:
+            best = self._climb(best, evidence)
+        if not self.refine:
+            return best
+        # Rows that leave directions free lie on a subspace in any case; inside it, only a likely
+        # answer is worth more than that certainty.
+        certain = self.span.rank < len(self.span.basis)
+        likely = best.codimension.confidence if certain else best.certificate.confidence
+        return best if likely >= 0.5 else None
+
+    def _climb(self, best: Judgement, evidence: RankEvidence) -> Judgement:
+        """Try one normal, then twice as many as were found, as long as the support grows.
+
+        A finish at fewer normals than there are still finds the inliers, and the axes along which
+        these vary least are candidates for more normals.
+        """
+        V = evidence.basis[:, :1]
+        while V.shape[1] < self.span.rank:
+            challenger = self._settle(V, evidence)
+            if challenger.support > best.support:
+                best = challenger
+            elif V.shape[1] > 1:
+                break
+            V = challenger.fit.axes[:, : 2 * challenger.codimension.value]
         return best
 
     def consider(self, V: Array, evidence: RankEvidence) -> Judgement:
@@ -71,10 +93,10 @@ class Judge(NamedTuple):
             fit, gap, certificate, _weigh(fit, gap, certificate, evidence, self.rows.norms)
         )
 
-    def _settle(self, evidence: RankEvidence, candidate: int) -> Judgement:
-        """Follow the inliers' spectrum until it agrees with the codimension."""
-        judgement = self.consider(evidence.basis[:, :candidate], evidence)
-        seen = {candidate}
+    def _settle(self, V: Array, evidence: RankEvidence) -> Judgement:
+        """Finish at V, then follow the inliers' spectrum until it agrees with the codimension."""
+        judgement = self.consider(V, evidence)
+        seen = {V.shape[1]}
         for _ in range(MAX_REVISIONS if self.refine else 0):
             value = judgement.gap.value
             if value in seen:
@@ -120,6 +142,11 @@ def _weigh(
             f"the descents suggest codimension {evidence.value}, the inliers {value} "
             "(more starts or more rows would help)"
         )
+    elif not evidence.saturated and evidence.score < CLEAR_SCORE:
+        doubts.append(
+            f"the descents show no clear rank (their singular values fall by {evidence.gap:.3g} "
+            f"there, and the objective rises by {evidence.rise:.0%}; more rows would help)"
+        )
     confidence = certificate.confidence * clear * (DOUBTFUL if doubts else 1.0)
     return Codimension(value, confidence, _evidence(fit, gap, certificate, evidence), tuple(doubts))
 
@@ -154,6 +181,8 @@ def no_normals(span: RowSpan, n_rows: float) -> Codimension:
     exceed that of M outliers in random directions. So the descents would have seen a subspace that
     holds more than the share sqrt(n) / (n c_R) of the rows.
     """
+    if len(span.basis) == 1:
+        return Codimension(0, 1.0, {"rank": 1}, ())  # a row that is not zero spans the line
     if span.rank < len(span.basis):
         confidence = 1 - 2.0 ** -max(n_rows - span.rank, 0.0)
         doubt = (

@@ -6,7 +6,14 @@ from perpend.solvers.result import Directions, Fit, Solution
 from perpend.solvers.reweighted import fit_subspace
 from perpend.solvers.span import RowSpan, rank_tolerance, row_span
 from perpend.solvers.starts import random_starts, spectral_starts
-from perpend.solvers.steps import AutoStep, GeometricStep, MBLSStep, StepRule, step_rule
+from perpend.solvers.steps import (
+    AutoStep,
+    GeometricStep,
+    MBLSStep,
+    Outcome,
+    StepRule,
+    step_rule,
+)
 from perpend.solvers.two_groups import TwoGroups, distance_edges, two_groups
 
 __all__ = [
@@ -15,6 +22,7 @@ __all__ = [
     "Fit",
     "GeometricStep",
     "MBLSStep",
+    "Outcome",
     "Progress",
     "RowSpan",
     "Run",

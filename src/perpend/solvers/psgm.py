@@ -17,7 +17,7 @@ from perpend.kernels import l1_objective_and_gradient
 from perpend.rows import RowSource
 from perpend.solvers.loop import Callback, iterate
 from perpend.solvers.result import Directions
-from perpend.solvers.steps import Search, StepRule
+from perpend.solvers.steps import Outcome, Search, StepRule
 
 
 class _State(NamedTuple):
@@ -59,18 +59,22 @@ def psgm(
         f, g = evaluate(trial)
         accepted = rule.accepts(f, state.f[a], mu, state.slope[a])
 
-        new = {name: getattr(state, name).copy() for name in _State._fields[:9]}
-        new["streak"][a] = np.where(accepted, state.streak[a] + 1, 0)
-        new["n_iter"][a] += accepted
         yes = a[accepted]
-        # Half the chord is the sine of half the angle; the arc sine is exact for tiny angles.
-        chord = np.linalg.norm(trial[:, accepted] - state.B[:, yes], axis=0)
-        new["moved"][yes] = 2 * np.arcsin(np.minimum(chord / 2, 1))
+        step_taken = trial[:, accepted] - state.B[:, yes]
+        v, slope = rule.search(trial[:, accepted], g[:, accepted])
+        new = {name: getattr(state, name).copy() for name in _State._fields[:9]}
         new["B"][:, yes], new["f"][yes] = trial[:, accepted], f[accepted]
-        search = rule.search(trial[:, accepted], g[:, accepted])
-        new["v"][:, yes], new["slope"][yes] = search
-        new["mu"][a] = rule.following(mu, accepted, new["streak"][a], new["n_iter"][a])
-        new["resting"][a] = rule.at_rest(new["mu"][a], new["moved"][a], tol)
+        new["v"][:, yes], new["slope"][yes] = v, slope
+        new["streak"][a] = np.where(accepted, state.streak[a] + 1, 0)
+        new["n_iter"][yes] += 1
+        # Half the chord is the sine of half the angle; the arc sine is exact for tiny angles.
+        chord = np.linalg.norm(step_taken, axis=0)
+        new["moved"][yes] = 2 * np.arcsin(np.minimum(chord / 2, 1))
+        turn = np.zeros(a.size)
+        turn[accepted] = _cosine(step_taken, -v)
+        outcome = Outcome(accepted, new["streak"][a], new["n_iter"][a], new["moved"][a], turn)
+        new["mu"][a] = rule.following(mu, outcome)
+        new["resting"][a] = rule.at_rest(new["mu"][a], outcome, tol)
         return _settle(_State(**new, objective=0.0, change=0.0), max_iter)
 
     f, g = evaluate(B)
@@ -108,3 +112,9 @@ def _settle(state: _State, max_iter: int) -> _State:
         objective=float(np.mean(state.f)),
         change=float(np.mean(~resting)),
     )
+
+
+def _cosine(A: Array, B: Array) -> Array:
+    """Return the cosine between the columns of A and those of B, 0 where one of them vanishes."""
+    scale = np.linalg.norm(A, axis=0) * np.linalg.norm(B, axis=0)
+    return np.sum(A * B, axis=0) / np.where(scale > 0, scale, np.inf)

@@ -21,6 +21,16 @@ class Search(NamedTuple):
     slope: Array  # (k,) the decrease of the objective per unit step, to first order
 
 
+class Outcome(NamedTuple):
+    """What became of the last trials, one entry for each start."""
+
+    accepted: Array  # bool
+    streak: Array  # acceptances since the last refusal
+    n_iter: Array  # accepted steps so far
+    moved: Array  # angle of the last accepted step, infinite before the first
+    turn: Array  # cosine between that step and the new way down; -1: straight back
+
+
 class StepRule(Protocol):
     """How long the steps are. Arrays have one entry for each start."""
 
@@ -36,12 +46,12 @@ class StepRule(Protocol):
         """Say which trials become the next iterates."""
         ...
 
-    def following(self, mu: Array, accepted: Array, streak: Array, n_iter: Array) -> Array:
-        """Return the next step sizes; `streak` counts acceptances since the last refusal."""
+    def following(self, mu: Array, outcome: Outcome) -> Array:
+        """Return the next step sizes."""
         ...
 
-    def at_rest(self, mu: Array, moved: Array, tol: float) -> Array:
-        """Say which starts are done; `moved` is the angle of the last accepted step."""
+    def at_rest(self, mu: Array, outcome: Outcome, tol: float) -> Array:
+        """Say which starts are done, given their next step sizes."""
         ...
 
 
@@ -54,7 +64,7 @@ class AutoStep:
     Euclidean one the test cannot pass once ||G|| / f < sqrt(armijo), and the step collapses.
     A demanding `armijo` refuses long steps that gain little: starts then fall onto a nearby normal
     instead of wandering to a common one, which keeps the rank of the solutions. After `patience`
-    acceptances in a row the step grows again.
+    acceptances in a row the step grows again; after one that turned back it shrinks unasked.
     """
 
     mu0: float = 1.0  # 45 degrees
@@ -62,6 +72,7 @@ class AutoStep:
     shrink: float = 0.5
     grow: float = 2.0
     patience: int = 5
+    back: float = -0.7  # a cosine below this is a turn back
 
     def search(self, B: Array, g: Array) -> Search:
         """Return the unit tangent G / ||G|| with G = g - b (b.g)."""
@@ -77,15 +88,16 @@ class AutoStep:
         """Ask for f(trial) <= f - armijo mu ||G||."""
         return f_trial <= f - self.armijo * mu * slope
 
-    def following(self, mu: Array, accepted: Array, streak: Array, n_iter: Array) -> Array:
-        """Shrink after a refusal, grow after `patience` acceptances, up to the first step."""
-        del n_iter
-        grown = np.where((streak > 0) & (streak % self.patience == 0), self.grow * mu, mu)
-        return np.where(accepted, np.minimum(grown, self.mu0), self.shrink * mu)
+    def following(self, mu: Array, outcome: Outcome) -> Array:
+        """Shrink after a refusal or a turn back, grow after `patience` acceptances."""
+        patient = (outcome.streak > 0) & (outcome.streak % self.patience == 0)
+        grown = np.where(patient, np.minimum(self.grow * mu, self.mu0), mu)
+        too_long = ~outcome.accepted | (outcome.turn < self.back)
+        return np.where(too_long, self.shrink * mu, grown)
 
-    def at_rest(self, mu: Array, moved: Array, tol: float) -> Array:
+    def at_rest(self, mu: Array, outcome: Outcome, tol: float) -> Array:
         """Rest when the next step could only move by less than `tol`."""
-        del moved
+        del outcome
         return mu <= tol
 
 
@@ -116,15 +128,14 @@ class MBLSStep:
         """Ask for f(trial) <= f - armijo mu ||g||^2, except at the floor."""
         return (f_trial <= f - self.armijo * mu * slope) | (mu <= self.floor)
 
-    def following(self, mu: Array, accepted: Array, streak: Array, n_iter: Array) -> Array:
-        """Halve after a refusal, otherwise carry the step on; after the floor there is none."""
-        del streak, n_iter
-        return np.where(accepted, np.where(mu <= self.floor, 0.0, mu), self.shrink * mu)
+    def following(self, mu: Array, outcome: Outcome) -> Array:
+        """Halve after a refusal, otherwise carry the step on."""
+        return np.where(outcome.accepted, mu, self.shrink * mu)
 
-    def at_rest(self, mu: Array, moved: Array, tol: float) -> Array:
+    def at_rest(self, mu: Array, outcome: Outcome, tol: float) -> Array:
         """Rest when the trial at the floor has been accepted."""
-        del moved, tol
-        return mu <= 0
+        del tol
+        return (mu <= self.floor) & outcome.accepted
 
 
 @dataclass(frozen=True)
@@ -160,15 +171,15 @@ class GeometricStep:
         del f, mu, slope
         return np.ones(f_trial.shape, dtype=bool)
 
-    def following(self, mu: Array, accepted: Array, streak: Array, n_iter: Array) -> Array:
+    def following(self, mu: Array, outcome: Outcome) -> Array:
         """Cut by beta at k = K0 and every K* iterations after it."""
-        del accepted, streak
-        cut = (n_iter >= self.K0) & ((n_iter - self.K0) % self.K_star == 0)
+        k = outcome.n_iter
+        cut = (k >= self.K0) & ((k - self.K0) % self.K_star == 0)
         return np.where(cut, self.beta * mu, mu)
 
-    def at_rest(self, mu: Array, moved: Array, tol: float) -> Array:
+    def at_rest(self, mu: Array, outcome: Outcome, tol: float) -> Array:
         """Rest when the last step moved by less than `tol`."""
-        return (moved <= tol) | (mu <= self.floor)
+        return (outcome.moved <= tol) | (mu <= self.floor)
 
 
 STEP_RULES: dict[str, type[Any]] = {

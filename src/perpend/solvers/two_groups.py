@@ -19,6 +19,7 @@ from scipy import special
 from perpend._typing import Array
 
 N_BINS = 256
+N_POINTS = 16  # in a bin, to average over
 SHARE_LEAST = 1e-6  # neither group is ever taken to be empty
 LOG_LARGEST = 600.0  # beyond exp(600) a ratio of densities is as good as infinite
 
@@ -59,7 +60,7 @@ def two_groups(
     codimension, dimension : c and d inside the span of the rows
     """
     scales = edges[:-1]
-    evidence = _log_ratio(edges, scales, norms, codimension, dimension)  # (m - 1, m)
+    evidence = _log_ratio(edges, norms, codimension, dimension)  # (m - 1, m)
 
     seen = counts > 0
     weight = counts[seen] / counts.sum()
@@ -81,22 +82,42 @@ def two_groups(
     )
 
 
-def _log_ratio(edges: Array, scales: Array, norms: Array, c: int, d: int) -> Array:
-    r"""Return the log of the inliers' over the outliers' density of J, (scales, bins).
+def _log_ratio(edges: Array, norms: Array, c: int, d: int) -> Array:
+    r"""Return the log of the inliers' over the outliers' probability of each bin, (scales, bins).
 
-    Both densities hold the factor J^(c-1), which cancels; what remains is finite at J = 0:
+    The scales are the edges but for the last. With :math:`x = J / s`, the densities of log J are
 
     .. math::
-        -\frac{J^2}{2 s^2} - \frac{c}{2} \log 2 s^2 - \log \Gamma\!\left(\tfrac c2\right)
-        + \log B\!\left(\tfrac c2, \tfrac d2\right)
-        - \log \operatorname*{mean}_\nu \nu^{-c} (1 - J^2/\nu^2)^{d/2 - 1}
+        \frac{2}{\Gamma(c/2)} \Bigl(\frac{x^2}{2}\Bigr)^{c/2} e^{-x^2/2}
+        \qquad\text{and}\qquad
+        \frac{2}{B(c/2, d/2)} \operatorname*{mean}_\nu \Bigl(\frac J\nu\Bigr)^c
+        \Bigl(1 - \frac{J^2}{\nu^2}\Bigr)^{d/2 - 1}
+
+    Both hold the factor J^c, which underflows but cancels. With many normals they are narrower than
+    a bin, so each is averaged over points of the bin; at a single point, outliers would look like
+    inliers. Everything in the lowest bin counts as J = 0.
     """
-    J2 = np.square(_centres(edges))  # (m,)
-    inside = np.maximum(1 - J2 / np.square(norms)[:, None], np.finfo(float).eps)  # (norms, m)
-    outlier = -c * np.log(norms)[:, None] + (d / 2 - 1) * np.log(inside)
-    outlier = special.logsumexp(outlier, axis=0, b=1 / len(norms)) - special.betaln(c / 2, d / 2)
-    s2 = 2 * np.square(scales)[:, None]
-    inlier = -J2 / s2 - c / 2 * np.log(s2) - special.gammaln(c / 2)
+    m = len(edges)
+    growth = edges[1] / edges[0]
+    points = growth ** -((np.arange(N_POINTS) + 0.5) / N_POINTS)  # (q,) relative to the upper edge
+    weight = c * np.log(points)  # J^c relative to the upper edge
+
+    J = edges[:, None] * points  # (m, q)
+    J[0] = 0.0
+    ratio2 = np.square(J / norms[:, None, None])  # (norms, m, q)
+    possible = ratio2 < 1
+    outlier = (d / 2 - 1) * np.log1p(-np.where(possible, ratio2, 0.0)) + weight
+    outlier = np.where(possible, outlier - c * np.log(norms)[:, None, None], -np.inf)
+    outlier = special.logsumexp(outlier, axis=(0, 2), b=1 / len(norms))
+    outlier -= special.betaln(c / 2, d / 2)
+
+    # The edges grow geometrically: J / s depends on the difference of the bins' numbers alone.
+    x2 = np.square(growth ** np.arange(2.0 - m, m)[:, None] * points)
+    difference = np.arange(m) - np.arange(m - 1)[:, None]  # (m - 1, m)
+    inlier = special.logsumexp(weight - x2 / 2, axis=1)[difference + m - 2]
+    inlier[:, 0] = special.logsumexp(weight)
+    inlier -= c / 2 * np.log(2 * np.square(edges[:-1]))[:, None] + special.gammaln(c / 2)
+
     # The outliers' density vanishes at the largest distances and the inliers' does not quite. But a
     # row does not become an inlier again by being farther away.
     return np.minimum.accumulate(inlier - outlier, axis=1)

@@ -1,0 +1,139 @@
+"""How often is the subspace recovered, and how sure is the answer? Many seeds, stored results.
+
+Inliers are uniform on the unit sphere of the subspace, outliers on the whole sphere; r is the share
+of outliers. *Exact*: right codimension and subspace error below 1e-9. *Sure*: confidence 0.95.
+
+Run ``python benchmarks/recovery.py`` (about an hour on two cores); ``--seeds 5`` for a quick look,
+``--first 1000`` for other seeds, ``--store`` to write benchmarks/results/recovery.json.
+"""
+
+import os
+
+os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
+
+import argparse
+import time
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+from _store import hardware, store
+
+from perpend import DPCP, subspace_error
+from perpend.datasets import make_subspace
+
+
+class Setting(NamedTuple):
+    """One row of the table; `bar` names what must hold."""
+
+    n_features: int
+    codimension: int
+    n_inliers: int
+    n_outliers: int
+    seeds: int
+    bar: str  # "exact" or "right"
+    least: float  # share of the seeds in which the bar must hold
+    noise: float = 0.0
+    n_starts: Any = "auto"
+
+    @property
+    def ratio(self) -> float:
+        """The share of outliers."""
+        return self.n_outliers / (self.n_inliers + self.n_outliers)
+
+
+def settings() -> list[Setting]:
+    """Return the table of what must hold."""
+    table = []
+    for n_starts in (30, "auto"):
+        for c in range(10, 21):
+            table.append(Setting(200, c, 1500, 2250, 50, "exact", 1.0, n_starts=n_starts))
+            table.append(Setting(200, c, 1500, 3500, 100, "exact", 0.99, n_starts=n_starts))
+    table += [
+        Setting(200, 5, 1500, 1500, 20, "exact", 1.0, n_starts=10),
+        Setting(200, 5, 1500, 3000, 20, "exact", 1.0, n_starts=10),
+        Setting(30, 5, 500, 1167, 50, "exact", 1.0),
+        Setting(10, 6, 2000, 8000, 50, "exact", 1.0),
+        Setting(3, 1, 200, 200, 50, "exact", 1.0),
+    ]
+    for noise in (0.05, 0.1):
+        table += [
+            Setting(200, 10, 1500, 2250, 100, "right", 0.98, noise),
+            Setting(30, 5, 1000, 1500, 100, "right", 0.98, noise),
+            Setting(10, 6, 2000, 8000, 100, "right", 0.98, noise),
+        ]
+    return table
+
+
+def trial(setting: Setting, seed: int) -> tuple[bool, float, float, float]:
+    """Return whether the codimension is right, the error, the confidence, and the time."""
+    data = make_subspace(
+        setting.n_inliers,
+        setting.n_outliers,
+        n_features=setting.n_features,
+        codimension=setting.codimension,
+        noise=setting.noise,
+        random_state=seed,
+    )
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        # The same seed would draw the starts from the numbers that drew the subspace.
+        model = DPCP(n_starts=setting.n_starts, random_state=seed + 1_000_000).fit(data.X)
+    seconds = time.perf_counter() - start
+    right = model.codimension_ == setting.codimension
+    return right, subspace_error(model.normals_, data.normals), model.confidence_, seconds
+
+
+def run(setting: Setting, seeds: range, pool: ProcessPoolExecutor) -> dict[str, Any]:
+    """Run all seeds of a setting and count."""
+    right, error, confidence, seconds = map(
+        np.array, zip(*pool.map(trial, [setting] * len(seeds), seeds), strict=True)
+    )
+    sure = confidence >= 0.95
+    held = right & (error < 1e-9) if setting.bar == "exact" else right
+    sure_and_wrong = int(np.sum(sure & ~right))
+    return {
+        **setting._asdict(),
+        "seeds": len(seeds),
+        "right": int(right.sum()),
+        "exact": int(np.sum(right & (error < 1e-9))),
+        "sure": int(sure.sum()),
+        "sure_and_wrong": sure_and_wrong,
+        "median_error": float(np.median(error)),
+        "median_seconds": float(np.median(seconds)),
+        "holds": bool(held.mean() >= setting.least and sure_and_wrong == 0),
+    }
+
+
+def main() -> None:
+    """Print the table; store it if asked to."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, help="seeds of each setting (default: the bar's)")
+    parser.add_argument("--first", type=int, default=0, help="first seed (default: 0)")
+    parser.add_argument("--store", action="store_true", help="write results/recovery.json")
+    chosen = parser.parse_args()
+    print("   D   c     N     M noise starts  seeds right exact  sure wrong&sure  error  holds")
+    results = []
+    with ProcessPoolExecutor(2) as pool:
+        for setting in settings():
+            count = chosen.seeds or setting.seeds
+            row = run(setting, range(chosen.first, chosen.first + count), pool)
+            results.append(row)
+            print(
+                f"{row['n_features']:4} {row['codimension']:3} {row['n_inliers']:5} "
+                f"{row['n_outliers']:5} {row['noise']:5} {row['n_starts']!s:>6} {count:6} "
+                f"{row['right']:5} {row['exact']:5} {row['sure']:5} {row['sure_and_wrong']:8} "
+                f"{row['median_error']:9.1e}  {'yes' if row['holds'] else 'NO'}",
+                flush=True,
+            )
+    if chosen.store:
+        content = {"hardware": hardware(), "first_seed": chosen.first, "results": results}
+        store("recovery", content)
+    if not all(row["holds"] for row in results):
+        raise SystemExit("some bars do not hold")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""What the commands print: results on stdout, everything else on stderr, plain text in both."""
+
+import os
+import re
+import sys
+from typing import TextIO
+
+# The library speaks of its parameters; on the command line they are options.
+OPTIONS = {r"n_starts(?![.\w])": "--starts", "variable=": "--variable="}
+
+
+class Refusal(Exception):  # noqa: N818
+    """The command is understood but will not be done; the message says why and what to do."""
+
+
+def say(text: str) -> None:
+    """Print a result; a reader that has gone away (``| head -1``) is no error."""
+    _print(text, sys.stdout)
+
+
+def complain(message: str, *, label: str = "error: ") -> None:
+    """Print an error or a remark on stderr."""
+    for name, option in OPTIONS.items():
+        message = re.sub(rf"(?<![\w/.-]){name}", option, message)
+    _print(label + message, sys.stderr)
+
+
+def warn(message: str) -> None:
+    """Print a warning on stderr."""
+    complain(message, label="warning: ")
+
+
+def table(lines: list[tuple[str, str]]) -> str:
+    """Align the keys; an empty key continues the line before.
+
+    >>> print(table([("data", "3 rows"), ("", "1 column"), ("outliers", "none")]))
+    data        3 rows
+                1 column
+    outliers    none
+    """
+    return "\n".join(f"{key:<12}{text}" for key, text in lines)
+
+
+def count(n: int) -> str:
+    """Group the digits of a number.
+
+    >>> count(12500)
+    '12 500'
+    """
+    return f"{n:,}".replace(",", " ")
+
+
+def _print(text: str, stream: TextIO) -> None:
+    encoding = stream.encoding or "utf-8"
+    shown = "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
+    shown = shown.encode(encoding, errors="backslashreplace").decode(encoding)
+    try:
+        print(shown, file=stream, flush=True)
+    except BrokenPipeError:
+        # Python flushes once more when it exits; that must not fail, either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,0 +1,90 @@
+"""What a fitted model says, in words."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from perpend.cli._console import count
+
+Lines = list[tuple[str, str]]
+NOT_SURE = 4  # exit code
+
+
+@contextmanager
+def collected_warnings() -> Iterator[list[str]]:
+    """Collect what the library warns about; the list is complete after the ``with`` block."""
+    texts: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield texts
+    for warning in caught:
+        text = str(warning.message)
+        if issubclass(warning.category, UserWarning | RuntimeWarning) and text not in texts:
+            texts.append(text)
+
+
+def exit_code(model: Any) -> int:
+    """Return 0 for an answer that can be relied on."""
+    return 0 if is_sure(model) and model.codimension_ > 0 else NOT_SURE
+
+
+def is_sure(model: Any) -> bool:
+    """Whether the confidence is as high as the word "sure" asks for."""
+    from perpend.codimension import SURE
+
+    return bool(model.confidence_ >= SURE)
+
+
+def answer(model: Any) -> Lines:
+    """Say which subspace was found, how sure that is, and which rows are outliers."""
+    D, c, d = model.n_features_in_, model.codimension_, model.n_components_
+    if c == 0 and getattr(model, "codimension", "auto") != 0:
+        subspace = f"none found: the rows fill all {D} dimensions (codimension 0)"
+    else:
+        subspace = f"dimension {d} of {D}, codimension {c}"
+    first, *more = [f"{_level(model)} ({model.confidence_:.2f})", *_evidence(model)]
+    return [
+        ("subspace", subspace),
+        ("confidence", ": ".join([first, *more[:1]])),
+        *[("", text) for text in more[1:]],
+        ("outliers", _outliers(model)),
+    ]
+
+
+def _level(model: Any) -> str:
+    if is_sure(model):
+        return "high"
+    return "medium" if model.confidence_ >= 0.5 else "low"
+
+
+def _evidence(model: Any) -> list[str]:
+    """Say the main reasons for the confidence; `evidence_` has them all."""
+    evidence, texts = model.evidence_, []
+    if "rows_on_subspace" in evidence:
+        rows, free = evidence["rows_on_subspace"], evidence["rows_on_any_subspace"]
+        texts.append(f"{count(rows)} different rows lie on it, chance would give {free}")
+    if "inlier_gap" in evidence:
+        times = _times(evidence["inlier_gap"])
+        texts.append(f"inliers vary {times} times more along it than across")
+    return texts
+
+
+def _times(factor: float) -> str:
+    """Two digits are enough.
+
+    >>> _times(1.234), _times(2712.0), _times(3.92e13)
+    ('1.2', '2 700', '4e+13')
+    """
+    if factor >= 1e6:
+        return f"{factor:.0e}"
+    return f"{factor:.1f}" if factor < 10 else count(int(float(f"{factor:.2g}")))
+
+
+def _outliers(model: Any) -> str:
+    n, outliers = len(model.labels_), int((model.labels_ == -1).sum())
+    origin = "auto" if model.threshold == "auto" else "given"
+    return (
+        f"{count(outliers)} of {count(n)} rows ({100 * outliers / n:.1f} %), "
+        f"distance threshold {model.threshold_:.2g} ({origin})"
+    )

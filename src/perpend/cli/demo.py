@@ -1,0 +1,79 @@
+"""``perpend demo``: hide a subspace among outliers and find it again."""
+
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from perpend.cli._console import count, say, table, warn
+from perpend.cli._progress import monitor
+from perpend.cli._summary import answer, collected_warnings, exit_code
+
+if TYPE_CHECKING:
+    from perpend._typing import Array
+
+N_INLIERS, N_OUTLIERS, N_FEATURES, CODIMENSION = 1000, 1500, 30, 5
+
+
+def demo(
+    seed: Annotated[
+        int,
+        typer.Option(metavar="N", min=0, max=2**32 - 1, help="Another seed makes other data."),
+    ] = 0,
+) -> None:
+    """Hide a subspace among outliers and find it again, in a few seconds."""
+    with monitor() as watch, collected_warnings() as remarks:
+        watch.phase("loading NumPy and scikit-learn")
+        from perpend import DPCP
+        from perpend.datasets import make_subspace
+        from perpend.metrics import outlier_f1, subspace_error
+
+        data = make_subspace(
+            N_INLIERS,
+            N_OUTLIERS,
+            n_features=N_FEATURES,
+            codimension=CODIMENSION,
+            random_state=seed,
+        )
+        began = time.perf_counter()
+        model = DPCP(random_state=seed, callback=watch).fit(data.X)
+        seconds = time.perf_counter() - began
+        error = subspace_error(model.normals_, data.normals)
+        f1 = outlier_f1(data.y, model.labels_)
+        needed, pca_error = _pca(data.X, data.normals)
+    dimension = N_FEATURES - CODIMENSION
+    for remark in remarks:
+        warn(remark)
+    say(
+        table(
+            [
+                ("data", _data_line(seed)),
+                ("", f"{count(N_INLIERS)} lie on a hidden subspace of dimension {dimension},"),
+                ("", f"{count(N_OUTLIERS)} are outliers; perpend is told neither number"),
+                *answer(model),
+                ("truth", f"subspace error {error:.1g} (0 is perfect), F1 {f1:.3f} (1 is perfect)"),
+                ("PCA", f"would keep {needed} dimensions for 99 % of the variance;"),
+                ("", f"told to keep {dimension}, its subspace error is {pca_error:.2f}"),
+                ("time", f"{seconds:.2f} s to fit"),
+                ("next", "perpend fit YOUR.csv -o RESULTS"),
+            ]
+        )
+    )
+    raise typer.Exit(exit_code(model))
+
+
+def _data_line(seed: int) -> str:
+    n = N_INLIERS + N_OUTLIERS
+    return f"{count(n)} rows x {N_FEATURES} columns, made with seed {seed}:"
+
+
+def _pca(X: "Array", normals: "Array") -> tuple[int, float]:
+    """Return how many dimensions PCA needs, and its error when it is told the right number."""
+    import numpy as np
+
+    from perpend.metrics import subspace_error
+
+    variances, axes = np.linalg.eigh(np.cov(X, rowvar=False))  # ascending
+    shares = np.cumsum(variances[::-1]) / np.sum(variances)
+    needed = int(np.searchsorted(shares, 0.99)) + 1
+    return needed, subspace_error(axes[:, : len(normals)].T, normals)

@@ -1,0 +1,46 @@
+import numpy as np
+import pytest
+
+from perpend.codimension import largest_gap
+
+
+@pytest.mark.parametrize("c", [1, 3, 9])
+@pytest.mark.parametrize("noise", [0.0, 1e-20, 1e-6, 0.01])
+def test_the_gap_is_where_the_noise_ends(c, noise, seed):
+    rng = np.random.default_rng(seed)
+    small, large = noise * rng.uniform(0.8, 1.2, c), rng.uniform(0.8, 1.2, 10 - c)
+    gap = largest_gap(np.sort(np.append(small, large)), np.float64)
+    assert gap.value == c
+    assert gap.ratio > 40
+    assert 1 <= gap.runner_up < 2  # rounding errors make no gaps among themselves
+
+
+def test_ratio_and_runner_up():
+    gap = largest_gap(np.array([1.0, 3.0, 30.0, 60.0]), np.float64)
+    assert gap == (2, 10.0, 3.0)
+
+
+def test_the_scale_of_the_spectrum_does_not_matter():
+    spectrum = np.array([1e-9, 2e-9, 0.5, 0.7])
+    for factor in (1e-200, 1e200):
+        np.testing.assert_allclose(
+            largest_gap(factor * spectrum, np.float64), largest_gap(spectrum, np.float64)
+        )
+
+
+def test_what_is_rounding_depends_on_the_precision():
+    spectrum = np.array([1e-12, 1e-9, 1e-6, 1.0])
+    assert largest_gap(spectrum, np.float32).runner_up == pytest.approx(1, abs=0.5)
+    assert largest_gap(spectrum, np.float64).runner_up == pytest.approx(1000)
+
+
+@pytest.mark.parametrize(
+    ("spectrum", "expected"),
+    [([2.0], (0, 1.0, 1.0)), ([1.0, 4.0], (1, 4.0, 1.0)), ([], (0, 1.0, 1.0))],
+)
+def test_short_spectra(spectrum, expected):
+    assert largest_gap(np.array(spectrum), np.float64) == expected
+
+
+def test_a_spectrum_of_zeros_has_no_gap():
+    assert largest_gap(np.zeros(4), np.float64).ratio == 1

@@ -1,0 +1,107 @@
+"""The span of the rows, and starts inside it."""
+
+import numpy as np
+import pytest
+
+from helpers import assert_orthonormal_rows, assert_same_subspace
+from perpend.exceptions import InputError
+from perpend.rows import as_rows
+from perpend.solvers import random_starts, row_span, spectral_starts
+
+
+def rank_deficient(seed, n, D, rank, dtype=np.float64):
+    """Rows in a random subspace, and its basis (rank, D)."""
+    rng = np.random.default_rng(seed)
+    basis = np.linalg.qr(rng.standard_normal((D, rank)))[0].T
+    return (rng.standard_normal((n, rank)) @ basis).astype(dtype), basis
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("shape", [(50, 8, 5), (200, 30, 29), (9, 4, 1), (300, 40, 3)])
+def test_the_span_of_rank_deficient_rows(shape, normalize, dtype, seed):
+    n, D, rank = shape
+    X, basis = rank_deficient(seed, n, D, rank, dtype)
+    span = row_span(as_rows(X, normalize=normalize))
+    tol = 1e-12 if dtype == np.float64 else 1e-4
+    assert span.rank == rank
+    assert_same_subspace(span.basis.T, basis, tol)
+    assert_orthonormal_rows(np.hstack([span.basis, span.rest]).T)
+    assert np.max(np.abs(X @ span.rest)) < tol
+    assert span.axes.shape == (D, rank)
+
+
+def test_fewer_rows_than_features_span_no_more_than_they_are(seed):
+    X = np.random.default_rng(seed).standard_normal((6, 20))
+    span = row_span(as_rows(X))
+    assert span.rank == 6
+    assert_same_subspace(span.basis.T, X, 1e-12)
+
+
+def test_rows_that_span_everything(seed):
+    X = np.random.default_rng(seed).standard_normal((50, 7))
+    span = row_span(as_rows(X, normalize=False))
+    np.testing.assert_array_equal(span.basis, np.eye(7))
+    assert span.rest.shape == (7, 0)
+    np.testing.assert_allclose(span.moments, X.T @ X)
+
+
+def test_variances_are_those_of_pca_and_sum_to_one(seed):
+    X, _ = rank_deficient(seed, 60, 9, 4)
+    X *= np.linspace(1, 3, 60)[:, None]
+    span = row_span(as_rows(X, normalize=False))
+    s = np.linalg.svd(X, compute_uv=False)[:4] ** 2
+    np.testing.assert_allclose(span.variances, (s / s.sum())[::-1])
+    assert span.variances.sum() == pytest.approx(1)
+    np.testing.assert_allclose(np.linalg.norm(X @ span.axes, axis=0) ** 2, s[::-1])
+
+
+def test_weights_and_zero_rows_decide_what_is_spanned():
+    X = np.vstack([np.eye(4), np.zeros((2, 4))])
+    span = row_span(as_rows(X, weight=[1, 0, 2, 0, 1, 1]))
+    assert span.rank == 2
+    assert_same_subspace(span.basis.T, np.eye(4)[[0, 2]], 1e-15)
+
+
+@pytest.mark.parametrize("how", ["zero", "weightless"])
+def test_no_rows_to_speak_of_is_an_error(how):
+    X = np.zeros((3, 2)) if how == "zero" else np.ones((3, 2))
+    with pytest.raises(InputError, match="zero"):
+        row_span(as_rows(X, weight=None if how == "zero" else np.zeros(3)))
+
+
+def test_random_starts_are_uniform_on_the_sphere():
+    span = row_span(as_rows(np.eye(6)))
+    n = 100_000
+    B = random_starts(np.random.default_rng(1), span, n)
+    np.testing.assert_allclose(np.linalg.norm(B, axis=0), 1)
+    # Entries have mean 0, E b_i b_j = I / D and E b_i^4 = 3 / (D (D + 2)); six standard errors.
+    np.testing.assert_allclose(B.mean(axis=1), 0, atol=6 / np.sqrt(6 * n))
+    np.testing.assert_allclose(B @ B.T / n, np.eye(6) / 6, atol=6 * 0.2 / np.sqrt(n))
+    np.testing.assert_allclose(np.mean(B**4, axis=1), 3 / (6 * 8), atol=6 * 0.12 / np.sqrt(n))
+
+
+def test_random_starts_lie_in_the_span_and_are_uniform_there(seed):
+    X, basis = rank_deficient(seed, 50, 10, 3)
+    B = random_starts(np.random.default_rng(seed), row_span(as_rows(X)), 20_000)
+    assert B.shape == (10, 20_000)
+    np.testing.assert_allclose(np.linalg.norm(B, axis=0), 1)
+    inside = basis @ B
+    np.testing.assert_allclose(np.linalg.norm(inside, axis=0), 1)
+    np.testing.assert_allclose(inside @ inside.T / 20_000, np.eye(3) / 3, atol=6 * 0.3 / 141)
+
+
+def test_the_same_generator_gives_the_same_starts_and_more_of_them(seed):
+    span = row_span(as_rows(np.eye(5)))
+    few, many = (random_starts(np.random.default_rng(seed), span, k) for k in (3, 9))
+    np.testing.assert_allclose(few, many[:, :3], rtol=1e-15)
+    rng = np.random.default_rng(seed)
+    again = np.hstack([random_starts(rng, span, 3), random_starts(rng, span, 6)])
+    np.testing.assert_allclose(again, many, rtol=1e-15)
+
+
+def test_spectral_starts_are_the_axes_of_least_variance(seed):
+    X = np.random.default_rng(seed).standard_normal((80, 6)) * [3, 1, 0.1, 2, 0.01, 5]
+    span = row_span(as_rows(X, normalize=False))
+    B = spectral_starts(span, 2)
+    assert_same_subspace(B.T, np.linalg.svd(X)[2][-2:], 1e-10)
+    assert spectral_starts(span, 99).shape == (6, 6)
