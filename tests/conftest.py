@@ -16,7 +16,8 @@ from threadpoolctl import threadpool_limits
 def _seeds():
     text = os.environ.get("PERPEND_TEST_SEED", "0-2")
     if text == "any":
-        return [random.SystemRandom().randrange(1000)]
+        text = str(random.SystemRandom().randrange(1000))
+        os.environ["PERPEND_TEST_SEED"] = text  # parallel workers inherit it: all take the same one
     first, _, last = text.partition("-")
     return list(range(int(first), int(last or first) + 1))
 

@@ -70,7 +70,8 @@ class Judge(NamedTuple):
         """Try one normal, then twice as many as were found, as long as the support grows.
 
         A finish at fewer normals than there are still finds the inliers, and the axes along which
-        these vary least are candidates for more normals.
+        these vary least are candidates for more normals. In the end single normals are added: a
+        subspace that runs through a few outliers by accident is too large by as many dimensions.
         """
         V = evidence.basis[:, :1]
         while V.shape[1] < self.span.rank:
@@ -80,6 +81,11 @@ class Judge(NamedTuple):
             elif V.shape[1] > 1:
                 break
             V = challenger.fit.axes[:, : 2 * challenger.codimension.value]
+        while best.codimension.value + 1 < self.span.rank:
+            challenger = self.consider(best.fit.axes[:, : best.codimension.value + 1], evidence)
+            if challenger.support <= best.support:
+                break
+            best = challenger
         return best
 
     def consider(self, V: Array, evidence: RankEvidence) -> Judgement:

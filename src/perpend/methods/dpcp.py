@@ -21,6 +21,7 @@ from perpend._typing import Array, RandomState
 from perpend.codimension import (
     Codimension,
     Judge,
+    Judgement,
     RankEvidence,
     distinct_shares,
     everything,
@@ -108,7 +109,6 @@ def dpcp(
             span.axes,
             span.axes[:, :0],
         )
-    finished = judgement is not None and judge.refine and judgement.fit.converged
     return Solution(
         normals=np.hstack([inside_normals, rest]),
         components=np.hstack([span.rest[:, rest.shape[1] :], axes[:, found.value :]])[:, ::-1],
@@ -120,8 +120,15 @@ def dpcp(
         groups=None if judgement is None else judgement.fit.groups,
         doubts=found.doubts if codimension == "auto" else (),
         n_iter=int(np.max(directions.n_iter)),
-        converged=finished or bool(np.all(directions.converged)),
+        converged=_converged(judge.refine, directions, judgement),
     )
+
+
+def _converged(refine: bool, directions: Directions, judgement: Judgement | None) -> bool:
+    """Say whether the last stage came to its end; descents only propose what a finish decides."""
+    if refine:
+        return judgement is None or judgement.fit.converged
+    return bool(np.all(directions.converged))
 
 
 def _starts(
@@ -202,8 +209,8 @@ class DPCP(SubspaceEstimator):
     random_state : int, Generator, RandomState or None, default=None
         Seeds the starts. The same seed gives the same answer.
     callback : callable or None, default=None
-        Called after every pass over the rows with a `perpend.solvers.Progress`; if it returns
-        True, the computation stops there.
+        Called after every step with a `perpend.solvers.Progress`; if it returns True, that stage
+        (a descent of some starts, or a finish) ends there.
 
     Attributes
     ----------

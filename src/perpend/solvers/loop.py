@@ -21,7 +21,7 @@ class Status(Enum):
 
 
 class Progress(NamedTuple):
-    """What a callback is told after every step. If it returns True, the loop stops."""
+    """What a callback is told after every step. If it returns True, this loop ends."""
 
     stage: str
     step: int

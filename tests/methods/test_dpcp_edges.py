@@ -1,0 +1,146 @@
+"""Degenerate data: a right answer, a clear error, or a low confidence with a warning.
+
+Never sure and wrong, never NaN.
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from perpend import DPCP
+from perpend.datasets import make_subspace
+from perpend.exceptions import CodimensionWarning, InputError
+
+RNG = np.random.default_rng(7)
+
+
+def gaussian(n: int, d: int) -> np.ndarray:
+    return RNG.standard_normal((n, d))
+
+
+def on_subspace(n: int, dimension: int, n_features: int) -> np.ndarray:
+    return gaussian(n, dimension) @ gaussian(dimension, n_features)
+
+
+def mixed() -> np.ndarray:
+    return make_subspace(200, 300, n_features=10, codimension=3, random_state=3).X
+
+
+SURE = {  # name: (data, codimension); the answer must be right and sure
+    "no outliers": (on_subspace(500, 25, 30), 5),
+    "no outliers, a plane": (on_subspace(100, 2, 3), 1),
+    "no outliers, noise": (make_subspace(500, 0, noise=0.1, random_state=0).X, 5),
+    "fewer rows than columns, on a subspace": (on_subspace(15, 4, 30), 26),
+    "some zero rows": (np.vstack([mixed(), np.zeros((50, 10))]), 3),
+    "mostly zero rows": (np.vstack([mixed(), np.zeros((3000, 10))]), 3),
+    "every row many times": (np.repeat(mixed(), 10, axis=0), 3),
+    "constant columns of zeros": (np.hstack([mixed(), np.zeros((500, 2))]), 5),
+    "equal columns": (np.repeat(gaussian(500, 3), 2, axis=1), 3),
+    "a line in the plane": (np.vstack([on_subspace(50, 1, 2), gaussian(50, 2)]), 1),
+    "rows of all sizes": (mixed() * 10.0 ** RNG.uniform(-100, 100, (500, 1)), 3),
+    "outliers on a plane": (
+        make_subspace(300, 600, n_features=10, codimension=3, outliers="plane", random_state=0).X,
+        8,
+    ),
+    "one column": (gaussian(50, 1), 0),
+    "very many outliers alone": (gaussian(20_000, 2), 0),
+}
+
+
+@pytest.mark.parametrize("name", SURE)
+def test_right_and_sure(name: str) -> None:
+    X, codimension = SURE[name]
+    model = DPCP(random_state=0).fit(X)
+    assert model.codimension_ == codimension
+    assert model.confidence_ >= 0.95
+    assert_finite(model)
+
+
+UNSURE = {  # name: (data, codimension or None); a warning must come
+    "all outliers": (gaussian(1000, 30), 0),
+    "few outliers": (gaussian(50, 10), 0),
+    "one row more than columns": (gaussian(11, 10), 0),
+    "as many rows as columns": (gaussian(10, 10), 0),
+    "fewer rows than columns": (gaussian(15, 30), 15),
+    "two rows": (gaussian(2, 10), 8),
+    "one row many times": (np.repeat(gaussian(1, 10), 50, axis=0), 9),
+    "few outliers many times": (np.repeat(gaussian(15, 10), 50, axis=0), 0),
+    "all positive": (RNG.integers(0, 3, (300, 6)).astype(float), None),
+    "a constant column of ones": (np.hstack([gaussian(500, 4), np.ones((500, 1))]), 0),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", UNSURE)
+def test_unsure_and_says_so(name: str) -> None:
+    X, codimension = UNSURE[name]
+    with pytest.warns(CodimensionWarning, match="not sure") as caught:
+        model = DPCP(random_state=0).fit(X)
+    assert model.confidence_ < 0.95
+    assert codimension is None or model.codimension_ == codimension
+    assert (
+        "help" in str(caught[-1].message)
+        or "add rows" in str(caught[-1].message)
+        or ("centre" in str(caught[-1].message) or "smaller ones" in str(caught[-1].message))
+    )
+    assert_finite(model)
+
+
+@pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")
+def test_fewer_rows_than_columns_with_outliers() -> None:
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        inliers = rng.standard_normal((15, 4)) @ rng.standard_normal((4, 30))
+        X = np.vstack([inliers, rng.standard_normal((6, 30))])
+        model = DPCP(random_state=seed).fit(X)
+        assert model.codimension_ == 26 or model.confidence_ < 0.95
+        assert_finite(model)
+
+
+@pytest.mark.parametrize("n_rows_per_feature", [1, 2, 5, 20])
+@pytest.mark.parametrize("n_features", [2, 3, 5, 10, 20])
+def test_pure_outliers_never_get_a_sure_subspace(n_features: int, n_rows_per_feature: int) -> None:
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((n_features * n_rows_per_feature + 1, n_features))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = DPCP(random_state=seed).fit(X)
+        assert model.codimension_ == 0 or model.confidence_ < 0.95
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("scale", [1e-310, 1e-150, 1e150, 1e300])
+def test_the_scale_of_the_data_does_not_matter(scale: float, normalize: bool) -> None:
+    X = mixed()
+    one = DPCP(normalize=normalize, random_state=0).fit(X)
+    other = DPCP(normalize=normalize, random_state=0).fit(X * scale)
+    assert other.codimension_ == one.codimension_ == 3
+    assert other.confidence_ >= 0.95
+    np.testing.assert_array_equal(other.labels_, one.labels_)
+    np.testing.assert_allclose(np.abs(other.normals_ @ one.components_.T), 0, atol=1e-9)
+    assert_finite(other)
+
+
+def test_all_rows_zero_is_an_error() -> None:
+    with pytest.raises(InputError, match="Every row of X is zero"):
+        DPCP().fit(np.zeros((20, 5)))
+
+
+def test_one_row_is_an_error() -> None:
+    with pytest.raises(ValueError, match="1 sample"):
+        DPCP().fit(gaussian(1, 5))
+
+
+def test_a_norm_beyond_the_floats_is_an_error() -> None:
+    X = gaussian(10, 5)
+    X[3] = 1.7e308
+    with pytest.raises(InputError, match="row 3"):
+        DPCP().fit(X)
+
+
+def assert_finite(model: DPCP) -> None:
+    for name, value in vars(model).items():
+        if name.endswith("_") and name not in ("evidence_", "feature_names_in_"):
+            assert np.all(np.isfinite(np.asarray(value, dtype=float))), name
