@@ -3,9 +3,9 @@
 Inliers are uniform on the unit sphere of the subspace, outliers on the whole sphere; r is the share
 of outliers. *Exact*: right codimension and subspace error below 1e-9. *Sure*: confidence 0.95.
 
-Run ``python benchmarks/recovery.py`` (about 20 minutes on two cores); ``--seeds 5`` for a quick look,
-``--first 1000`` for other seeds, ``--store`` to write benchmarks/results/recovery.json. A bar holds
-for all codimensions of a setting together.
+Run ``python benchmarks/recovery.py`` (about 20 minutes on two cores). ``--seeds 5`` is a quick
+look, ``--first 1000`` takes other seeds, ``--store`` writes benchmarks/results/recovery.json. A bar
+is judged over all codimensions of a setting together.
 """
 
 import os

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
 
 from perpend import DPCP, as_rows, dpcp, subspace_error
 from perpend.datasets import make_subspace
@@ -121,6 +122,11 @@ def test_the_same_seed_gives_the_same_answer_bit_by_bit(data) -> None:
 def test_threads_and_order_of_rows_do_not_change_a_sure_answer(data) -> None:
     base = DPCP(random_state=5).fit(data.X)
     assert base.confidence_ >= 0.95
+    for blas_threads in (1, 2, 4):
+        with threadpool_limits(blas_threads, "blas"):
+            other = DPCP(random_state=5).fit(data.X)
+        assert other.codimension_ == base.codimension_
+        assert_array_equal(other.labels_, base.labels_)
     threads = DPCP(random_state=5, n_jobs=2).fit(data.X)
     assert_array_equal(threads.directions_, base.directions_)
     order = np.random.default_rng(0).permutation(len(data.X))

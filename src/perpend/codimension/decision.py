@@ -55,7 +55,7 @@ class Judge(NamedTuple):
         candidate = min(evidence.value, self.span.rank - 1)
         if candidate == 0:
             return None
-        best = self._settle(evidence.basis[:, :candidate], evidence)
+        best = self.settle(evidence.basis[:, :candidate], evidence)
         if self.refine and best.codimension.confidence < SURE:
             best = self._climb(best, evidence)
         if not self.refine:
@@ -75,7 +75,7 @@ class Judge(NamedTuple):
         """
         V = evidence.basis[:, :1]
         while V.shape[1] < self.span.rank:
-            challenger = self._settle(V, evidence)
+            challenger = self.settle(V, evidence)
             if challenger.support > best.support:
                 best = challenger
             elif V.shape[1] > 1:
@@ -99,7 +99,7 @@ class Judge(NamedTuple):
             fit, gap, certificate, _weigh(fit, gap, certificate, evidence, self.rows.norms)
         )
 
-    def _settle(self, V: Array, evidence: RankEvidence) -> Judgement:
+    def settle(self, V: Array, evidence: RankEvidence) -> Judgement:
         """Finish at V, then follow the inliers' spectrum until it agrees with the codimension."""
         judgement = self.consider(V, evidence)
         seen = {V.shape[1]}

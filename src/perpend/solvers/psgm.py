@@ -17,10 +17,10 @@ from perpend.kernels import l1_objective_and_gradient
 from perpend.rows import RowSource
 from perpend.solvers.loop import Callback, iterate
 from perpend.solvers.result import Directions
-from perpend.solvers.steps import Outcome, Search, StepRule
+from perpend.solvers.steps import Outcome, StepRule
 
 
-class _State(NamedTuple):
+class _Starts(NamedTuple):
     B: Array  # (D, k) unit columns
     f: Array  # (k,) objective
     v: Array  # (D, k) direction to move against
@@ -28,10 +28,14 @@ class _State(NamedTuple):
     mu: Array  # (k,) size of the next step
     streak: Array  # (k,) acceptances since the last refusal
     n_iter: Array  # (k,) accepted steps
-    moved: Array  # (k,) angle of the last accepted step
+    moved: Array  # (k,) angle of the last accepted step, infinite before the first
     resting: Array  # (k,) bool
+
+
+class _State(NamedTuple):
+    starts: _Starts
     objective: float  # mean over the starts
-    change: float  # the longest step still to come, relative
+    change: float  # share of the starts that are not at rest
 
 
 def psgm(
@@ -50,48 +54,44 @@ def psgm(
         return scan.total, scan.product.T  # (k,), (D, k)
 
     def step(state: _State) -> _State:
-        a = np.flatnonzero(~state.resting)
-        mu = state.mu[a]
-        trial = state.B[:, a] - mu * state.v[:, a]
+        old = state.starts
+        a = np.flatnonzero(~old.resting)
+        mu = old.mu[a]
+        trial = old.B[:, a] - mu * old.v[:, a]
         length = np.linalg.norm(trial, axis=0)
         # A Euclidean step of exactly 1/f can end at the origin. Staying gains nothing: refused.
-        trial = np.where(length > 0, trial / np.where(length > 0, length, 1), state.B[:, a])
+        trial = np.where(length > 0, trial / np.where(length > 0, length, 1), old.B[:, a])
         f, g = evaluate(trial)
-        accepted = rule.accepts(f, state.f[a], mu, state.slope[a])
+        accepted = rule.accepts(f, old.f[a], mu, old.slope[a])
 
+        new = _Starts(*(values.copy() for values in old))
         yes = a[accepted]
-        step_taken = trial[:, accepted] - state.B[:, yes]
-        v, slope = rule.search(trial[:, accepted], g[:, accepted])
-        new = {name: getattr(state, name).copy() for name in _State._fields[:9]}
-        new["B"][:, yes], new["f"][yes] = trial[:, accepted], f[accepted]
-        new["v"][:, yes], new["slope"][yes] = v, slope
-        new["streak"][a] = np.where(accepted, state.streak[a] + 1, 0)
-        new["n_iter"][yes] += 1
+        new.B[:, yes], new.f[yes] = trial[:, accepted], f[accepted]
+        new.v[:, yes], new.slope[yes] = rule.search(trial[:, accepted], g[:, accepted])
+        new.streak[a] = np.where(accepted, old.streak[a] + 1, 0)
+        new.n_iter[yes] += 1
+        chord = new.B[:, yes] - old.B[:, yes]
         # Half the chord is the sine of half the angle; the arc sine is exact for tiny angles.
-        chord = np.linalg.norm(step_taken, axis=0)
-        new["moved"][yes] = 2 * np.arcsin(np.minimum(chord / 2, 1))
+        half = np.linalg.norm(chord, axis=0) / 2
+        new.moved[yes] = 2 * np.arcsin(np.minimum(half, 1))
         turn = np.zeros(a.size)
-        turn[accepted] = _cosine(step_taken, -v)
-        outcome = Outcome(accepted, new["streak"][a], new["n_iter"][a], new["moved"][a], turn)
-        new["mu"][a] = rule.following(mu, outcome)
-        new["resting"][a] = rule.at_rest(new["mu"][a], outcome, tol)
-        return _settle(_State(**new, objective=0.0, change=0.0), max_iter)
+        turn[accepted] = _cosine(chord, -new.v[:, yes])
+        outcome = Outcome(accepted, new.streak[a], new.n_iter[a], new.moved[a], turn)
+        new.mu[a] = rule.following(mu, outcome)
+        new.resting[a] = rule.at_rest(new.mu[a], outcome, tol) | (new.n_iter[a] >= max_iter)
+        return _state(new)
 
     f, g = evaluate(B)
-    search: Search = rule.search(B, g)
+    search = rule.search(B, g)
     k = B.shape[1]
-    counts = np.zeros(k, dtype=np.int64)
+    zeros = np.zeros(k, dtype=np.int64)
     nowhere = np.linalg.norm(search.v, axis=0) == 0
-    start = _State(
-        B, f, *search, rule.first(f), counts, counts, np.full(k, np.inf), nowhere, 0.0, 0.0
-    )
-    # A refusal halves the step; there are at most as many as halvings down to the floor, and one
+    start = _Starts(B, f, *search, rule.first(f), zeros, zeros, np.full(k, np.inf), nowhere)
+    # A refusal shrinks the step; there are at most as many as it takes down to the floor, and one
     # more for every time that the step has grown.
     budget = 2 * max_iter + 200
-    run = iterate(
-        step, _settle(start, max_iter), max_steps=budget, stage="descent", callback=callback
-    )
-    end = run.state
+    run = iterate(step, _state(start), max_steps=budget, stage="descent", callback=callback)
+    end = run.state.starts
     # A start that rests without having moved was there already, as far as steps can tell.
     moved = np.where(np.isfinite(end.moved), end.moved, np.where(end.resting, tol, 1.0))
     return Directions(
@@ -104,14 +104,8 @@ def psgm(
     )
 
 
-def _settle(state: _State, max_iter: int) -> _State:
-    """Let starts rest that have used up their iterations, and say how the whole is doing."""
-    resting = state.resting | (state.n_iter >= max_iter)
-    return state._replace(
-        resting=resting,
-        objective=float(np.mean(state.f)),
-        change=float(np.mean(~resting)),
-    )
+def _state(starts: _Starts) -> _State:
+    return _State(starts, float(np.mean(starts.f)), float(np.mean(~starts.resting)))
 
 
 def _cosine(A: Array, B: Array) -> Array:

@@ -71,6 +71,10 @@ def _inliers(rows: RowSource, V: Array, span: Array) -> tuple[TwoGroups, Array, 
     counts = rows.scan(grouped_distances, edges, using=(kept,)).product
     groups = two_groups(np.ravel(counts), edges, rows.norms, c, R - c)
     scan = rows.scan(weighted_gram, groups.posterior, edges, using=(kept,))
-    moments = span.T @ (scan.product / max(scan.total[0], np.finfo(float).tiny)) @ span
-    spectrum, axes = np.linalg.eigh(moments)
-    return groups, np.maximum(spectrum, 0.0), span @ axes
+    moments = scan.product / max(scan.total[0], np.finfo(float).tiny)
+    if len(span) == R:
+        spectrum, axes = np.linalg.eigh(moments)
+    else:
+        spectrum, axes = np.linalg.eigh(span.T @ moments @ span)
+        axes = span @ axes
+    return groups, np.maximum(spectrum, 0.0), axes

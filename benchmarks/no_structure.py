@@ -1,0 +1,94 @@
+"""What does a fit gain on rows without any structure? The ground under the confidence.
+
+For Gaussian rows, which lie on no subspace, this prints the largest gain that any candidate
+subspace reaches, divided by the gain that `perpend.codimension.certificate` asks for. An answer is
+"no accident" above 1. Run ``python benchmarks/no_structure.py``; ``--store`` writes the table.
+"""
+
+import os
+
+os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
+
+import sys
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+from _store import store
+
+from perpend.codimension import Judge, distinct_shares, grow_starts, rank_of_directions
+from perpend.rows import as_rows
+from perpend.solvers import AutoStep, psgm, random_starts, row_span
+
+SHAPES = [  # rows, features, seeds
+    (5, 2, 60),
+    (50, 2, 60),
+    (1000, 2, 30),
+    (8, 3, 60),
+    (200, 3, 60),
+    (3000, 3, 30),
+    (10, 5, 60),
+    (400, 5, 60),
+    (11, 10, 40),
+    (50, 10, 40),
+    (200, 10, 40),
+    (2000, 10, 20),
+    (31, 30, 20),
+    (150, 30, 20),
+    (600, 30, 20),
+    (4000, 30, 10),
+    (400, 100, 8),
+    (2000, 100, 8),
+    (1000, 200, 4),
+]
+
+
+def largest_gain(n_rows: int, n_features: int, seed: int) -> tuple[float, float]:
+    """Return the largest gain over the needed one, and the largest confidence, of one draw."""
+    rng = np.random.default_rng(seed)
+    rows = as_rows(rng.standard_normal((n_rows, n_features)))
+    span = row_span(rows)
+    _, evidence = grow_starts(
+        lambda k: psgm(rows, random_starts(rng, span, k), rule=AutoStep(), max_iter=1000, tol=1e-9),
+        lambda directions: rank_of_directions(rows, directions, span.rank),
+        at_least=0,
+        at_most=2 * span.rank + 16,
+    )
+    judge = Judge(rows, span, distinct_shares(rows, rng), refine=True)
+    candidate, ratios, confidences = min(evidence.value, span.rank - 1), [0.0], [0.0]
+    while candidate > 0:
+        judgement = judge.settle(evidence.basis[:, :candidate], evidence)
+        ratios.append(judgement.certificate.gain / judgement.certificate.needed)
+        confidences.append(judgement.codimension.confidence)
+        candidate //= 2
+    return max(ratios), max(confidences)
+
+
+def main() -> None:
+    """Print the table; store it if asked to."""
+    warnings.simplefilter("ignore")
+    results = []
+    print("  rows features  seeds  gain / needed: median, largest   largest confidence")
+    with ProcessPoolExecutor(2) as pool:
+        for n, D, seeds in SHAPES:
+            draws = pool.map(largest_gain, [n] * seeds, [D] * seeds, range(seeds))
+            ratio, confidence = np.array(list(draws)).T
+            row = {
+                "shape": [n, D],
+                "seeds": seeds,
+                "median": float(np.median(ratio)),
+                "largest": float(ratio.max()),
+                "largest_confidence": float(confidence.max()),
+            }
+            results.append(row)
+            print(
+                f"{n:6} {D:6} {seeds:8} {row['median']:14.2f} {row['largest']:8.2f} "
+                f"{row['largest_confidence']:18.3f}",
+                flush=True,
+            )
+    if "--store" in sys.argv:
+        store("no_structure", {"results": results})
+
+
+if __name__ == "__main__":
+    main()
