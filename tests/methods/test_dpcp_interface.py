@@ -262,6 +262,8 @@ def test_evidence_names_its_numbers(model) -> None:
         {"codimension": 5, "n_starts": 4},
         {"init": np.ones((2, 5))},
         {"init": np.zeros((2, 12))},
+        {"init": np.eye(12)[:3], "n_starts": 4},
+        {"init": np.eye(12)[:3], "codimension": 4},
     ],
     ids=str,
 )

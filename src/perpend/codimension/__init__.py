@@ -1,7 +1,8 @@
 """How many of the directions are normals: evidence in, a number with a confidence out."""
 
+from perpend.codimension.answer import Answer, find_answer
 from perpend.codimension.certificate import Certificate, certify, distinct_shares
-from perpend.codimension.decision import Judge, Judgement, everything, no_normals
+from perpend.codimension.decision import Judge, Judgement, no_normals
 from perpend.codimension.directions import RankEvidence, rank_of_directions
 from perpend.codimension.growth import grow_starts
 from perpend.codimension.result import SURE, Codimension
@@ -9,6 +10,7 @@ from perpend.codimension.spectrum import SpectralGap, largest_gap
 
 __all__ = [
     "SURE",
+    "Answer",
     "Certificate",
     "Codimension",
     "Judge",
@@ -17,7 +19,7 @@ __all__ = [
     "SpectralGap",
     "certify",
     "distinct_shares",
-    "everything",
+    "find_answer",
     "grow_starts",
     "largest_gap",
     "no_normals",

@@ -19,14 +19,11 @@ import numpy as np
 
 from perpend._typing import Array, RandomState
 from perpend.codimension import (
-    Codimension,
     Judge,
-    Judgement,
     RankEvidence,
     distinct_shares,
-    everything,
+    find_answer,
     grow_starts,
-    no_normals,
     rank_of_directions,
 )
 from perpend.estimator import HasMethods, Interval, StrOptions, SubspaceEstimator
@@ -63,8 +60,7 @@ def dpcp(
     callback: Callback | None = None,
 ) -> Solution:
     """Recover the subspace of the inliers among `rows`; the parameters are those of `DPCP`."""
-    n_features = rows.shape[1]
-    _check_sizes(codimension, n_starts, n_features)
+    _check_sizes(codimension, n_starts, init, rows.shape[1])
     span = row_span(rows)
     rule = step_rule(step)
     tol = max(tol, 8 * float(np.finfo(rows.dtype).eps))
@@ -86,49 +82,26 @@ def dpcp(
         directions = descend(_starts(init, n_starts, span, rng))
         evidence = weigh(directions)
 
-    judge = Judge(rows, span, distinct_shares(rows, rng), refine is not False, callback)
-    judgement, rest = None, span.rest
-    if codimension == "auto":
-        judgement = judge.choose(evidence)
+    finish = refine is not False
+    judge = Judge(rows, span, distinct_shares(rows, rng), finish, callback)
+    answer = find_answer(judge, evidence, codimension)
+    if finish:  # the descents only propose; the finish decides
+        converged = answer.fit is None or answer.fit.converged
     else:
-        rest = rest[:, :codimension]
-        inside = codimension - rest.shape[1]
-        if 0 < inside < span.rank:
-            judgement = judge.consider(evidence.basis[:, :inside], evidence)
-
-    found: Codimension
-    if judgement is not None:
-        found = judgement.codimension
-        axes = judgement.fit.axes
-        inside_normals = judgement.fit.V
-    elif codimension == n_features:
-        found, axes, inside_normals = everything(span), span.axes, span.axes
-    else:
-        found, axes, inside_normals = (
-            no_normals(span, judge.share.sum()),
-            span.axes,
-            span.axes[:, :0],
-        )
+        converged = bool(np.all(directions.converged))
     return Solution(
-        normals=np.hstack([inside_normals, rest]),
-        components=np.hstack([span.rest[:, rest.shape[1] :], axes[:, found.value :]])[:, ::-1],
+        normals=answer.normals,
+        components=answer.components,
         directions=directions.B,
         singular_values=np.linalg.svd(directions.B, compute_uv=False),
         objective=float(np.mean(directions.objective)) / rows.total_weight,
-        confidence=found.confidence,
-        evidence=found.evidence,
-        groups=None if judgement is None else judgement.fit.groups,
-        doubts=found.doubts if codimension == "auto" else (),
+        confidence=answer.codimension.confidence,
+        evidence=answer.codimension.evidence,
+        groups=None if answer.fit is None else answer.fit.groups,
+        doubts=answer.codimension.doubts if codimension == "auto" else (),
         n_iter=int(np.max(directions.n_iter)),
-        converged=_converged(judge.refine, directions, judgement),
+        converged=converged,
     )
-
-
-def _converged(refine: bool, directions: Directions, judgement: Judgement | None) -> bool:
-    """Say whether the last stage came to its end; descents only propose what a finish decides."""
-    if refine:
-        return judgement is None or judgement.fit.converged
-    return bool(np.all(directions.converged))
 
 
 def _starts(
@@ -154,7 +127,16 @@ def _given_starts(init: Array, n_features: int) -> Array:
     return (B / norms[:, None]).T
 
 
-def _check_sizes(codimension: int | Auto, n_starts: int | Auto, n_features: int) -> None:
+def _check_sizes(
+    codimension: int | Auto, n_starts: int | Auto, init: str | Array, n_features: int
+) -> None:
+    if not isinstance(init, str):
+        if n_starts not in ("auto", len(init)):
+            raise InputError(
+                f"n_starts={n_starts}, but init has {len(init)} directions. Leave n_starts at "
+                "its default, or give as many directions."
+            )
+        n_starts = len(init)
     if codimension == "auto":
         return
     if codimension > n_features:
@@ -163,8 +145,9 @@ def _check_sizes(codimension: int | Auto, n_starts: int | Auto, n_features: int)
         )
     if n_starts != "auto" and n_starts < codimension:
         raise InputError(
-            f"n_starts={n_starts} is smaller than codimension={codimension}; each start gives one "
-            "normal, so there must be at least as many, better 1.5 times as many."
+            f"There are {n_starts} starts (n_starts, or the rows of init) for "
+            f"codimension={codimension}. Each start gives one normal, so there must be at least as "
+            "many, better 1.5 times as many."
         )
 
 

@@ -53,7 +53,7 @@ class Solution(NamedTuple):
     objective: float  # mean of |x.b| over the rows and the raw solutions
     confidence: float
     evidence: dict[str, object]
-    groups: "TwoGroups | None"  # None where there are no normals
+    groups: "TwoGroups | None"  # None where there are no normals but those of the rows' span
     doubts: tuple[str, ...]  # why the confidence is low, and what would help
     n_iter: int
     converged: bool

@@ -1,0 +1,49 @@
+"""From a judgement inside the rows' span to bases of the whole space."""
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.codimension.decision import Judge, everything, no_normals
+from perpend.codimension.directions import RankEvidence
+from perpend.codimension.result import Codimension
+from perpend.solvers import Fit
+
+
+class Answer(NamedTuple):
+    """The subspace, as far as the rows can tell."""
+
+    normals: Array  # (D, c) orthonormal
+    components: Array  # (D, d) orthonormal: the inliers' principal axes, largest variance first
+    codimension: Codimension  # inside the span of the rows
+    fit: Fit | None  # None where there are no normals inside the span
+
+
+def find_answer(judge: Judge, evidence: RankEvidence, codimension: int | Literal["auto"]) -> Answer:
+    """Let the rows choose the codimension, or finish at the one that was told.
+
+    What is orthogonal to every row is a normal before any other.
+    """
+    span, rest = judge.span, judge.span.rest
+    if codimension == "auto":
+        judgement = judge.choose(evidence)
+    else:
+        rest = rest[:, :codimension]
+        inside = codimension - rest.shape[1]
+        told = 0 < inside < span.rank
+        judgement = judge.consider(evidence.basis[:, :inside], evidence) if told else None
+    if judgement is not None:
+        found, fit = judgement.codimension, judgement.fit
+        normals, axes = fit.V, fit.axes
+    else:
+        whole_space = codimension == len(span.basis)
+        found = everything(span) if whole_space else no_normals(span, judge.share.sum())
+        fit, normals, axes = None, span.axes[:, : found.value], span.axes
+    unused = span.rest[:, rest.shape[1] :]
+    return Answer(
+        normals=np.hstack([normals, rest]),
+        components=np.hstack([unused, axes[:, found.value :]])[:, ::-1],
+        codimension=found,
+        fit=fit,
+    )
