@@ -1,7 +1,7 @@
 """Real data: road planes in LiDAR frames, where the published line search collapses.
 
 Its test asks for a decrease in proportion to ||g||^2 = f^2 + ||G||^2, of which only ||G||^2 can be
-had, so it cannot pass once ||G|| / f falls below sqrt(1e-3) = 0.0316, and the step runs to its floor.
+had. So it cannot pass once ||G|| / f is below sqrt(1e-3) = 0.0316, and the step runs to its floor.
 """
 
 import os
