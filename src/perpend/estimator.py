@@ -150,8 +150,8 @@ class SubspaceEstimator(
     def _warn(self, solution: Solution) -> None:
         if not solution.converged:
             warnings.warn(
-                f"{type(self).__name__} ran out of iterations (n_iter_={self.n_iter_}) before it "
-                "came to rest. Raise max_iter or tol.",
+                f"{type(self).__name__} did not come to rest ({self.n_iter_} iterations), so the "
+                "subspace may be inexact. Raise max_iter or tol.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

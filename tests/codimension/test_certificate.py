@@ -22,8 +22,18 @@ def test_rows_that_stand_many_times_count_once() -> None:
     assert_allclose(distinct_shares(as_rows(X), rng), 1)
     assert_allclose(distinct_shares(as_rows(np.repeat(X, 5, axis=0)), rng), 0.2)
     assert_allclose(distinct_shares(as_rows(X, weight=np.full(40, 3.0)), rng), 1)
-    flipped = np.vstack([X, -X, 2 * X])  # unit rows do not know sign or length
-    assert_allclose(distinct_shares(as_rows(flipped), rng), 1 / 3)
+    assert_allclose(distinct_shares(as_rows(np.vstack([X, -X])), rng), 0.5)  # up to sign
+    assert_allclose(distinct_shares(as_rows(np.vstack([X, 2 * X])), rng), 1)  # a line has many rows
+
+
+def test_one_heavy_row_is_one_row() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 6))
+    heavy = np.vstack([X, np.repeat(X[:1], 100, axis=0)])
+    assert distinct_shares(as_rows(heavy), rng).sum() == pytest.approx(40)
+    weight = np.ones(40)
+    weight[3] = 1000.0
+    assert_allclose(distinct_shares(as_rows(X, weight=weight), rng), 1)
 
 
 def test_a_weight_is_as_good_as_repetition() -> None:

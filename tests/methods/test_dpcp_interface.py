@@ -83,6 +83,19 @@ def test_components_are_ordered_by_the_inliers_variance() -> None:
     assert np.all(np.diff(variances) <= 1e-12)
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "options", [{"refine": False}, {"codimension": 3}, {"codimension": 3, "refine": False}], ids=str
+)
+def test_components_and_normals_are_orthogonal_without_a_finish_too(options: dict) -> None:
+    X = make_subspace(200, 300, n_features=12, codimension=4, noise=0.3, random_state=0).X
+    X = np.hstack([X, np.zeros((500, 2))])
+    for given in (options, {**options, "init": np.eye(14)[:12]}):
+        model = DPCP(random_state=1, **given).fit(X)
+        basis = np.vstack([model.components_, model.normals_])
+        assert_allclose(basis @ basis.T, np.eye(14), atol=1e-10)
+
+
 def test_labels_follow_from_the_threshold(model, data) -> None:
     distance = -model.score_samples(data.X)
     assert_array_equal(model.labels_, np.where(distance <= model.threshold_, 1, -1))
@@ -225,7 +238,7 @@ def test_the_callback_hears_of_progress_and_can_end_a_stage(data) -> None:
 
 @pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")
 def test_running_out_of_iterations_warns(data) -> None:
-    with pytest.warns(ConvergenceWarning, match="ran out of iterations"):
+    with pytest.warns(ConvergenceWarning, match="did not come to rest"):
         DPCP(max_iter=2, refine=False, random_state=0).fit(data.X)
 
 
@@ -262,6 +275,7 @@ def test_evidence_names_its_numbers(model) -> None:
         {"codimension": 5, "n_starts": 4},
         {"init": np.ones((2, 5))},
         {"init": np.zeros((2, 12))},
+        {"init": np.full((2, 12), np.nan)},
         {"init": np.eye(12)[:3], "n_starts": 4},
         {"init": np.eye(12)[:3], "codimension": 4},
     ],

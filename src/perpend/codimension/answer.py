@@ -8,6 +8,7 @@ from perpend._typing import Array
 from perpend.codimension.decision import Judge, everything, no_normals
 from perpend.codimension.directions import RankEvidence
 from perpend.codimension.result import Codimension
+from perpend.geometry import complement
 from perpend.solvers import Fit
 
 
@@ -35,15 +36,33 @@ def find_answer(judge: Judge, evidence: RankEvidence, codimension: int | Literal
         judgement = judge.consider(evidence.basis[:, :inside], evidence) if told else None
     if judgement is not None:
         found, fit = judgement.codimension, judgement.fit
-        normals, axes = fit.V, fit.axes
+        normals, components = fit.V, _components(fit, span.basis)
     else:
         whole_space = codimension == len(span.basis)
         found = everything(span) if whole_space else no_normals(span, judge.share.sum())
-        fit, normals, axes = None, span.axes[:, : found.value], span.axes
+        fit, normals = None, span.axes[:, : found.value]
+        components = span.axes[:, found.value :]
+        if codimension != "auto" and codimension < len(span.basis) - span.rank:
+            found = found._replace(confidence=0.0)  # more normals than were asked for are certain
     unused = span.rest[:, rest.shape[1] :]
     return Answer(
         normals=np.hstack([normals, rest]),
-        components=np.hstack([unused, axes[:, found.value :]])[:, ::-1],
+        components=np.hstack([unused, components])[:, ::-1],
         codimension=found,
         fit=fit,
     )
+
+
+def _components(fit: Fit, basis: Array) -> Array:
+    """Return the inliers' principal axes orthogonal to the normals, smallest variance first.
+
+    Without a finish the normals come from the descents and are not quite principal axes themselves.
+    """
+    inside = complement(basis.T @ fit.V)  # (R, R - c), in coordinates of the span
+    coordinates = basis.T @ fit.axes @ np.diag(np.sqrt(fit.spectrum))  # moments = this times its .T
+    _, vectors = np.linalg.eigh(_square(inside.T @ coordinates))
+    return basis @ inside @ vectors
+
+
+def _square(A: Array) -> Array:
+    return A @ A.T

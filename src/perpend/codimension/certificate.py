@@ -33,6 +33,7 @@ class Certificate(NamedTuple):
     n_free: int  # rows that any subspace of this dimension can be laid through
     gain: float  # L over the rows, without the n_free nearest
     needed: float  # the gain from which on an accident is the less likely explanation
+    misfit: float  # of the outliers' distances to the law of directions without preference
     confidence: float  # that this is no accident
 
 
@@ -60,23 +61,50 @@ def certify(
         n_free=dimension,
         gain=gain,
         needed=needed,
+        misfit=outlier_misfit(counts, groups, rows.norms, V.shape[1], dimension),
         confidence=float(special.expit((gain - needed) / (3 + n_parameters / 6))),
     )
 
 
 def distinct_shares(rows: RowSource, rng: np.random.Generator) -> Array:
-    """Return how much each row counts as evidence: its weight over that of a typical distinct row.
+    """Return how much each row counts as evidence.
 
-    Data in which every row stands m times, or has weight m, are no more evidence than the same data
-    once. Rows are compared up to sign by their height over a random direction: equal rows have
-    equal heights, different ones almost surely do not.
+    Rows that are equal up to sign count like one row together, however often they stand there and
+    however heavy they are; and for less than one if they weigh less than a typical distinct row. So
+    data in which every row stands m times, or has weight m, are the same evidence as the data once.
+
+    Equal rows have equal heights over a random direction; different ones almost surely do not.
     """
     b = rng.standard_normal(rows.shape[1])
     kept = rows.scan(heights, b / np.linalg.norm(b), keep=True).kept
     assert kept is not None
-    height, weight = rows.gather(kept), rows.gather(rows.weights).astype(float)
+    height = rows.gather(kept).astype(float) * rows.gather(rows.lengths)
+    weight = rows.gather(rows.weights).astype(float)
     present = np.flatnonzero(weight > 0)
     order = present[np.argsort(height[present], kind="stable")]
-    tolerance = 4 * np.finfo(rows.dtype).eps * rows.norms[-1]
+    tolerance = 4 * np.finfo(rows.dtype).eps * height[order]
     group = np.cumsum(np.diff(height[order], prepend=-np.inf) > tolerance) - 1
-    return weight / np.median(np.bincount(group, weight[order]))
+    total = np.bincount(group, weight[order])
+    share = np.zeros(len(weight))
+    share[order] = weight[order] / np.maximum(total, np.median(total))[group]
+    return share
+
+
+def outlier_misfit(counts: Array, groups: TwoGroups, norms: Array, c: int, d: int) -> float:
+    """Return how far the outliers' distances are from those of directions without preference.
+
+    This is the Kolmogorov-Smirnov distance beyond the threshold times the root of the number of
+    rows there; for rows that follow the law it exceeds 2 in one of a thousand cases.
+    """
+    beyond = groups.edges > groups.threshold
+    if not np.any(beyond):
+        return 0.0
+    sine = np.minimum(groups.edges / norms[:, None], 1.0)
+    law = np.mean(special.betainc(c / 2, d / 2, sine**2), axis=0)
+    seen = np.cumsum(counts)
+    first = int(np.argmax(beyond))
+    n_outliers, n_expected = seen[-1] - seen[first], 1 - law[first]
+    if n_outliers < 1 or n_expected <= 0:
+        return 0.0
+    gap = (seen - seen[first])[beyond] / n_outliers - (law - law[first])[beyond] / n_expected
+    return float(np.max(np.abs(gap)) * math.sqrt(n_outliers))

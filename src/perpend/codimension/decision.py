@@ -18,7 +18,9 @@ from perpend.theory import average_height
 
 MAX_FINISH = 60  # steps of reweighted least squares
 MAX_REVISIONS = 6  # changes of the codimension after looking at the inliers' spectrum
-NOISE_LIMIT = 1 / 3  # of the inliers' squared norm: more noise than that is hardly a subspace
+NOISE_LIMIT = 0.2  # of the inliers' squared norm: more noise than that is hardly a subspace
+MISFIT_LIMIT = 2.0  # of the outliers' distances; beyond it they have directions of their own
+LONG_ROWS = 8.0  # times the typical norm: a few such rows decide alone
 CLEAR_SCORE = 0.2  # of the directions' rank: a gap of 1.6 with the full rise of the objective
 DOUBTFUL = 0.9  # an answer with a doubt is never sure
 
@@ -132,11 +134,22 @@ def _weigh(
             f"the inliers' variance rises by a factor of {gap.ratio:.3g} at codimension "
             f"{gap.value}, elsewhere by up to {gap.runner_up:.3g} (noise, or variances that decay)"
         )
-    spread = fit.groups.scale**2 * len(fit.spectrum) / float(np.mean(np.square(norms)))
+    typical = float(np.median(norms))
+    spread = fit.groups.scale**2 * len(fit.spectrum) / typical**2
     if spread > NOISE_LIMIT:
         doubts.append(
             f"the inliers' noise holds {spread:.0%} of their squared norm, which is hardly a "
             "subspace (centre the rows if they are far from the origin)"
+        )
+    if fit.groups.share < 0.5 and certificate.misfit > MISFIT_LIMIT:
+        doubts.append(
+            "the outliers are the majority and have preferred directions themselves, so the rows "
+            "on the subspace may be no group of their own (look at the outliers alone)"
+        )
+    if norms[-1] > LONG_ROWS * typical:
+        doubts.append(
+            f"the longest row has {norms[-1] / typical:.0f} times the typical norm, and a few long "
+            "rows decide alone (normalize=True would help)"
         )
     if evidence.saturated and value <= evidence.value:
         doubts.append(
@@ -175,6 +188,7 @@ def _evidence(
         "rows_on_any_subspace": certificate.n_free,
         "gain": certificate.gain,
         "gain_needed": certificate.needed,
+        "outlier_misfit": certificate.misfit,
     }
 
 
@@ -182,14 +196,15 @@ def no_normals(span: RowSpan, n_rows: float) -> Codimension:
     """Weigh the answer that there is no normal inside the span of the rows.
 
     In a span of lower dimension R the rows lie on a subspace anyway; by accident only if there are
-    no more than R of them. Where the rows span everything, the codimension is 0. A subspace with N
+    no more than R of them, or because columns are zero or multiples of one another. Where the rows
+    span everything but for such columns, the codimension is 0. A subspace with N
     rows is a minimiser of the l1 objective only if N c_R > sqrt(M), roughly: the inliers' pull must
     exceed that of M outliers in random directions. So the descents would have seen a subspace that
     holds more than the share sqrt(n) / (n c_R) of the rows.
     """
     if len(span.basis) == 1:
         return Codimension(0, 1.0, {"rank": 1}, ())  # a row that is not zero spans the line
-    if span.rank < len(span.basis):
+    if span.rank + span.n_idle_columns < len(span.basis):
         confidence = 1 - 2.0 ** -max(n_rows - span.rank, 0.0)
         doubt = (
             f"{n_rows:.0f} distinct rows lie on a subspace of dimension {span.rank} in any case "

@@ -39,7 +39,8 @@ def rank_of_directions(rows: RowSource, directions: Directions, rank: int) -> Ra
     # A random direction has mean height c_R ||x||; a solved one has the height of the solutions.
     high = average_height(rank) * float(np.mean(rows.norms))
     low = float(np.median(directions.objective)) / rows.total_weight
-    level = (heights - low) / max(high - low, np.finfo(float).tiny)  # 0: a normal, 1: no normal
+    # 0: a normal, 1: no better than a random direction
+    level = (heights - low) / (high - low) if high > low else np.ones(m)
 
     floor = max(directions.resolution, len(U) * np.finfo(rows.dtype).eps)
     t = np.maximum(s / s[0], floor)

@@ -108,15 +108,16 @@ def _starts(
     init: str | Array, n_starts: int | Auto, span: RowSpan, rng: np.random.Generator
 ) -> Array:
     if not isinstance(init, str):
-        return _given_starts(init, len(span.basis))
+        return _given_starts(init, span)
     if init == "spectral":
         return spectral_starts(span, span.rank if n_starts == "auto" else n_starts)
     assert n_starts != "auto"
     return random_starts(rng, span, n_starts)
 
 
-def _given_starts(init: Array, n_features: int) -> Array:
+def _given_starts(init: Array, span: RowSpan) -> Array:
     B = np.asarray(init, dtype=float)
+    n_features = len(span.basis)
     if B.ndim != 2 or B.shape[1] != n_features or len(B) == 0:
         raise InputError(
             f"init has shape {B.shape}; expected (n_starts, {n_features}): one direction a row."
@@ -124,7 +125,17 @@ def _given_starts(init: Array, n_features: int) -> Array:
     norms = np.linalg.norm(B, axis=1)
     if not np.all(np.isfinite(norms) & (norms > 0)):
         raise InputError("init has a row that is zero or not finite; give directions.")
-    return (B / norms[:, None]).T
+    B = (B / norms[:, None]).T
+    if span.rank == n_features:
+        return B
+    inside = span.basis @ (span.basis.T @ B)  # what is orthogonal to every row is known already
+    lengths = np.linalg.norm(inside, axis=0)
+    if np.any(lengths < 1e-8):
+        raise InputError(
+            f"init has a direction that is orthogonal to every row (row {np.argmin(lengths)}); "
+            "leave it out."
+        )
+    return inside / lengths
 
 
 def _check_sizes(

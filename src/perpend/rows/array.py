@@ -43,6 +43,7 @@ class ArrayRows:
         *,
         weight: Array | None = None,
         divisor: Array | None = None,
+        lengths: Array | None = None,
         norms: Array | None = None,
         unit: float = 1.0,
         memory_budget: int = MEMORY_BUDGET,
@@ -54,7 +55,7 @@ class ArrayRows:
         if divisor is not None and X.nbytes <= self._budget:
             self._X, self._divisor = X / divisor[:, None], None
             self._budget -= X.nbytes
-        self._weight = weight
+        self._weight, self._lengths = weight, lengths
         self._n_jobs = n_jobs
         self._block_rows = block_rows or max(BLOCK_ROWS_LEAST, BLOCK_ENTRIES // X.shape[1])
         self.norms = np.ones(1) if norms is None else norms
@@ -80,6 +81,14 @@ class ArrayRows:
     def weights(self) -> Kept:
         """The weight of each row; 0 for rows that do not take part."""
         return Kept(self._block_weights)
+
+    @property
+    def lengths(self) -> Kept:
+        """The norm that each row had as it was given, up to a common factor."""
+        if self._lengths is None:
+            return Kept(lambda j: np.ones_like(self._block_weights(j)))
+        lengths = self._lengths
+        return Kept(lambda j: lengths[self._slice(j)])
 
     @property
     def n_blocks(self) -> int:
@@ -243,10 +252,12 @@ def as_rows(
         takes_part = takes_part if chosen is None else takes_part & chosen
     if weight is not None or not takes_part.all():
         weight = takes_part * (np.ones(len(norms)) if weight is None else np.asarray(weight, float))
+        weight /= _power_of_two(float(weight.max()), X.dtype)
         weight = weight.astype(X.dtype)
     present = norms[takes_part]
-    divisor, unit, quantiles = None, 1.0, None
+    divisor, lengths, unit, quantiles = None, None, 1.0, None
     if normalize:
+        lengths = norms
         X, norms = _without_subnormal_norms(X, norms)
         if np.any(np.abs(present - 1) > 8 * np.finfo(X.dtype).eps):
             divisor = np.where(norms > 0, norms, 1).astype(X.dtype)
@@ -255,11 +266,13 @@ def as_rows(
         # Rows that do not take part may be of any size, and 0 * inf is not 0: none may overflow.
         divisor = np.where(takes_part, unit, np.maximum(norms, unit)).astype(X.dtype)
         divisor = None if np.all(divisor == 1) else divisor
-        quantiles = np.quantile(present / unit, (np.arange(N_NORMS) + 0.5) / N_NORMS)
+        levels = np.append((np.arange(N_NORMS) + 0.5) / N_NORMS, 1.0)  # the largest comes last
+        quantiles = np.quantile(present / unit, levels)
     return ArrayRows(
         X,
         weight=weight,
         divisor=divisor,
+        lengths=lengths,
         norms=quantiles,
         unit=unit,
         memory_budget=memory_budget,
@@ -299,5 +312,5 @@ def _without_subnormal_norms(X: Array, norms: Array) -> tuple[Array, Array]:
 
 def _power_of_two(norm: float, dtype: Any) -> float:
     """Return a power of two near `norm` where squares could over- or underflow, otherwise 1."""
-    exponent = float(np.log2(norm))
+    exponent = float(np.log2(norm)) if norm > 0 else 0.0
     return 1.0 if abs(exponent) < np.finfo(dtype).maxexp / 8 else float(2.0 ** np.floor(exponent))

@@ -52,8 +52,16 @@ class RowSource(Protocol):
         ...
 
     @property
+    def lengths(self) -> Kept:
+        """The norm that each row had as it was given, up to a common factor."""
+        ...
+
+    @property
     def norms(self) -> Array:
-        """Some norms (m,), ascending, that stand for the norms of all rows; [1.] for unit rows."""
+        """Norms (m,), ascending to the largest, that stand for those of all rows.
+
+        It is [1.] for unit rows.
+        """
         ...
 
     @property

@@ -25,6 +25,18 @@ class RowSpan(NamedTuple):
         rank: int = self.basis.shape[1]
         return rank
 
+    @property
+    def n_idle_columns(self) -> int:
+        """The number of columns that are zero or a multiple of an earlier one.
+
+        They lower the rank of the rows, but say nothing about which rows belong together.
+        """
+        size = np.sqrt(np.diag(self.moments))
+        active = size > 0
+        scaled = self.moments[np.ix_(active, active)] / np.outer(size[active], size[active])
+        multiples = np.triu(np.abs(scaled) > 1 - 1e-12, k=1)
+        return int(np.sum(~active) + np.sum(np.any(multiples, axis=0)))
+
 
 def row_span(rows: RowSource) -> RowSpan:
     """Find the span of the rows in one scan."""

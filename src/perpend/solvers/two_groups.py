@@ -104,7 +104,8 @@ def _log_ratio(edges: Array, norms: Array, c: int, d: int) -> Array:
 
     J = edges[:, None] * points  # (m, q)
     J[0] = 0.0
-    ratio2 = np.square(J / norms[:, None, None])  # (norms, m, q)
+    with np.errstate(over="ignore"):  # a row can't be farther away than its norm
+        ratio2 = np.square(np.minimum(J / norms[:, None, None], 2.0))  # (norms, m, q)
     possible = ratio2 < 1
     outlier = (d / 2 - 1) * np.log1p(-np.where(possible, ratio2, 0.0)) + weight
     outlier = np.where(possible, outlier - c * np.log(norms)[:, None, None], -np.inf)
