@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from perpend.codimension import certify, distinct_shares, no_normals
+from perpend.codimension import certify, distinct_shares, weigh_no_normals
 from perpend.datasets import make_subspace
 from perpend.rows import as_rows
 from perpend.solvers import RowSpan, fit_subspace, row_span
@@ -13,7 +13,7 @@ from perpend.theory import average_height
 
 def span_of(rank: int, n_features: int) -> RowSpan:
     axes = np.eye(n_features)
-    return RowSpan(axes[:, :rank], axes[:, rank:], axes, np.ones(rank) / rank, axes[:, :rank])
+    return RowSpan(axes[:, :rank], axes[:, rank:], axes, axes[:, :rank])
 
 
 def test_rows_that_stand_many_times_count_once() -> None:
@@ -86,7 +86,7 @@ def test_evidence_grows_with_every_further_row() -> None:
 
 
 def test_codimension_zero_is_as_sure_as_the_smallest_subspace_that_would_show() -> None:
-    few, many = no_normals(span_of(10, 10), 100), no_normals(span_of(10, 10), 100_000)
+    few, many = weigh_no_normals(span_of(10, 10), 100), weigh_no_normals(span_of(10, 10), 100_000)
     assert few.value == many.value == 0
     assert few.confidence == pytest.approx(1 - 1 / (np.sqrt(100) * average_height(10)))
     assert few.doubts
@@ -95,6 +95,6 @@ def test_codimension_zero_is_as_sure_as_the_smallest_subspace_that_would_show() 
 
 
 def test_rows_on_a_smaller_span_are_sure_once_they_are_more_than_it_takes() -> None:
-    assert no_normals(span_of(4, 10), 4).confidence == 0
-    assert no_normals(span_of(4, 10), 6).confidence == pytest.approx(0.75)
-    assert no_normals(span_of(4, 10), 20).confidence > 0.99
+    assert weigh_no_normals(span_of(4, 10), 4).confidence == 0
+    assert weigh_no_normals(span_of(4, 10), 6).confidence == pytest.approx(0.75)
+    assert weigh_no_normals(span_of(4, 10), 20).confidence > 0.99

@@ -2,7 +2,8 @@
 
 from perpend.codimension.answer import Answer, find_answer
 from perpend.codimension.certificate import Certificate, certify, distinct_shares
-from perpend.codimension.decision import Judge, Judgement, no_normals
+from perpend.codimension.confidence import weigh_no_normals
+from perpend.codimension.decision import Judge, Judgement
 from perpend.codimension.directions import RankEvidence, rank_of_directions
 from perpend.codimension.growth import grow_starts
 from perpend.codimension.result import SURE, Codimension
@@ -22,6 +23,6 @@ __all__ = [
     "find_answer",
     "grow_starts",
     "largest_gap",
-    "no_normals",
     "rank_of_directions",
+    "weigh_no_normals",
 ]

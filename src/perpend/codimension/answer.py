@@ -5,7 +5,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from perpend._typing import Array
-from perpend.codimension.decision import Judge, everything, no_normals
+from perpend.codimension.confidence import weigh_everything, weigh_no_normals
+from perpend.codimension.decision import Judge
 from perpend.codimension.directions import RankEvidence
 from perpend.codimension.result import Codimension
 from perpend.geometry import complement
@@ -39,7 +40,7 @@ def find_answer(judge: Judge, evidence: RankEvidence, codimension: int | Literal
         normals, components = fit.V, _components(fit, span.basis)
     else:
         whole_space = codimension == len(span.basis)
-        found = everything(span) if whole_space else no_normals(span, judge.share.sum())
+        found = weigh_everything(span) if whole_space else weigh_no_normals(span, judge.share.sum())
         fit, normals = None, span.axes[:, : found.value]
         components = span.axes[:, found.value :]
         if codimension != "auto" and codimension < len(span.basis) - span.rank:

@@ -62,6 +62,7 @@ def certify(
         gain=gain,
         needed=needed,
         misfit=outlier_misfit(counts, groups, rows.norms, V.shape[1], dimension),
+        # Luck varies by a few units, and more with more parameters: the slope of the step.
         confidence=float(special.expit((gain - needed) / (3 + n_parameters / 6))),
     )
 

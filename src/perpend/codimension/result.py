@@ -9,7 +9,7 @@ SURE = 0.95
 class Codimension(NamedTuple):
     """A codimension, how sure it is, and why."""
 
-    value: int
+    value: int  # inside the span of the rows; what is orthogonal to every row comes on top
     confidence: float  # in [0, 1]
     evidence: dict[str, object]
     doubts: tuple[str, ...]  # what lowers the confidence, and what would help

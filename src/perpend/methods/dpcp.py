@@ -197,7 +197,8 @@ class DPCP(SubspaceEstimator):
     max_iter : int, default=1000
         Most iterations of each descent.
     tol : float, default=1e-9
-        A descent rests when its next step would turn it by less than this angle (radians).
+        A descent rests when its next step would turn it by less than this angle (radians);
+        "geometric" looks at its last step, and "mbls" has only the floor of its step size.
     n_jobs : int or None, default=None
         Number of threads that read rows; -1 means all processors.
     random_state : int, Generator, RandomState or None, default=None

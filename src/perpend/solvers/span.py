@@ -16,8 +16,7 @@ class RowSpan(NamedTuple):
     basis: Array  # (D, R) orthonormal; the identity where the rows span everything
     rest: Array  # (D, D - R) orthonormal: orthogonal to every row
     moments: Array  # (D, D) sum of w x x.T
-    variances: Array  # (R,) ascending: second moments along the principal axes, summing to one
-    axes: Array  # (D, R) these axes
+    axes: Array  # (D, R) principal axes, smallest second moment first
 
     @property
     def rank(self) -> int:
@@ -53,7 +52,6 @@ def row_span(rows: RowSource) -> RowSpan:
         basis=np.eye(len(moments)) if full else axes[:, inside],
         rest=axes[:, ~inside],
         moments=moments,
-        variances=variances[inside] / np.trace(moments),
         axes=axes[:, inside],
     )
 

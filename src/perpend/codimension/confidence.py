@@ -1,0 +1,136 @@
+"""How sure an answer is, why not, and what would help."""
+
+import math
+
+import numpy as np
+from scipy import special
+
+from perpend._typing import Array
+from perpend.codimension.certificate import Certificate
+from perpend.codimension.directions import RankEvidence
+from perpend.codimension.result import SURE, Codimension
+from perpend.codimension.spectrum import SpectralGap
+from perpend.solvers import Fit, RowSpan
+from perpend.theory import average_height
+
+NOISE_LIMIT = 0.2  # of the inliers' squared norm: more noise than that is hardly a subspace
+MISFIT_LIMIT = 2.0  # of the outliers' distances; beyond it they have directions of their own
+LONG_ROWS = 8.0  # times the typical norm: a few such rows decide alone
+CLEAR_SCORE = 0.2  # of the directions' rank: a gap of 1.6 with the full rise of the objective
+DOUBTFUL = 0.9  # an answer with a doubt is never sure
+
+
+def weigh(
+    fit: Fit, gap: SpectralGap, certificate: Certificate, evidence: RankEvidence, norms: Array
+) -> Codimension:
+    """Combine: no accident, a clear gap in the inliers' spectrum, and descents that agree."""
+    value = fit.V.shape[1]
+    # A gap is clear when it towers over the other ratios; neighbours differ by 20 % at random. Half
+    # sure at the third power of the runner-up, sure from its power 4.5 on.
+    clearness = math.log(gap.ratio) / math.log(max(gap.runner_up, 1.2))
+    clear = float(special.expit(2 * (clearness - 3))) if gap.value == value else 0.1
+    agree = evidence.value == value or (evidence.saturated and value > evidence.value)
+    doubts = []
+    if certificate.confidence < SURE:
+        doubts.append(
+            f"only {certificate.n_rows} rows lie on the subspace, and any subspace of its "
+            f"dimension can be laid through {certificate.n_free} rows (more rows would help)"
+        )
+    if clear < SURE:
+        doubts.append(
+            f"the inliers' variance rises by a factor of {gap.ratio:.3g} at codimension "
+            f"{gap.value}, elsewhere by up to {gap.runner_up:.3g} (noise, or variances that decay)"
+        )
+    typical = float(np.median(norms))
+    spread = fit.groups.scale**2 * len(fit.spectrum) / typical**2
+    if spread > NOISE_LIMIT:
+        doubts.append(
+            f"the inliers' noise holds {spread:.0%} of their squared norm, which is hardly a "
+            "subspace (centre the rows if they are far from the origin)"
+        )
+    if fit.groups.share < 0.5 and certificate.misfit > MISFIT_LIMIT:
+        doubts.append(
+            "the outliers are the majority and have preferred directions themselves, so the rows "
+            "on the subspace may be no group of their own (look at the outliers alone)"
+        )
+    if norms[-1] > LONG_ROWS * typical:
+        doubts.append(
+            f"the longest row has {norms[-1] / typical:.0f} times the typical norm, and a few long "
+            "rows decide alone (normalize=True would help)"
+        )
+    if evidence.saturated and value <= evidence.value:
+        doubts.append(
+            f"the codimension equals the number of starts ({evidence.value}) and may be larger "
+            "(raise n_starts)"
+        )
+    elif not agree:
+        doubts.append(
+            f"the descents suggest codimension {evidence.value}, the inliers {value} "
+            "(more starts or more rows would help)"
+        )
+    elif not evidence.saturated and evidence.score < CLEAR_SCORE:
+        doubts.append(
+            f"the descents show no clear rank (their singular values fall by {evidence.gap:.3g} "
+            f"there, and the objective rises by {evidence.rise:.0%}; more rows would help)"
+        )
+    confidence = certificate.confidence * clear * (DOUBTFUL if doubts else 1.0)
+    return Codimension(value, confidence, _evidence(fit, gap, certificate, evidence), tuple(doubts))
+
+
+def _evidence(
+    fit: Fit, gap: SpectralGap, certificate: Certificate, evidence: RankEvidence
+) -> dict[str, object]:
+    """Return the numbers behind the answer, by name."""
+    return {
+        "directions_rank": evidence.value,
+        "directions_gap": evidence.gap,
+        "directions_saturated": evidence.saturated,
+        "objective_rise": evidence.rise,
+        "objective_per_direction": evidence.heights,
+        "inlier_spectrum": fit.spectrum,
+        "inlier_gap": gap.ratio,
+        "inlier_gap_runner_up": gap.runner_up,
+        "inlier_share": fit.groups.share,
+        "rows_on_subspace": certificate.n_rows,
+        "rows_on_any_subspace": certificate.n_free,
+        "gain": certificate.gain,
+        "gain_needed": certificate.needed,
+        "outlier_misfit": certificate.misfit,
+    }
+
+
+def weigh_no_normals(span: RowSpan, n_rows: float) -> Codimension:
+    """Weigh the answer that there is no normal inside the span of the rows.
+
+    In a span of lower dimension R the rows lie on a subspace anyway; by accident only if there are
+    no more than R of them, or because columns are zero or multiples of one another. Where the rows
+    span everything but for such columns, the codimension is 0. A subspace with N
+    rows is a minimiser of the l1 objective only if N c_R > sqrt(M), roughly: the inliers' pull must
+    exceed that of M outliers in random directions. So the descents would have seen a subspace that
+    holds more than the share sqrt(n) / (n c_R) of the rows.
+    """
+    if len(span.basis) == 1:
+        return Codimension(0, 1.0, {"rank": 1}, ())  # a row that is not zero spans the line
+    if span.rank + span.n_idle_columns < len(span.basis):
+        confidence = 1 - 2.0 ** -max(n_rows - span.rank, 0.0)
+        doubt = (
+            f"{n_rows:.0f} distinct rows lie on a subspace of dimension {span.rank} in any case "
+            "(more rows would help)"
+        )
+    else:
+        share = min(1.0, 1 / (math.sqrt(n_rows) * average_height(span.rank)))
+        confidence = 1 - share
+        doubt = "no subspace was found, but the rows are too few to see one (add rows)"
+        if share < 0.5:
+            doubt = (
+                f"no subspace was found; one that holds more than about {share:.0%} of the rows "
+                "would have been seen (more rows would show smaller ones)"
+            )
+    return Codimension(0, confidence, {"rank": span.rank}, (doubt,) if confidence < SURE else ())
+
+
+def weigh_everything(span: RowSpan) -> Codimension:
+    """Weigh the answer that every direction is a normal: only a caller can say so."""
+    return Codimension(
+        span.rank, 0.0, {"rank": span.rank}, ("a subspace of dimension 0 was asked for",)
+    )
