@@ -158,6 +158,11 @@ def test_blocks_and_memory_do_not_change_a_sure_answer(data, options: dict) -> N
     assert base.confidence >= 0.95
     assert other.normals.shape == base.normals.shape
     assert subspace_error(other.normals.T, base.normals.T) < 1e-6
+    labels = [
+        np.linalg.norm(data.X @ answer.normals, axis=1) <= answer.groups.threshold
+        for answer in (base, other)
+    ]
+    assert_array_equal(*labels)
     if "memory_budget" in options:
         assert_array_equal(other.normals, base.normals)
 
