@@ -118,14 +118,16 @@ def synchronous(products: Plain) -> float:
             taken = products.B - before
             turn = -np.sum(taken * v, axis=0) / np.linalg.norm(taken, axis=0)
             everyone = np.ones(len(mu), dtype=bool)
-            mu = RULE.following(mu, Outcome(everyone, streak, n_iter, turn, turn))
+            mu = RULE.following(mu, Outcome(everyone, streak, n_iter, turn, turn, turn))
         before = products.B
         products.look(v)
         searching = np.flatnonzero(mu > TOL)
         accepted = np.zeros(len(mu), dtype=bool)
         while searching.size:
             f_trial = products.objective(mu[searching], searching)
-            yes = RULE.accepts(f_trial, f[searching], mu[searching], slope[searching])
+            yes = RULE.accepts(
+                f_trial, f[searching], mu[searching], slope[searching], n_iter[searching]
+            )
             accepted[searching[yes]] = True
             f[searching[yes]] = f_trial[yes]
             streak[searching] = np.where(yes, streak[searching] + 1, 0)

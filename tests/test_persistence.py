@@ -60,6 +60,7 @@ def assert_same_answers(a, b, X):
 # -- there and back --------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", sorted(METHODS))
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_every_method_answers_the_same_after_loading(name, dtype, tmp_path):

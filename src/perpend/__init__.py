@@ -16,30 +16,47 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "DPCP": "perpend.methods",
-    "dpcp": "perpend.methods",
+    "DPCPIRLS": "perpend.methods",
+    "RSGM": "perpend.methods",
+    "RecursiveDPCP": "perpend.methods",
     "as_rows": "perpend.rows",
     "datasets": "perpend",
+    "dpcp": "perpend.methods",
+    "dpcp_irls": "perpend.methods",
     "load": "perpend.persistence",
     "metrics": "perpend",
+    "recursive_dpcp": "perpend.methods",
+    "rsgm": "perpend.methods",
     "subspace_distance": "perpend.metrics",
     "subspace_error": "perpend.metrics",
+    "theory": "perpend",
 }
 
 __all__ = [
     "DPCP",
+    "DPCPIRLS",
+    "RSGM",
+    "RecursiveDPCP",
     "__version__",
     "as_rows",
     "datasets",
     "dpcp",
+    "dpcp_irls",
     "load",
     "metrics",
+    "recursive_dpcp",
+    "rsgm",
     "subspace_distance",
     "subspace_error",
+    "theory",
 ]
 
 if TYPE_CHECKING:
-    from perpend import datasets, metrics
+    from perpend import datasets, metrics, theory
     from perpend.methods.dpcp import DPCP, dpcp
+    from perpend.methods.dpcp_irls import DPCPIRLS, dpcp_irls
+    from perpend.methods.recursive_dpcp import RecursiveDPCP, recursive_dpcp
+    from perpend.methods.rsgm import RSGM, rsgm
     from perpend.metrics import subspace_distance, subspace_error
     from perpend.persistence import load
     from perpend.rows import as_rows

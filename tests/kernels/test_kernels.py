@@ -80,6 +80,25 @@ def test_distances(xp, dtype, seed, c):
     assert_contribution(xp, part, dtype, kept=expected)
 
 
+@pytest.mark.parametrize("c", [1, 3])
+def test_distance_and_gradient(xp, dtype, seed, c):
+    X, B = block(seed, dtype)
+    V = np.linalg.qr(B[:, :c])[0]
+    part = kernels.distance_and_gradient(xp.array(X), xp.array(V))
+    P = X.astype(float) @ V.astype(float)
+    r = np.linalg.norm(P, axis=1, keepdims=True)
+    assert_contribution(xp, part, dtype, total=r, left=P / np.where(r > 0, r, 1))
+
+
+@pytest.mark.parametrize("c", [1, 3])
+def test_inverse_distance_gram(xp, dtype, seed, c):
+    X, B = block(seed, dtype)
+    V = np.linalg.qr(B[:, :c])[0]
+    part = kernels.inverse_distance_gram(xp.array(X), xp.array(V), xp.array(dtype(0.5)))
+    r = np.linalg.norm(X.astype(float) @ V.astype(float), axis=1, keepdims=True)
+    assert_contribution(xp, part, dtype, total=r, left=X / np.maximum(r, 0.5))
+
+
 def test_distances_are_zero_on_the_subspace(xp):
     X = np.diag([1.0, 2.0, 3.0])
     part = kernels.distances(xp.array(X), xp.array(np.eye(3)[:, 2:]))

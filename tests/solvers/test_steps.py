@@ -3,7 +3,7 @@ import pytest
 
 from perpend.kernels import l1_objective_and_gradient
 from perpend.rows import as_rows
-from perpend.solvers import AutoStep, GeometricStep, MBLSStep, step_rule
+from perpend.solvers import AutoStep, DecayStep, GeometricStep, MBLSStep, step_rule
 from perpend.solvers.steps import STEP_RULES, Outcome
 
 
@@ -20,9 +20,10 @@ def normalised(B):
     return B / np.linalg.norm(B, axis=0)
 
 
-def outcome(accepted=True, streak=1, n_iter=1, moved=0.1, turn=0.0):
+def outcome(accepted=True, streak=1, n_iter=1, *, moved=0.1, turn=0.0, change=0.1):
     """What became of the last trial of a single start."""
-    return Outcome(*(np.array([field]) for field in (accepted, streak, n_iter, moved, turn)))
+    fields = (accepted, streak, n_iter, moved, turn, change)
+    return Outcome(*(np.array([field]) for field in fields))
 
 
 def schedule(rule, f, decisions, turns=None):
@@ -101,7 +102,9 @@ def test_the_geometric_schedule_is_the_formula_of_the_paper(rule, K0, K_star):
 
 def test_the_geometric_rule_accepts_everything():
     rule = GeometricStep()
-    assert rule.accepts(np.array([5.0, np.inf]), np.ones(2), np.ones(2), np.ones(2)).all()
+    assert rule.accepts(
+        np.array([5.0, np.inf]), np.ones(2), np.ones(2), np.ones(2), np.ones(2)
+    ).all()
 
 
 @pytest.mark.parametrize(
@@ -122,8 +125,8 @@ def test_mbls_carries_its_step_and_never_grows(seed):
 def test_mbls_asks_for_the_decrease_of_the_releases():
     mu, slope = np.array([1e-2]), np.array([400.0])  # 1e-3 * 1e-2 * 400 = 0.004
     accepts = MBLSStep().accepts
-    assert accepts(np.array([9.9959]), np.array([10.0]), mu, slope)
-    assert not accepts(np.array([9.9961]), np.array([10.0]), mu, slope)
+    assert accepts(np.array([9.9959]), np.array([10.0]), mu, slope, mu)
+    assert not accepts(np.array([9.9961]), np.array([10.0]), mu, slope, mu)
 
 
 def test_mbls_accepts_anything_at_the_floor_and_then_rests():
@@ -133,8 +136,8 @@ def test_mbls_accepts_anything_at_the_floor_and_then_rests():
     for mu in sizes:  # a refusal never ends it: the trial at the floor still comes
         assert not rule.at_rest(np.array([mu]), outcome(accepted=False), 1.0)
     one = np.ones(1)
-    assert rule.accepts(np.array([2.0]), one, sizes[-1:], one)
-    assert not rule.accepts(np.array([2.0]), one, sizes[-2:-1], one)
+    assert rule.accepts(np.array([2.0]), one, sizes[-1:], one, one)
+    assert not rule.accepts(np.array([2.0]), one, sizes[-2:-1], one, one)
     after = schedule(rule, 1.0, [False] * 44 + [True])[-1:]
     assert rule.at_rest(after, outcome(accepted=True), 1.0)
     assert not rule.at_rest(sizes[-2:-1], outcome(accepted=True), 1.0)
@@ -161,12 +164,37 @@ def test_auto_never_grows_beyond_its_first_step():
 def test_auto_asks_for_a_share_of_the_first_order_decrease():
     rule = AutoStep(armijo=0.25)
     mu, slope, f = np.array([0.5, 0.5]), np.array([8.0, 8.0]), np.array([10.0, 10.0])
-    np.testing.assert_array_equal(rule.accepts(np.array([8.99, 9.01]), f, mu, slope), [True, False])
+    accepted = rule.accepts(np.array([8.99, 9.01]), f, mu, slope, np.ones(2))
+    np.testing.assert_array_equal(accepted, [True, False])
 
 
 def test_auto_rests_when_the_step_falls_to_the_tolerance():
     mu = np.array([1e-8, 1e-9, 9e-10])
     np.testing.assert_array_equal(AutoStep().at_rest(mu, outcome(), 1e-9), [False, True, True])
+
+
+def test_decay_searches_once_and_then_only_decays():
+    rule = DecayStep(mu0=0.1, armijo=1e-3, shrink=0.5, beta=0.9)
+    mu, slope, f = np.array([0.1]), np.array([400.0]), np.array([10.0])  # asks for 0.04
+    assert not rule.accepts(np.array([9.97]), f, mu, slope, np.array([0]))
+    assert rule.accepts(np.array([9.95]), f, mu, slope, np.array([0]))
+    assert rule.accepts(np.array([11.0]), f, mu, slope, np.array([1]))
+    sizes = schedule(rule, 1.0, [False, False, True, True, True])
+    np.testing.assert_allclose(sizes, 0.1 * np.array([1, 0.5, 0.25, 0.225, 0.2025, 0.18225]))
+
+
+@pytest.mark.parametrize(
+    ("mu", "change", "accepted", "rests"),
+    [
+        (1e-2, 1e-9, True, True),
+        (1e-2, 1e-7, True, False),
+        (1e-2, 1e-9, False, False),
+        (1e-16, 1.0, True, True),
+    ],
+)
+def test_decay_rests_when_the_objective_does(mu, change, accepted, rests):
+    what = outcome(accepted=accepted, change=change)
+    assert DecayStep().at_rest(np.array([mu]), what, 1e-8) == rests
 
 
 def test_first_steps_of_auto_and_mbls_do_not_depend_on_the_objective():

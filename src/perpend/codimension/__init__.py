@@ -8,6 +8,7 @@ from perpend.codimension.directions import RankEvidence, rank_of_directions
 from perpend.codimension.growth import grow_starts
 from perpend.codimension.result import SURE, Codimension
 from perpend.codimension.spectrum import SpectralGap, largest_gap
+from perpend.codimension.told import solve_told
 
 __all__ = [
     "SURE",
@@ -24,5 +25,6 @@ __all__ = [
     "grow_starts",
     "largest_gap",
     "rank_of_directions",
+    "solve_told",
     "weigh_no_normals",
 ]

@@ -10,7 +10,7 @@ from perpend.codimension.decision import Judge
 from perpend.codimension.directions import RankEvidence
 from perpend.codimension.result import Codimension
 from perpend.geometry import complement
-from perpend.solvers import Fit
+from perpend.solvers import Fit, RowSpan
 
 
 class Answer(NamedTuple):
@@ -23,28 +23,45 @@ class Answer(NamedTuple):
 
 
 def find_answer(judge: Judge, evidence: RankEvidence, codimension: int | Literal["auto"]) -> Answer:
-    """Let the rows choose the codimension, or finish at the one that was told.
+    """Let the rows choose the codimension, or finish at the one that was told."""
+    if codimension != "auto":
+        V = evidence.basis[:, : n_inside(judge.span, codimension)]
+        return told_answer(judge, codimension, V, evidence)
+    judgement = judge.choose(evidence)
+    if judgement is None:
+        found = weigh_no_normals(judge.span, judge.share.sum())
+        return _answer(judge.span, found, None, judge.span.rest)
+    return _answer(judge.span, judgement.codimension, judgement.fit, judge.span.rest)
 
-    What is orthogonal to every row is a normal before any other.
-    """
-    span, rest = judge.span, judge.span.rest
-    if codimension == "auto":
-        judgement = judge.choose(evidence)
-    else:
-        rest = rest[:, :codimension]
-        inside = codimension - rest.shape[1]
-        told = 0 < inside < span.rank
-        judgement = judge.consider(evidence.basis[:, :inside], evidence) if told else None
-    if judgement is not None:
-        found, fit = judgement.codimension, judgement.fit
+
+def n_inside(span: RowSpan, codimension: int) -> int:
+    """Return how many normals must lie inside the span: those outside are taken first."""
+    outside: int = span.rest.shape[1]
+    return max(codimension - outside, 0)
+
+
+def told_answer(
+    judge: Judge, codimension: int, V: Array, evidence: RankEvidence | None = None
+) -> Answer:
+    """Answer with as many normals as were told; V (D, n_inside) are those inside the span."""
+    span, rest = judge.span, judge.span.rest[:, :codimension]
+    if 0 < V.shape[1] < span.rank:
+        judgement = judge.consider(V, evidence)
+        return _answer(span, judgement.codimension, judgement.fit, rest)
+    if codimension == len(span.basis):
+        return _answer(span, weigh_everything(span), None, rest)
+    found = weigh_no_normals(span, judge.share.sum())
+    if rest.shape[1] < span.rest.shape[1]:
+        found = found._replace(confidence=0.0)  # more normals than were asked for are certain
+    return _answer(span, found, None, rest)
+
+
+def _answer(span: RowSpan, found: Codimension, fit: Fit | None, rest: Array) -> Answer:
+    """Put normals and components of the whole space together from those inside the span."""
+    if fit is not None:
         normals, components = fit.V, _components(fit, span.basis)
     else:
-        whole_space = codimension == len(span.basis)
-        found = weigh_everything(span) if whole_space else weigh_no_normals(span, judge.share.sum())
-        fit, normals = None, span.axes[:, : found.value]
-        components = span.axes[:, found.value :]
-        if codimension != "auto" and codimension < len(span.basis) - span.rank:
-            found = found._replace(confidence=0.0)  # more normals than were asked for are certain
+        normals, components = span.axes[:, : found.value], span.axes[:, found.value :]
     unused = span.rest[:, rest.shape[1] :]
     return Answer(
         normals=np.hstack([normals, rest]),

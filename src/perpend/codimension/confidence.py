@@ -21,7 +21,11 @@ DOUBTFUL = 0.9  # an answer with a doubt is never sure
 
 
 def weigh(
-    fit: Fit, gap: SpectralGap, certificate: Certificate, evidence: RankEvidence, norms: Array
+    fit: Fit,
+    gap: SpectralGap,
+    certificate: Certificate,
+    evidence: RankEvidence | None,
+    norms: Array,
 ) -> Codimension:
     """Combine: no accident, a clear gap in the inliers' spectrum, and descents that agree."""
     value = fit.V.shape[1]
@@ -29,7 +33,6 @@ def weigh(
     # sure at the third power of the runner-up, sure from its power 4.5 on.
     clearness = math.log(gap.ratio) / math.log(max(gap.runner_up, 1.2))
     clear = float(special.expit(2 * (clearness - 3))) if gap.value == value else 0.1
-    agree = evidence.value == value or (evidence.saturated and value > evidence.value)
     doubts = []
     if certificate.confidence < SURE:
         doubts.append(
@@ -58,35 +61,51 @@ def weigh(
             f"the longest row has {norms[-1] / typical:.0f} times the typical norm, and a few long "
             "rows decide alone (normalize=True would help)"
         )
-    if evidence.saturated and value <= evidence.value:
-        doubts.append(
-            f"the codimension equals the number of starts ({evidence.value}) and may be larger "
-            "(raise n_starts)"
-        )
-    elif not agree:
-        doubts.append(
-            f"the descents suggest codimension {evidence.value}, the inliers {value} "
-            "(more starts or more rows would help)"
-        )
-    elif not evidence.saturated and evidence.score < CLEAR_SCORE:
-        doubts.append(
-            f"the descents show no clear rank (their singular values fall by {evidence.gap:.3g} "
-            f"there, and the objective rises by {evidence.rise:.0%}; more rows would help)"
-        )
+    if evidence is not None:
+        doubts += _disagreement(value, evidence)
     confidence = certificate.confidence * clear * (DOUBTFUL if doubts else 1.0)
     return Codimension(value, confidence, _evidence(fit, gap, certificate, evidence), tuple(doubts))
 
 
+def _disagreement(value: int, evidence: RankEvidence) -> list[str]:
+    """Say how the descents' rank differs from the codimension, or how unclear it is."""
+    if evidence.saturated:
+        if value > evidence.value:
+            return []
+        return [
+            f"the codimension equals the number of starts ({evidence.value}) and may be larger "
+            "(raise n_starts)"
+        ]
+    if evidence.value != value:
+        return [
+            f"the descents suggest codimension {evidence.value}, the inliers {value} "
+            "(more starts or more rows would help)"
+        ]
+    if evidence.score < CLEAR_SCORE:
+        return [
+            f"the descents show no clear rank (their singular values fall by {evidence.gap:.3g} "
+            f"there, and the objective rises by {evidence.rise:.0%}; more rows would help)"
+        ]
+    return []
+
+
 def _evidence(
-    fit: Fit, gap: SpectralGap, certificate: Certificate, evidence: RankEvidence
+    fit: Fit, gap: SpectralGap, certificate: Certificate, evidence: RankEvidence | None
 ) -> dict[str, object]:
     """Return the numbers behind the answer, by name."""
+    descents = (
+        {}
+        if evidence is None
+        else {
+            "directions_rank": evidence.value,
+            "directions_gap": evidence.gap,
+            "directions_saturated": evidence.saturated,
+            "objective_rise": evidence.rise,
+            "objective_per_direction": evidence.heights,
+        }
+    )
     return {
-        "directions_rank": evidence.value,
-        "directions_gap": evidence.gap,
-        "directions_saturated": evidence.saturated,
-        "objective_rise": evidence.rise,
-        "objective_per_direction": evidence.heights,
+        **descents,
         "inlier_spectrum": fit.spectrum,
         "inlier_gap": gap.ratio,
         "inlier_gap_runner_up": gap.runner_up,

@@ -81,8 +81,12 @@ class Judge(NamedTuple):
             best = challenger
         return best
 
-    def consider(self, V: Array, evidence: RankEvidence) -> Judgement:
-        """Finish at the normals V, without changing their number, and weigh the result."""
+    def consider(self, V: Array, evidence: RankEvidence | None) -> Judgement:
+        """Finish at the normals V, without changing their number, and weigh the result.
+
+        Without `evidence`, where no independent descents proposed the codimension, only the rows
+        speak.
+        """
         steps = MAX_FINISH if self.refine else 0
         fit = fit_subspace(self.rows, V, self.span.basis, max_iter=steps, callback=self.callback)
         gap = largest_gap(fit.spectrum, self.rows.dtype)

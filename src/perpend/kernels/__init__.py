@@ -6,16 +6,23 @@ parameters for every block, and the values that an earlier scan kept with these 
 """
 
 from perpend.kernels.contribution import Contribution
-from perpend.kernels.distances import distances, grouped_distances, logarithmic_bins
-from perpend.kernels.gram import gram, weighted_gram
+from perpend.kernels.distances import (
+    distance_and_gradient,
+    distances,
+    grouped_distances,
+    logarithmic_bins,
+)
+from perpend.kernels.gram import gram, inverse_distance_gram, weighted_gram
 from perpend.kernels.l1 import heights, l1_objective, l1_objective_and_gradient
 
 __all__ = [
     "Contribution",
+    "distance_and_gradient",
     "distances",
     "gram",
     "grouped_distances",
     "heights",
+    "inverse_distance_gram",
     "l1_objective",
     "l1_objective_and_gradient",
     "logarithmic_bins",

@@ -11,6 +11,14 @@ def distances(X: Array, V: Array) -> Contribution:
     return Contribution(kept=xp.sqrt(xp.sum(P * P, axis=1)))
 
 
+def distance_and_gradient(X: Array, V: Array) -> Contribution:
+    """Give r = ||V.T x|| to be summed and (X V / r).T X; a row at distance 0 pulls nowhere."""
+    xp = namespace(X)
+    P = X @ V  # (b, c)
+    r = xp.sqrt(xp.sum(P * P, axis=1, keepdims=True))
+    return Contribution(total=r, left=P / xp.where(r > 0, r, xp.ones_like(r)))
+
+
 def logarithmic_bins(distance: Array, edges: Array) -> Array:
     """Return the bin (b,) of each distance: bin j is from edges[j-1] to edges[j].
 

@@ -18,3 +18,11 @@ def weighted_gram(X: Array, table: Array, edges: Array, distance: Array) -> Cont
     xp = namespace(X)
     u = xp.take(table, logarithmic_bins(distance, edges))[:, None]  # (b, 1)
     return Contribution(total=u, left=u * X)
+
+
+def inverse_distance_gram(X: Array, V: Array, floor: Array) -> Contribution:
+    """Give r = ||V.T x|| to be summed and sum_i x_i x_i.T / max(r_i, floor)."""
+    xp = namespace(X)
+    P = X @ V  # (b, c)
+    r = xp.sqrt(xp.sum(P * P, axis=1, keepdims=True))
+    return Contribution(total=r, left=X / xp.maximum(r, floor))

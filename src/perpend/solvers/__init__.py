@@ -4,10 +4,12 @@ from perpend.solvers.loop import Progress, Run, Status, iterate
 from perpend.solvers.psgm import psgm
 from perpend.solvers.result import Directions, Fit, Solution
 from perpend.solvers.reweighted import fit_subspace
+from perpend.solvers.riemannian import riemannian
 from perpend.solvers.span import RowSpan, rank_tolerance, row_span
 from perpend.solvers.starts import random_starts, spectral_starts
 from perpend.solvers.steps import (
     AutoStep,
+    DecayStep,
     GeometricStep,
     MBLSStep,
     Outcome,
@@ -18,6 +20,7 @@ from perpend.solvers.two_groups import TwoGroups, distance_edges, two_groups
 
 __all__ = [
     "AutoStep",
+    "DecayStep",
     "Directions",
     "Fit",
     "GeometricStep",
@@ -36,6 +39,7 @@ __all__ = [
     "psgm",
     "random_starts",
     "rank_tolerance",
+    "riemannian",
     "row_span",
     "spectral_starts",
     "step_rule",

@@ -29,6 +29,7 @@ class _Starts(NamedTuple):
     streak: Array  # (k,) acceptances since the last refusal
     n_iter: Array  # (k,) accepted steps
     moved: Array  # (k,) angle of the last accepted step, infinite before the first
+    change: Array  # (k,) relative change of the objective in that step
     resting: Array  # (k,) bool
 
 
@@ -45,13 +46,20 @@ def psgm(
     rule: StepRule,
     max_iter: int,
     tol: float,
+    orthogonal_to: Array | None = None,
     callback: Callback | None = None,
 ) -> Directions:
-    """Descend from every column of B (D, k) and return where each start came to rest."""
+    """Descend from every column of B (D, k) and return where each start came to rest.
+
+    B must be orthogonal to the orthonormal columns `orthogonal_to` (D, j); the descents stay so.
+    """
 
     def evaluate(B: Array) -> tuple[Array, Array]:
         scan = rows.scan(l1_objective_and_gradient, B)
-        return scan.total, scan.product.T  # (k,), (D, k)
+        g = scan.product.T  # (D, k)
+        if orthogonal_to is not None:
+            g = g - orthogonal_to @ (orthogonal_to.T @ g)
+        return scan.total, g
 
     def step(state: _State) -> _State:
         old = state.starts
@@ -62,7 +70,7 @@ def psgm(
         # A Euclidean step of exactly 1/f can end at the origin. Staying gains nothing: refused.
         trial = np.where(length > 0, trial / np.where(length > 0, length, 1), old.B[:, a])
         f, g = evaluate(trial)
-        accepted = rule.accepts(f, old.f[a], mu, old.slope[a])
+        accepted = rule.accepts(f, old.f[a], mu, old.slope[a], old.n_iter[a])
 
         new = _Starts(*(values.copy() for values in old))
         yes = a[accepted]
@@ -74,9 +82,10 @@ def psgm(
         # Half the chord is the sine of half the angle; the arc sine is exact for tiny angles.
         half = np.linalg.norm(chord, axis=0) / 2
         new.moved[yes] = 2 * np.arcsin(np.minimum(half, 1))
+        new.change[yes] = np.abs(f[accepted] - old.f[yes]) / np.where(old.f[yes] > 0, old.f[yes], 1)
         turn = np.zeros(a.size)
         turn[accepted] = _cosine(chord, -new.v[:, yes])
-        outcome = Outcome(accepted, new.streak[a], new.n_iter[a], new.moved[a], turn)
+        outcome = Outcome(accepted, new.streak[a], new.n_iter[a], new.moved[a], turn, new.change[a])
         new.mu[a] = rule.following(mu, outcome)
         new.resting[a] = rule.at_rest(new.mu[a], outcome, tol) | (new.n_iter[a] >= max_iter)
         return _state(new)
@@ -86,7 +95,8 @@ def psgm(
     k = B.shape[1]
     zeros = np.zeros(k, dtype=np.int64)
     nowhere = np.linalg.norm(search.v, axis=0) == 0
-    start = _Starts(B, f, *search, rule.first(f), zeros, zeros, np.full(k, np.inf), nowhere)
+    never = np.full(k, np.inf)
+    start = _Starts(B, f, *search, rule.first(f), zeros, zeros, never, never, nowhere)
     # A refusal shrinks the step; there are at most as many as it takes down to the floor, and one
     # more for every time that the step has grown.
     budget = 2 * max_iter + 200

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
 
 class Directions(NamedTuple):
-    """Where the descents came to rest, one column for each start."""
+    """Where the descents came to rest, one column for each start.
+
+    Columns that were moved together, as an orthonormal frame, count as one start.
+    """
 
     B: Array  # (D, k) unit columns
     objective: Array  # (k,)

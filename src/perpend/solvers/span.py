@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import linalg
 
 from perpend._typing import Array
 from perpend.exceptions import InputError
@@ -50,10 +51,23 @@ def row_span(rows: RowSource) -> RowSpan:
     full = bool(np.all(inside))
     return RowSpan(
         basis=np.eye(len(moments)) if full else axes[:, inside],
-        rest=axes[:, ~inside],
+        rest=_canonical(axes[:, ~inside]),
         moments=moments,
         axes=axes[:, inside],
     )
+
+
+def _canonical(V: Array) -> Array:
+    """Return an orthonormal basis that depends on the span of V (D, m) alone.
+
+    Within the null space of the moments, rounding chooses the eigenvectors. A caller who wants some
+    of them gets those next to the coordinate axes that lie farthest inside.
+    """
+    if V.shape[1] == 0:
+        return V
+    Q, R, _ = linalg.qr(V @ V.T, pivoting=True)
+    m = V.shape[1]
+    return Q[:, :m] * np.where(np.diag(R)[:m] < 0, -1.0, 1.0)
 
 
 def rank_tolerance(dtype: Any) -> float:

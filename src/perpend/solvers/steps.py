@@ -29,6 +29,7 @@ class Outcome(NamedTuple):
     n_iter: Array  # accepted steps so far
     moved: Array  # angle of the last accepted step, infinite before the first
     turn: Array  # cosine between that step and the new way down; -1: straight back
+    change: Array  # |f - f_old| / f_old of that step, infinite before the first
 
 
 class StepRule(Protocol):
@@ -42,8 +43,8 @@ class StepRule(Protocol):
         """Return the first step sizes, given the objectives at the starts."""
         ...
 
-    def accepts(self, f_trial: Array, f: Array, mu: Array, slope: Array) -> Array:
-        """Say which trials become the next iterates."""
+    def accepts(self, f_trial: Array, f: Array, mu: Array, slope: Array, n_iter: Array) -> Array:
+        """Say which trials become the next iterates; `n_iter` counts those before."""
         ...
 
     def following(self, mu: Array, outcome: Outcome) -> Array:
@@ -76,7 +77,7 @@ class AutoStep:
 
     def search(self, B: Array, g: Array) -> Search:
         """Return the unit tangent G / ||G|| with G = g - b (b.g)."""
-        G = g - B * np.sum(B * g, axis=0)
+        G = _tangent(B, g)
         norm = np.linalg.norm(G, axis=0)
         return Search(G / np.where(norm > 0, norm, 1), norm)
 
@@ -84,8 +85,9 @@ class AutoStep:
         """Start with the same angle everywhere."""
         return np.full(f.shape, self.mu0)
 
-    def accepts(self, f_trial: Array, f: Array, mu: Array, slope: Array) -> Array:
+    def accepts(self, f_trial: Array, f: Array, mu: Array, slope: Array, n_iter: Array) -> Array:
         """Ask for f(trial) <= f - armijo mu ||G||."""
+        del n_iter
         return f_trial <= f - self.armijo * mu * slope
 
     def following(self, mu: Array, outcome: Outcome) -> Array:
@@ -124,8 +126,9 @@ class MBLSStep:
         """Start with the same step everywhere."""
         return np.full(f.shape, self.mu0)
 
-    def accepts(self, f_trial: Array, f: Array, mu: Array, slope: Array) -> Array:
+    def accepts(self, f_trial: Array, f: Array, mu: Array, slope: Array, n_iter: Array) -> Array:
         """Ask for f(trial) <= f - armijo mu ||g||^2, except at the floor."""
+        del n_iter
         return (f_trial <= f - self.armijo * mu * slope) | (mu <= self.floor)
 
     def following(self, mu: Array, outcome: Outcome) -> Array:
@@ -166,9 +169,9 @@ class GeometricStep:
         mu0 = self.mu0 if self.K0 > 0 else self.beta * self.mu0
         return mu0 / np.where(f > 0, f, 1)
 
-    def accepts(self, f_trial: Array, f: Array, mu: Array, slope: Array) -> Array:
+    def accepts(self, f_trial: Array, f: Array, mu: Array, slope: Array, n_iter: Array) -> Array:
         """Accept every trial."""
-        del f, mu, slope
+        del f, mu, slope, n_iter
         return np.ones(f_trial.shape, dtype=bool)
 
     def following(self, mu: Array, outcome: Outcome) -> Array:
@@ -182,10 +185,49 @@ class GeometricStep:
         return (outcome.moved <= tol) | (mu <= self.floor)
 
 
+@dataclass(frozen=True)
+class DecayStep:
+    """The authors' practice since 2021: one line search, then a step that only decays.
+
+    The first step backtracks by `shrink` until the objective falls by armijo mu ||G||^2; afterwards
+    the step is multiplied by `beta` at every iteration and nothing is asked. The whole way is at
+    most 1 / (1 - beta) times the first step: enough from a spectral start, often not from a random
+    one. It rests when the objective changes by less than `tol`, relatively.
+    """
+
+    mu0: float = 0.1
+    armijo: float = 1e-3
+    shrink: float = 0.5
+    beta: float = 0.9
+    floor: float = 1e-15
+
+    def search(self, B: Array, g: Array) -> Search:
+        """Return the tangent G = g - b (b.g); the slope is ||G||^2."""
+        G = _tangent(B, g)
+        return Search(G, np.sum(G * G, axis=0))
+
+    def first(self, f: Array) -> Array:
+        """Start with the same step everywhere."""
+        return np.full(f.shape, self.mu0)
+
+    def accepts(self, f_trial: Array, f: Array, mu: Array, slope: Array, n_iter: Array) -> Array:
+        """Ask the first step for f(trial) <= f - armijo mu ||G||^2, the others for nothing."""
+        return (n_iter > 0) | (f_trial <= f - self.armijo * mu * slope) | (mu <= self.floor)
+
+    def following(self, mu: Array, outcome: Outcome) -> Array:
+        """Decay after every iteration; backtrack before the first."""
+        return np.where(outcome.accepted, self.beta, self.shrink) * mu
+
+    def at_rest(self, mu: Array, outcome: Outcome, tol: float) -> Array:
+        """Rest when the last step changed the objective by less than `tol`."""
+        return outcome.accepted & ((outcome.change <= tol) | (mu <= self.floor))
+
+
 STEP_RULES: dict[str, type[Any]] = {
     "auto": AutoStep,
     "mbls": MBLSStep,
     "geometric": GeometricStep,
+    "decay": DecayStep,
 }
 
 
@@ -195,3 +237,8 @@ def step_rule(step: str | StepRule) -> StepRule:
         return step
     rule: StepRule = STEP_RULES[step]()
     return rule
+
+
+def _tangent(B: Array, g: Array) -> Array:
+    """Return the part of each gradient that is orthogonal to its direction."""
+    return g - B * np.sum(B * g, axis=0)

@@ -1,0 +1,57 @@
+"""Solving at a codimension that was told: what all such methods share."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from perpend.codimension.answer import n_inside, told_answer
+from perpend.codimension.certificate import distinct_shares
+from perpend.codimension.decision import Judge
+from perpend.exceptions import InputError
+from perpend.rows import RowSource
+from perpend.solvers import Directions, RowSpan, Solution, row_span
+
+
+def solve_told(
+    rows: RowSource,
+    codimension: int,
+    find: Callable[[RowSpan, int], Directions],
+    rng: np.random.Generator,
+) -> Solution:
+    """Let ``find(span, c)`` look for c orthonormal normals inside the span, and weigh the result.
+
+    The confidence says how far the rows support the codimension that was told; nothing is refined.
+    """
+    if codimension > rows.shape[1]:
+        raise InputError(
+            f"codimension={codimension} is larger than the number of features ({rows.shape[1]})."
+        )
+    span = row_span(rows)
+    inside = n_inside(span, codimension)
+    directions = find(span, inside) if inside else _no_directions(rows.shape[1])
+    judge = Judge(rows, span, distinct_shares(rows, rng), refine=False)
+    answer = told_answer(judge, codimension, directions.B)
+    return Solution(
+        normals=answer.normals,
+        components=answer.components,
+        directions=directions.B,
+        singular_values=np.linalg.svd(directions.B, compute_uv=False),
+        objective=float(np.mean(directions.objective)) / rows.total_weight,
+        confidence=answer.codimension.confidence,
+        evidence=answer.codimension.evidence,
+        groups=None if answer.fit is None else answer.fit.groups,
+        doubts=(),  # the caller knows the codimension
+        n_iter=int(np.max(directions.n_iter)),
+        converged=bool(np.all(directions.converged)),
+    )
+
+
+def _no_directions(n_features: int) -> Directions:
+    return Directions(
+        B=np.zeros((n_features, 0)),
+        objective=np.zeros(1),
+        n_iter=np.zeros(1, dtype=np.int64),
+        converged=np.ones(1, dtype=bool),
+        resolution=0.0,
+        n_evaluations=0,
+    )

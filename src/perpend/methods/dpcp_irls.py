@@ -1,0 +1,169 @@
+r"""DPCP by iteratively reweighted least squares (DPCP-IRLS), codimension told.
+
+.. math::
+    V \leftarrow \text{the } c \text{ smallest eigenvectors of }
+    \sum_i \frac{x_i x_i^T}{\max(\|V^T x_i\|, \delta)}
+
+The same problem as `RSGM`: minimise the sum of distances over orthonormal frames. The first pass,
+with equal weights, is the spectral solution. No step sizes, but an eigenproblem in every iteration.
+
+M. C. Tsakiris, R. Vidal. Dual principal component pursuit. JMLR 19(18), 2018.
+"""
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from perpend._typing import Array, RandomState
+from perpend.codimension import solve_told
+from perpend.estimator import Interval, SubspaceEstimator
+from perpend.kernels import inverse_distance_gram
+from perpend.rows import RowSource
+from perpend.solvers import Directions, RowSpan, Solution, Status, iterate, spectral_starts
+from perpend.solvers.loop import Callback
+
+EPSILON = 1e-9  # added to the last objective in the releases' stopping rule
+
+
+class _State(NamedTuple):
+    V: Array  # (D, c) orthonormal
+    moments: Array  # (D, D) sum of x x.T / max(r, delta), with the distances r to V
+    objective: float  # sum of the distances
+    change: float  # relative decrease of the objective
+
+
+def dpcp_irls(
+    rows: RowSource,
+    *,
+    codimension: int = 1,
+    delta: float = 1e-9,
+    max_iter: int = 100,
+    tol: float = 1e-6,
+    rng: np.random.Generator,
+    callback: Callback | None = None,
+) -> Solution:
+    """Recover the subspace of the given codimension; the parameters are those of `DPCPIRLS`."""
+    floor = np.asarray(delta, dtype=rows.dtype)
+
+    def find(span: RowSpan, c: int) -> Directions:
+        def look(V: Array, before: float) -> _State:
+            scan = rows.scan(inverse_distance_gram, V, floor)
+            objective = float(scan.total[0])
+            change = 1 - objective / (before + EPSILON) if np.isfinite(before) else np.inf
+            return _State(V, scan.product, objective, change)
+
+        def step(state: _State) -> _State:
+            # Weights up to 1/delta make huge moments along the subspace and leave those across it
+            # small. The error of eigh is relative to the huge ones, but so is the gap between the
+            # two, so the space across is found to rounding all the same.
+            A = span.basis.T @ state.moments @ span.basis
+            _, axes = np.linalg.eigh((A + A.T) / 2)
+            return look(span.basis @ axes[:, :c], state.objective)
+
+        start = look(spectral_starts(span, c), np.inf)
+        run = iterate(
+            step, start, max_steps=max_iter, tol=tol, stage="reweighting", callback=callback
+        )
+        return Directions(
+            B=run.state.V,
+            objective=np.array([run.state.objective]),
+            n_iter=np.array([run.n_steps]),
+            converged=np.array([run.status is Status.CONVERGED]),
+            resolution=tol,
+            n_evaluations=run.n_steps + 1,
+        )
+
+    return solve_told(rows, codimension, find, rng)
+
+
+class DPCPIRLS(SubspaceEstimator):
+    r"""Dual principal component pursuit by iteratively reweighted least squares.
+
+    It must be told the codimension. The other parameters default to the published constants.
+
+    Parameters
+    ----------
+    codimension : int, default=1
+        Number of normals: features minus dimension of the subspace.
+    delta : float, default=1e-9
+        Smallest distance that a weight is made of.
+    normalize : bool, default=True
+        Whether rows are scaled to unit norm, so that only their direction counts.
+    threshold : "auto" or float, default="auto"
+        The distance above which a row is an outlier: relative to its norm (the sine of its angle
+        to the subspace) if `normalize`, otherwise in the data's own units.
+    contamination : float or None, default=None
+        The share of outliers, for those who know it; it sets the threshold.
+    max_iter : int, default=100
+        Most iterations.
+    tol : float, default=1e-6
+        It is finished when the objective falls by less than this, relatively.
+    n_jobs : int or None, default=None
+        Number of threads that read rows; -1 means all processors.
+    random_state : int, Generator, RandomState or None, default=None
+        Has no influence on the subspace: the method draws nothing.
+    callback : callable or None, default=None
+        Called after every step with a `perpend.solvers.Progress`; it ends the iteration by
+        returning True.
+
+    Attributes
+    ----------
+    normals_, components_, labels_, threshold_, confidence_, ... :
+        As in `DPCP`. `confidence_` says how far the rows support the codimension that was told,
+        `directions_` are the normals as they were found, and `objective_` is the mean of
+        ``||V.T x||`` over the rows.
+
+    Examples
+    --------
+    >>> from perpend import DPCPIRLS
+    >>> from perpend.datasets import make_subspace
+    >>> data = make_subspace(300, 600, n_features=20, codimension=3, random_state=0)
+    >>> model = DPCPIRLS(codimension=3).fit(data.X)
+    >>> int((model.labels_ == data.y).sum())
+    900
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **SubspaceEstimator._parameter_constraints,
+        "codimension": [Interval(Integral, 0, None, closed="left")],
+        "delta": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        codimension: int = 1,
+        *,
+        delta: float = 1e-9,
+        normalize: bool = True,
+        threshold: Any = "auto",
+        contamination: float | None = None,
+        max_iter: int = 100,
+        tol: float = 1e-6,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        callback: Callback | None = None,
+    ) -> None:
+        self.codimension = codimension
+        self.delta = delta
+        self.normalize = normalize
+        self.threshold = threshold
+        self.contamination = contamination
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.callback = callback
+
+    def _solve(self, rows: RowSource, rng: np.random.Generator) -> Solution:
+        return dpcp_irls(
+            rows,
+            codimension=self.codimension,
+            delta=self.delta,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            rng=rng,
+            callback=self.callback,
+        )

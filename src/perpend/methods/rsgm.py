@@ -1,0 +1,188 @@
+r"""DPCP with orthogonal normals by the Riemannian subgradient method (RSGM), codimension told.
+
+.. math:: \min_V \sum_{i=1}^{n} \|V^T x_i\| \quad\text{subject to}\quad V^T V = I_c
+
+All c normals move together as an orthonormal frame, from the axes along which the rows vary least.
+Told the true codimension it recovers the complement; told fewer normals it finds some of them; told
+more, orthogonality forces the others into the subspace, and nothing says which ones they are.
+
+Z. Zhu, T. Ding, M. C. Tsakiris, D. P. Robinson, R. Vidal. A linearly convergent method for
+non-smooth non-convex optimization on the Grassmannian with applications to robust subspace and
+dictionary learning. NeurIPS 2019 (step "mbls").
+
+T. Ding, Z. Zhu, R. Vidal, D. P. Robinson. Dual principal component pursuit for robust subspace
+learning: theory and algorithms for a holistic approach. ICML 2021 (step "decay").
+"""
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+
+from perpend._typing import Array, RandomState
+from perpend.codimension import solve_told
+from perpend.estimator import HasMethods, Interval, StrOptions, SubspaceEstimator
+from perpend.exceptions import InputError
+from perpend.geometry import orthonormal
+from perpend.rows import RowSource
+from perpend.solvers import (
+    DecayStep,
+    Directions,
+    MBLSStep,
+    RowSpan,
+    Solution,
+    StepRule,
+    random_starts,
+    riemannian,
+    spectral_starts,
+)
+from perpend.solvers.loop import Callback
+
+# The constants of the two releases. The second asks its first step for a plain decrease and
+# backtracks by the factor of the decay; its function's own defaults (0.01, 0.5) are used nowhere.
+STEPS: dict[str, StepRule] = {
+    "mbls": MBLSStep(mu0=1e-2, armijo=1e-3, shrink=0.5, floor=1e-15),
+    "decay": DecayStep(mu0=0.1, armijo=0.0, shrink=0.9, beta=0.9, floor=1e-15),
+}
+
+
+def rsgm(
+    rows: RowSource,
+    *,
+    codimension: int = 1,
+    step: str | StepRule = "mbls",
+    init: str | Array = "spectral",
+    max_iter: int = 200,
+    tol: float = 1e-8,
+    rng: np.random.Generator,
+    callback: Callback | None = None,
+) -> Solution:
+    """Recover the subspace of the given codimension; the parameters are those of `RSGM`."""
+    rule = STEPS[step] if isinstance(step, str) else step
+
+    def find(span: RowSpan, c: int) -> Directions:
+        V = _frame(init, span, c, rng)
+        return riemannian(rows, V, rule=rule, max_iter=max_iter, tol=tol, callback=callback)
+
+    return solve_told(rows, codimension, find, rng)
+
+
+def _frame(init: str | Array, span: RowSpan, c: int, rng: np.random.Generator) -> Array:
+    """Return the orthonormal frame (D, c) that the descent begins with."""
+    if isinstance(init, str):
+        if init == "spectral":
+            return spectral_starts(span, c)
+        return orthonormal(random_starts(rng, span, c))
+    given = np.asarray(init, dtype=float)
+    if given.shape != (c, len(span.basis)):
+        raise InputError(
+            f"init has shape {given.shape}; expected ({c}, {len(span.basis)}): one direction a row."
+        )
+    V = orthonormal(span.basis @ (span.basis.T @ given.T))
+    if V.shape[1] < c:
+        raise InputError(
+            f"init has {c} rows of rank {V.shape[1]} inside the span of X. Give directions that "
+            "are linearly independent."
+        )
+    return V
+
+
+class RSGM(SubspaceEstimator):
+    r"""Orthogonal dual principal component pursuit by the Riemannian subgradient method.
+
+    It must be told the codimension. The other parameters default to the published constants.
+
+    Parameters
+    ----------
+    codimension : int, default=1
+        Number of normals: features minus dimension of the subspace.
+    step : {"mbls", "decay"} or a step rule, default="mbls"
+        "mbls" is the backtracking line search of the first release (2019), "decay" the second's
+        (2021): one line search, then a step that shrinks by a tenth at every iteration.
+    init : {"spectral", "random"} or array of shape (codimension, n_features), default="spectral"
+        The first normals: the axes along which the rows vary least, random ones, or those given.
+    normalize : bool, default=True
+        Whether rows are scaled to unit norm, so that only their direction counts. The steps are
+        meant for unit rows.
+    threshold : "auto" or float, default="auto"
+        The distance above which a row is an outlier: relative to its norm (the sine of its angle
+        to the subspace) if `normalize`, otherwise in the data's own units.
+    contamination : float or None, default=None
+        The share of outliers, for those who know it; it sets the threshold.
+    max_iter : int, default=200
+        Most iterations.
+    tol : float, default=1e-8
+        "decay" rests when the objective changes by less than this, relatively; "mbls" has only
+        the floor of its step size.
+    n_jobs : int or None, default=None
+        Number of threads that read rows; -1 means all processors.
+    random_state : int, Generator, RandomState or None, default=None
+        Seeds ``init="random"``.
+    callback : callable or None, default=None
+        Called after every step with a `perpend.solvers.Progress`; it ends the descent by
+        returning True.
+
+    Attributes
+    ----------
+    normals_, components_, labels_, threshold_, confidence_, ... :
+        As in `DPCP`. `confidence_` says how far the rows support the codimension that was told,
+        `directions_` are the normals as they were found, and `objective_` is the mean of
+        ``||V.T x||`` over the rows.
+
+    Examples
+    --------
+    >>> from perpend import RSGM
+    >>> from perpend.datasets import make_subspace
+    >>> data = make_subspace(300, 600, n_features=20, codimension=3, random_state=0)
+    >>> model = RSGM(codimension=3).fit(data.X)
+    >>> int((model.labels_ == data.y).sum())
+    900
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **SubspaceEstimator._parameter_constraints,
+        "codimension": [Interval(Integral, 0, None, closed="left")],
+        "step": [StrOptions(set(STEPS)), HasMethods(["first", "accepts", "following", "at_rest"])],
+        "init": [StrOptions({"spectral", "random"}), "array-like"],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        codimension: int = 1,
+        *,
+        step: str | StepRule = "mbls",
+        init: str | Array = "spectral",
+        normalize: bool = True,
+        threshold: Any = "auto",
+        contamination: float | None = None,
+        max_iter: int = 200,
+        tol: float = 1e-8,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        callback: Callback | None = None,
+    ) -> None:
+        self.codimension = codimension
+        self.step = step
+        self.init = init
+        self.normalize = normalize
+        self.threshold = threshold
+        self.contamination = contamination
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.callback = callback
+
+    def _solve(self, rows: RowSource, rng: np.random.Generator) -> Solution:
+        return rsgm(
+            rows,
+            codimension=self.codimension,
+            step=self.step,
+            init=self.init,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            rng=rng,
+            callback=self.callback,
+        )
