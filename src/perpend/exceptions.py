@@ -5,7 +5,8 @@
     PerpendError
     ├── InputError(ValueError)          data or a file that cannot be used: what, where, how to fix
     ├── NumericalError(ArithmeticError) a non-finite value appeared during the computation
-    └── ModelFileError(ValueError)      a saved model that is damaged, foreign or too new
+    ├── ModelFileError(ValueError)      a saved model that is damaged, foreign or too new
+    └── MissingExtraError(ImportError)  an optional package is needed: which, and how to install it
 
     UserWarning
     └── CodimensionWarning              the codimension is not sure: why, and what would help
@@ -28,6 +29,10 @@ class NumericalError(PerpendError, ArithmeticError):
 
 class ModelFileError(PerpendError, ValueError):
     """A saved model that is damaged, foreign, or written by a newer version."""
+
+
+class MissingExtraError(PerpendError, ImportError):
+    """An optional package is needed; the message says which and how to install it."""
 
 
 class CodimensionWarning(UserWarning):

@@ -10,6 +10,7 @@ Nothing here imports NumPy or scikit-learn before a command has understood its a
 3     the input cannot be read or used
 4     it ran, but is not sure of the answer or found no subspace; results are written
 5     out of memory or disk space, or no permission to write
+6     an optional package is missing
 130   interrupted
 ====  ==========================================================================
 """
@@ -25,7 +26,8 @@ from perpend import __version__
 from perpend.cli._console import Refusal, complain, say
 from perpend.cli.demo import demo
 from perpend.cli.fit import fit
-from perpend.exceptions import InputError, ModelFileError
+from perpend.cli.reproduce import reproduce
+from perpend.exceptions import InputError, MissingExtraError, ModelFileError
 
 __all__ = ["app", "main"]
 
@@ -40,6 +42,7 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(fit)
+app.command()(reproduce)
 
 
 def _print_version(wanted: bool) -> None:
@@ -88,9 +91,9 @@ def _explain(error: Exception) -> int:
     if isinstance(error, Refusal):
         complain(str(error))
         return 2
-    if isinstance(error, InputError | ModelFileError):
+    if isinstance(error, InputError | ModelFileError | MissingExtraError):
         complain(str(error))
-        return 3
+        return 6 if isinstance(error, MissingExtraError) else 3
     if isinstance(error, MemoryError):
         complain(f"not enough memory ({str(error) or 'no details'}). Use fewer rows, or float32.")
         return 5

@@ -3,13 +3,14 @@
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from perpend.cli._console import complain
 
 if TYPE_CHECKING:
+    from perpend.experiments._runner import Progress as RunProgress
     from perpend.solvers import Progress
 
 PATIENCE = 10.0  # seconds between two lines where there is no terminal
@@ -30,11 +31,15 @@ class Monitor(Protocol):
 @contextmanager
 def monitor() -> Iterator[Monitor]:
     """Watch over what happens inside the ``with`` block."""
-    if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
+    if _on_terminal():
         with _bar() as bar:
             yield bar
     else:
         yield _Lines()
+
+
+def _on_terminal() -> bool:
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
 class _Lines:
@@ -91,3 +96,54 @@ def _words(progress: "Progress") -> str:
     if share is None:
         return f"polishing, step {progress.step}"
     return f"searching, step {progress.step}: {share:.0%} at rest"
+
+
+# -- cases of an experiment ------------------------------------------------------------------------
+
+
+@contextmanager
+def case_monitor(name: str) -> Iterator[Callable[["RunProgress"], None]]:
+    """Show how many cases of an experiment are done, and how long the others will take."""
+    if not _on_terminal():
+        yield _CaseLines(name)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn
+    from rich.progress import Progress as Display
+
+    columns = (
+        SpinnerColumn("line"),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=24),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TextColumn("{task.fields[words]}", markup=False),
+    )
+    with Display(*columns, console=Console(stderr=True), transient=True) as display:
+        task = display.add_task(name, total=1.0, words="starting")
+
+        def show(progress: "RunProgress") -> None:
+            display.update(task, completed=progress.share, words=_case_words(progress))
+
+        yield show
+
+
+class _CaseLines:
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._last = time.monotonic()
+
+    def __call__(self, progress: "RunProgress") -> None:
+        if time.monotonic() - self._last > PATIENCE:
+            self._last = time.monotonic()
+            complain(f"{self._name}: {_case_words(progress)}", label="")
+
+
+def _case_words(progress: "RunProgress") -> str:
+    from perpend.experiments._pages import duration
+
+    words = f"{progress.done} of {progress.total} cases"
+    if progress.done == progress.total:
+        return f"{words}, drawing"
+    if progress.seconds_left is None:
+        return words
+    return f"{words}, {duration(progress.seconds_left)} left"

@@ -20,7 +20,7 @@ from scipy import special
 from perpend._typing import Array
 from perpend.kernels import distances, heights, logarithmic_bins
 from perpend.rows import RowSource
-from perpend.solvers import TwoGroups
+from perpend.solvers import TwoGroups, label_threshold, outlier_law, outlier_misfit
 
 LUCK = 10.0  # a gain that rows without structure hardly ever reach, even without free parameters
 LUCK_PER_PARAMETER = 0.75  # and this much more for each, beside the logarithm
@@ -33,6 +33,7 @@ class Certificate(NamedTuple):
     n_free: int  # rows that any subspace of this dimension can be laid through
     gain: float  # L over the rows, without the n_free nearest
     needed: float  # the gain from which on an accident is the less likely explanation
+    threshold: float  # the distance that separates inliers from outliers
     misfit: float  # of the outliers' distances to the law of directions without preference
     confidence: float  # that this is no accident
 
@@ -56,12 +57,16 @@ def certify(
         LUCK_PER_PARAMETER + math.log(max(share.sum() / (V.shape[1] + dimension), 1)) / 2
     )
     needed = LUCK + n_parameters * per_parameter
+    law = outlier_law(groups.edges, rows.norms, V.shape[1], dimension)
+    threshold = label_threshold(counts, groups.edges, law, groups.threshold)
+    first = min(int(np.searchsorted(groups.edges, threshold, side="right")), len(law) - 1)
     return Certificate(
-        n_rows=round(float(share[groups.threshold >= J].sum())),
+        n_rows=round(float(share[threshold >= J].sum())),
         n_free=dimension,
         gain=gain,
         needed=needed,
-        misfit=outlier_misfit(counts, groups, rows.norms, V.shape[1], dimension),
+        threshold=threshold,
+        misfit=outlier_misfit(counts, law, first),
         # Luck varies by a few units, and more with more parameters: the slope of the step.
         confidence=float(special.expit((gain - needed) / (3 + n_parameters / 6))),
     )
@@ -89,23 +94,3 @@ def distinct_shares(rows: RowSource, rng: np.random.Generator) -> Array:
     share = np.zeros(len(weight))
     share[order] = weight[order] / np.maximum(total, np.median(total))[group]
     return share
-
-
-def outlier_misfit(counts: Array, groups: TwoGroups, norms: Array, c: int, d: int) -> float:
-    """Return how far the outliers' distances are from those of directions without preference.
-
-    This is the Kolmogorov-Smirnov distance beyond the threshold times the root of the number of
-    rows there; for rows that follow the law it exceeds 2 in one of a thousand cases.
-    """
-    beyond = groups.edges > groups.threshold
-    if not np.any(beyond):
-        return 0.0
-    sine = np.minimum(groups.edges / norms[:, None], 1.0)
-    law = np.mean(special.betainc(c / 2, d / 2, sine**2), axis=0)
-    seen = np.cumsum(counts)
-    first = int(np.argmax(beyond))
-    n_outliers, n_expected = seen[-1] - seen[first], 1 - law[first]
-    if n_outliers < 1 or n_expected <= 0:
-        return 0.0
-    gap = (seen - seen[first])[beyond] / n_outliers - (law - law[first])[beyond] / n_expected
-    return float(np.max(np.abs(gap)) * math.sqrt(n_outliers))

@@ -1,5 +1,6 @@
 """From a proposal to an answer: the descents propose, the rows decide."""
 
+import math
 from typing import NamedTuple
 
 from perpend._typing import Array
@@ -60,25 +61,29 @@ class Judge(NamedTuple):
         return best if likely >= 0.5 else None
 
     def _climb(self, best: Judgement, evidence: RankEvidence) -> Judgement:
-        """Try one normal, then twice as many as were found, as long as the support grows.
+        """Try one normal, then twice as many as were found, as long as the support grows on the way.
 
-        A finish at fewer normals than there are still finds the inliers, and the axes along which
-        these vary least are candidates for more normals. In the end single normals are added: a
-        subspace that runs through a few outliers by accident is too large by as many dimensions.
+        A finish at fewer normals than there are still finds the inliers, all of them, and the axes
+        along which these vary least are candidates for more normals. In the end single normals are added or
+        taken away, as long as that helps: a subspace that runs through a few outliers by accident
+        is too large by as many dimensions, and where the inliers' variances decay without a gap,
+        the support alone says where to stop.
         """
-        V = evidence.basis[:, :1]
+        V, support = evidence.basis[:, :1], -math.inf
         while V.shape[1] < self.span.rank:
             challenger = self.settle(V, evidence)
-            if challenger.support > best.support:
-                best = challenger
-            elif V.shape[1] > 1:
+            best = max(best, challenger, key=_support)
+            if challenger.support <= support:
                 break
+            support = challenger.support
             V = challenger.fit.axes[:, : 2 * challenger.codimension.value]
-        while best.codimension.value + 1 < self.span.rank:
-            challenger = self.consider(best.fit.axes[:, : best.codimension.value + 1], evidence)
-            if challenger.support <= best.support:
-                break
-            best = challenger
+        for change in (1, -1):
+            while 0 < best.codimension.value + change < self.span.rank:
+                V = best.fit.axes[:, : best.codimension.value + change]
+                challenger = self.consider(V, evidence)
+                if challenger.support <= best.support:
+                    break
+                best = challenger
         return best
 
     def consider(self, V: Array, evidence: RankEvidence | None) -> Judgement:
@@ -92,13 +97,14 @@ class Judge(NamedTuple):
         gap = largest_gap(fit.spectrum, self.rows.dtype)
         dimension = self.span.rank - V.shape[1]
         certificate = certify(self.rows, fit.V, fit.groups, dimension, self.share)
+        fit = fit._replace(groups=fit.groups._replace(threshold=certificate.threshold))
         return Judgement(
             fit, gap, certificate, weigh(fit, gap, certificate, evidence, self.rows.norms)
         )
 
     def settle(self, V: Array, evidence: RankEvidence) -> Judgement:
-        """Finish at V, then follow the inliers' spectrum until it agrees with the codimension."""
-        judgement = self.consider(V, evidence)
+        """Finish at V, then follow the inliers' spectrum; return the best supported on the way."""
+        judgement = best = self.consider(V, evidence)
         seen = {V.shape[1]}
         for _ in range(MAX_REVISIONS if self.refine else 0):
             value = judgement.gap.value
@@ -106,4 +112,9 @@ class Judge(NamedTuple):
                 break
             seen.add(value)
             judgement = self.consider(judgement.fit.axes[:, :value], evidence)
-        return judgement
+            best = max(best, judgement, key=_support)
+        return best
+
+
+def _support(judgement: Judgement) -> float:
+    return judgement.support

@@ -1,20 +1,20 @@
-"""From files to rows: one reader per format, chosen by the suffix of the file.
+"""From files to rows and scenes: one reader per format, chosen by the suffix of the file.
 
 Every reader checks before it allocates, and whatever is wrong with a file becomes one
 :class:`~perpend.exceptions.InputError` that says what is wrong, where, and what to do.
-A new format is one more file and one more line in ``READERS``.
+A new format is one more file and one more line in ``READERS`` (tables) or ``CUBE_READERS``.
 """
 
 import os
 from collections.abc import Callable
 from pathlib import Path
 
-from perpend.exceptions import InputError
 from perpend.formats._csv import read_csv
+from perpend.formats._cube import CUBE_READERS, Cube, read_cube
 from perpend.formats._npy import read_npy, read_npz
-from perpend.formats._table import Table, file_size, quoted
+from perpend.formats._table import Table, read_by_suffix
 
-__all__ = ["READERS", "Table", "read_table"]
+__all__ = ["CUBE_READERS", "READERS", "Cube", "Table", "read_cube", "read_table"]
 
 READERS: dict[str, Callable[[Path, str | None], Table]] = {
     ".csv": read_csv,
@@ -59,16 +59,4 @@ def read_table(path: str | os.PathLike[str], *, variable: str | None = None) -> 
     >>> table.columns
     ('red', 'green')
     """
-    path = Path(path)
-    try:
-        file_size(path)
-        reader = READERS.get(path.suffix.lower())
-        if reader is None:
-            raise InputError(
-                f"{path}: cannot read files of type {quoted(path.suffix)}. "
-                f"Those that work: {', '.join(sorted(READERS))}."
-            )
-        return reader(path, variable)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise InputError(f"{path}: cannot be read ({reason}). Check its permissions.") from error
+    return read_by_suffix(Path(path), READERS, variable)

@@ -19,10 +19,16 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.exceptions import InputError
+from perpend.formats._choice import Entry, choose
 from perpend.formats._table import (
+    MAX_RATIO,
+    REAL,
+    SMALL,
+    TABLE,
+    Layout,
     Table,
     as_floats,
-    check_matrix,
+    check_array,
     file_size,
     in_bytes,
     no_choice,
@@ -30,9 +36,6 @@ from perpend.formats._table import (
 )
 
 HEADER_BYTES = 1 << 16  # NumPy itself reads no header longer than 10,000 characters
-MAX_RATIO = 100  # an archive may expand this much,
-SMALL = 64 << 20  # or up to 64 MiB in any case
-LISTED = 20  # arrays named in a message
 CHUNK = 4 << 20
 HEADER_PARSERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
@@ -69,13 +72,7 @@ def read_npy(path: Path, variable: str | None = None) -> Table:
     Table
         Without column names.
     """
-    no_choice(path, variable)
-    size = file_size(path)
-    with path.open("rb") as stream:
-        header = _read_header(str(path), stream)
-    _check_size(str(path), header, size)
-    mapped = np.memmap(path, header.dtype, "r", header.offset, header.shape, header.order)
-    return Table(as_floats(np.asarray(mapped)), None, str(path))
+    return Table(load_npy(path, variable, TABLE), None, str(path))
 
 
 def read_npz(path: Path, variable: str | None = None) -> Table:
@@ -93,13 +90,29 @@ def read_npz(path: Path, variable: str | None = None) -> Table:
     Table
         Without column names.
     """
+    return Table(load_npz(path, variable, TABLE), None, str(path))
+
+
+def load_npy(path: Path, variable: str | None, layout: Layout) -> Array:
+    """Array of floats in a ``.npy`` file, for :func:`read_npy` and whoever needs another layout."""
+    no_choice(path, variable)
+    size = file_size(path)
+    with path.open("rb") as stream:
+        header = _read_header(str(path), stream)
+    _check_size(str(path), header, size, layout)
+    mapped = np.memmap(path, header.dtype, "r", header.offset, header.shape, header.order)
+    return as_floats(np.asarray(mapped))
+
+
+def load_npz(path: Path, variable: str | None, layout: Layout) -> Array:
+    """Array of floats in a ``.npz`` archive, for :func:`read_npz` and other layouts."""
     size = file_size(path)
     try:
         with zipfile.ZipFile(path) as archive:
-            name, member = _choose(archive, path, variable)
+            name, member = _choose(archive, path, variable, layout)
             where = f"{path}, array {quoted(name)}"
             _check_member(where, member, size)
-            return Table(as_floats(_extract(archive, member, where)), None, str(path))
+            return as_floats(_extract(archive, member, where, layout))
     except InputError:
         raise
     except BAD_ARCHIVE as error:
@@ -124,22 +137,22 @@ def _read_header(where: str, stream: IO[bytes]) -> _Header:
     return _Header(shape, "F" if fortran_order else "C", dtype, start.tell())
 
 
-def _check_size(where: str, header: _Header, size: int) -> None:
+def _check_size(where: str, header: _Header, size: int, layout: Layout) -> None:
     """Compare what the header declares with the bytes that are there."""
-    check_matrix(where, header.shape, header.dtype)
+    check_array(where, header.shape, header.dtype, layout)
     declared = math.prod(header.shape) * header.dtype.itemsize
     present = size - header.offset
-    rows, columns = header.shape
     if declared != present:
+        extent = " x ".join(map(str, header.shape))
         raise InputError(
-            f"{where}: declares {rows} x {columns} values of {header.dtype} ({in_bytes(declared)}) "
+            f"{where}: declares {extent} values of {header.dtype} ({in_bytes(declared)}) "
             f"but holds {in_bytes(present)}. "
             + ("Is it a cut-off copy?" if declared > present else "Save one array per file.")
         )
 
 
 def _choose(
-    archive: zipfile.ZipFile, path: Path, variable: str | None
+    archive: zipfile.ZipFile, path: Path, variable: str | None, layout: Layout
 ) -> tuple[str, zipfile.ZipInfo]:
     """Find the one array that is meant."""
     members: dict[str, zipfile.ZipInfo] = {}
@@ -151,25 +164,20 @@ def _choose(
             members[name] = member
     if not members:
         raise InputError(f"{path}: there is no array in this archive.")
-    if variable is None and len(members) == 1:
-        return next(iter(members.items()))
     if variable in members:
-        return variable, members[variable]
-    listing = ", ".join(
-        f"{quoted(name)} {_shape(archive, members[name])}" for name in list(members)[:LISTED]
-    )
-    if len(members) > LISTED:
-        listing += f" and {len(members) - LISTED} more"
-    problem = "holds several arrays" if variable is None else f"has no array {quoted(variable)}"
-    raise InputError(f"{path}: {problem}. Choose one by variable=...: {listing}.")
+        return variable, members[variable]  # whatever the others are
+    entries = {name: _entry(archive, member) for name, member in members.items()}
+    name = choose(path, variable, entries, layout)
+    return name, members[name]
 
 
-def _shape(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> str:
+def _entry(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Entry:
     try:
         with _open(archive, member) as stream:
-            return str(_read_header("", stream).shape)
+            header = _read_header("", stream)
     except BAD_ARCHIVE:  # InputError is a ValueError
-        return "(unreadable)"
+        return Entry(None)
+    return Entry(header.shape, "" if header.dtype.kind in REAL else header.dtype.name)
 
 
 def _open(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
@@ -194,11 +202,13 @@ def _check_member(where: str, member: zipfile.ZipInfo, size: int) -> None:
         )
 
 
-def _extract(archive: zipfile.ZipFile, member: zipfile.ZipInfo, where: str) -> Array:
+def _extract(
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo, where: str, layout: Layout
+) -> Array:
     """Unpack one array into memory."""
     with _open(archive, member) as stream:
         header = _read_header(where, stream)
-    _check_size(where, header, member.file_size)
+    _check_size(where, header, member.file_size, layout)
     try:
         values: Array = np.empty(math.prod(header.shape), header.dtype)
     except MemoryError as error:

@@ -1,9 +1,10 @@
-"""What all readers share: the table they return and the checks every file must pass."""
+"""What all readers share: the table they return and the checks that every file must pass."""
 
 import math
 import stat
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -11,6 +12,11 @@ from perpend._typing import Array
 from perpend.exceptions import InputError
 
 SHOWN = 40  # characters of a cell or a name that an error message repeats
+MAX_RATIO = 100  # a compressed file may expand this much,
+SMALL = 64 << 20  # or up to 64 MiB in any case
+REAL = "biuf"  # kinds of dtypes that hold real numbers
+
+T = TypeVar("T")
 
 
 class Table(NamedTuple):
@@ -22,6 +28,35 @@ class Table(NamedTuple):
     X: Array  # (n, D) float32 or float64
     columns: tuple[str, ...] | None  # names of the columns, where the format has them
     source: str  # the path as it was given, for messages
+
+
+class Layout(NamedTuple):
+    """What an array must look like to be of use to the caller."""
+
+    ndim: int  # number of dimensions
+    advice: str  # what to do with an array of another number
+    picked: bool  # whether the only such array among several is taken unasked
+
+
+TABLE = Layout(2, "Reshape it to 2: one row per sample, one column per feature.", picked=False)
+
+
+def read_by_suffix(
+    path: Path, readers: Mapping[str, Callable[[Path, str | None], T]], variable: str | None
+) -> T:
+    """Hand a file to the reader for its suffix; whatever is wrong becomes an InputError."""
+    try:
+        file_size(path)
+        reader = readers.get(path.suffix.lower())
+        if reader is None:
+            raise InputError(
+                f"{path}: cannot read files of type {quoted(path.suffix)}. "
+                f"Those that work: {', '.join(sorted(readers))}."
+            )
+        return reader(path, variable)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"{path}: cannot be read ({reason}). Check its permissions.") from error
 
 
 def file_size(path: Path) -> int:
@@ -48,31 +83,28 @@ def file_size(path: Path) -> int:
 
 
 def no_choice(path: Path, variable: str | None) -> None:
-    """Refuse a `variable` where the format holds a single table."""
+    """Refuse a `variable` where the format holds a single array."""
     if variable is not None:
         raise InputError(
-            f"{path}: holds a single table, so there is no variable {quoted(variable)} to choose. "
+            f"{path}: holds a single array, so there is no variable {quoted(variable)} to choose. "
             "Leave it out."
         )
 
 
-def check_matrix(where: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-    """Refuse whatever is not a two-dimensional array of real numbers with at least one entry."""
+def check_array(where: str, shape: tuple[int, ...], dtype: np.dtype[Any], layout: Layout) -> None:
+    """Refuse whatever is not an array of real numbers in this layout with at least one entry."""
     if dtype.hasobject:
         raise InputError(
             f"{where}: holds Python objects, which only pickle can read, and a pickle can run any "
             "code. Save a plain numeric array instead."
         )
-    if dtype.kind not in "biuf":
+    if dtype.kind not in REAL:
         raise InputError(
             f"{where}: holds values of type {quoted(str(dtype))}, not real numbers. "
             "Save a plain array of floats instead."
         )
-    if len(shape) != 2:
-        raise InputError(
-            f"{where}: has {len(shape)} dimension(s), shape {shape}. "
-            "Reshape it to 2: one row per sample, one column per feature."
-        )
+    if len(shape) != layout.ndim:
+        raise InputError(f"{where}: has {len(shape)} dimension(s), shape {shape}. {layout.advice}")
     if min(shape) < 1:
         raise InputError(f"{where}: has shape {shape}, so there are no values to read.")
 

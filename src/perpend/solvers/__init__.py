@@ -1,6 +1,7 @@
 """How directions are found: one loop, its steps, and the solvers made of them."""
 
 from perpend.solvers.loop import Progress, Run, Status, iterate
+from perpend.solvers.outlier_law import label_threshold, outlier_law, outlier_misfit
 from perpend.solvers.psgm import psgm
 from perpend.solvers.result import Directions, Fit, Solution
 from perpend.solvers.reweighted import fit_subspace
@@ -36,6 +37,9 @@ __all__ = [
     "distance_edges",
     "fit_subspace",
     "iterate",
+    "label_threshold",
+    "outlier_law",
+    "outlier_misfit",
     "psgm",
     "random_starts",
     "rank_tolerance",

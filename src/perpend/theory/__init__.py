@@ -1,5 +1,89 @@
-"""Quantities of the theory of DPCP."""
+"""Quantities, conditions and guarantees of the theory of DPCP.
 
+`statistics` estimates how well inliers and outliers are spread; `theorem1`, `assumption1`, `lemma6`
+and `theorem7` are the conditions made of them; `continuous_psgm` and `discrete_psgm` run what the
+proofs are about; `diagnose` says in words what covers a fitted model.
+
+Bases and directions are columns here, as in the solvers: pass ``model.normals_.T``. Misprints of
+the paper are resolved in the docstring of the function that meets them.
+"""
+
+from perpend.theory.circle import CircleStatistics, circle_statistics
+from perpend.theory.conditions import (
+    Theorem1,
+    assumption1,
+    cone_probability,
+    theorem1,
+    widest_start,
+)
 from perpend.theory.constants import average_height
+from perpend.theory.continuous import (
+    ContinuousRun,
+    continuous_objective,
+    continuous_psgm,
+    continuous_values,
+    projected_starts,
+    start_tangents,
+)
+from perpend.theory.diagnose import Diagnosis, Guarantee, diagnose
+from perpend.theory.discrete import (
+    DiscreteRun,
+    FullRank,
+    discrete_psgm,
+    lemma6,
+    outlier_error_bound,
+    spans_complement,
+)
+from perpend.theory.estimates import Estimate, Verdict
+from perpend.theory.recovery import (
+    Growth,
+    Theorem7,
+    best_schedule,
+    delta_bound,
+    growth,
+    projected_singular_bound,
+    start_singular_bound,
+    theorem7,
+)
+from perpend.theory.schedule import Schedule
+from perpend.theory.statistics import Statistics, Values, statistics
 
-__all__ = ["average_height"]
+__all__ = [
+    "CircleStatistics",
+    "ContinuousRun",
+    "Diagnosis",
+    "DiscreteRun",
+    "Estimate",
+    "FullRank",
+    "Growth",
+    "Guarantee",
+    "Schedule",
+    "Statistics",
+    "Theorem1",
+    "Theorem7",
+    "Values",
+    "Verdict",
+    "assumption1",
+    "average_height",
+    "best_schedule",
+    "circle_statistics",
+    "cone_probability",
+    "continuous_objective",
+    "continuous_psgm",
+    "continuous_values",
+    "delta_bound",
+    "diagnose",
+    "discrete_psgm",
+    "growth",
+    "lemma6",
+    "outlier_error_bound",
+    "projected_singular_bound",
+    "projected_starts",
+    "spans_complement",
+    "start_singular_bound",
+    "start_tangents",
+    "statistics",
+    "theorem1",
+    "theorem7",
+    "widest_start",
+]

@@ -1,0 +1,225 @@
+"""``perpend reproduce NAME``: run an experiment of the paper, or draw it from stored results."""
+
+import os
+import shlex
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from perpend.cli._console import Refusal, complain, count, say, table
+from perpend.cli._progress import case_monitor
+from perpend.exceptions import InputError
+from perpend.experiments import NAMES, Settings, check_name, load
+
+if TYPE_CHECKING:
+    from perpend.experiments import Experiment, Results
+
+ALL, LIST = "all", "list"
+WITH_SCENE = ("hyperspectral", ALL)
+FAILED = 1  # exit code
+WIDTH = 88
+SHOWN = {".csv", ".json", ".md", ".png", ".svg"}  # files to name at the end
+
+
+def reproduce(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="Which experiment; list names them, all runs one after another."
+        ),
+    ],
+    *,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Small sizes, under a minute each; by the same code.")
+    ] = False,
+    seeds: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Trials at each point; more add to those done."),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Processes; by default all cores.")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results.")
+    ] = Path("reproduction"),
+    scene: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A scene of your own, for hyperspectral only."),
+    ] = None,
+    redraw: Annotated[
+        bool, typer.Option("--redraw", help="Only draw, from the stored results.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Compute everything anew.")] = False,
+) -> None:
+    """Run an experiment of the paper, or draw it from stored results.
+
+    Writes to DIR/NAME: results.json, a CSV for each table, figures as PNG and SVG, and page.md;
+    and DIR.md, which joins all pages. An interrupted run goes on where it stopped. A run whose
+    results are stored already only draws.
+    """
+    if name == LIST:
+        say(_list())
+        return
+    if name != ALL:
+        _check(name)
+    if scene is not None and name not in WITH_SCENE:
+        raise typer.BadParameter(
+            f"{name} takes no scene; hyperspectral does.", param_hint="--scene"
+        )
+    if redraw and force:
+        raise typer.BadParameter(
+            "draws without computing, --force computes.", param_hint="--redraw"
+        )
+    names = list(NAMES) if name == ALL else [name]
+    _check_place(out, names)
+    if redraw:
+        _redraw(names, out)
+        return
+    command = Command(name, quick, seeds, jobs or _cores(), out, scene, force)
+    done = [_run(each, command) for each in names]
+    if not all(done):
+        raise typer.Exit(FAILED)
+
+
+@dataclass(frozen=True)
+class Command:
+    """What was asked for."""
+
+    name: str
+    quick: bool
+    seeds: int | None
+    jobs: int
+    out: Path
+    scene: Path | None
+    force: bool
+
+    def again(self) -> str:
+        """Return the command that goes on with this one."""
+        words = ["perpend", "reproduce", self.name, *(["--quick"] if self.quick else [])]
+        for option, value in {"--seeds": self.seeds, "--scene": self.scene}.items():
+            words += [] if value is None else [option, str(value)]
+        return shlex.join([*words, "--out", str(self.out)])
+
+
+def _list() -> str:
+    width = max(map(len, NAMES)) + 2
+    lines = [f"{name:<{width}}{load(name).about}" for name in NAMES]
+    return "\n".join([*lines, f"{ALL:<{width}}All of them, one after another."])
+
+
+def _check(name: str) -> None:
+    """Refuse a wrong name as a usage error, before anything is loaded."""
+    try:
+        check_name(name)
+    except InputError as error:
+        message = str(error)
+        raise typer.BadParameter(message[0].upper() + message[1:], param_hint="NAME") from error
+
+
+def _check_place(out: Path, names: list[str]) -> None:
+    """Refuse a folder that cannot take the results, before any work is done."""
+    from perpend.experiments._pages import joint_page, may_be_replaced
+
+    page = joint_page(out)
+    for folder in (page.parent, *(out / name for name in names)):
+        places = (folder, *folder.absolute().parents)
+        nearest = next(place for place in places if place.exists())
+        if not nearest.is_dir():
+            raise Refusal(f"{nearest}: is a file, so there can be no folder. Choose another --out.")
+        if not os.access(nearest, os.W_OK | os.X_OK):
+            raise PermissionError(13, "Permission denied", str(nearest))
+    if not may_be_replaced(page):
+        raise Refusal(
+            f"{page}: is not a page that perpend wrote, and would be overwritten. Choose another "
+            "--out, or move that file."
+        )
+
+
+def _cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _run(name: str, command: Command) -> bool:
+    """Run one experiment; returns whether all its cases could be computed."""
+    from perpend.experiments import _runner
+    from perpend.plots import require_matplotlib
+
+    require_matplotlib()
+    folder = command.out / name
+    experiment = load(name)
+    settings = Settings(command.quick, command.seeds, command.scene if name in WITH_SCENE else None)
+    if command.quick and not command.force:
+        _keep_full_size(folder)
+    try:
+        with case_monitor(name) as watch:
+            results = _runner.reproduce(
+                *(experiment, settings, folder),
+                jobs=command.jobs,
+                progress=watch,
+                force=command.force,
+            )
+    except _runner.CasesFailedError as error:
+        complain(str(error))
+        return False
+    except KeyboardInterrupt:
+        message = f"finished cases are kept in {folder}. Go on with: {command.again()}"
+        complain(message, label="")
+        raise
+    _finish(experiment, results, command.out)
+    return True
+
+
+def _redraw(names: list[str], out: Path) -> None:
+    """Draw one experiment, or all that have stored results."""
+    from perpend.experiments import _runner
+    from perpend.experiments._store import RESULTS
+
+    if len(names) > 1:
+        names = [name for name in names if (out / name / RESULTS).exists()]
+        if not names:
+            raise InputError(f"{out}: has no stored results to draw from. Compute them first.")
+    for name in names:
+        experiment = load(name)
+        _finish(experiment, _runner.redraw(experiment, out / name), out)
+
+
+def _keep_full_size(folder: Path) -> None:
+    from perpend.experiments._store import read_results
+
+    stored = read_results(folder)
+    if stored is not None and not stored.quick:
+        raise Refusal(
+            f"{folder}: holds results of full size, which a quick run would replace. Choose "
+            "another --out, or use --force."
+        )
+
+
+def _finish(experiment: "Experiment", results: "Results", out: Path) -> None:
+    """Write the joint page, and say what there is now."""
+    from perpend.experiments._pages import duration, headline, write_joint_page
+
+    page, folder, here = write_joint_page(out), out / experiment.name, Path.cwd().resolve()
+    size = "quick size" if results.quick else "full size"
+    cases = f"{count(results.n_cases)} case{'' if results.n_cases == 1 else 's'}"
+    first, *more = textwrap.wrap(headline(experiment, results), WIDTH) or [""]
+    files = sorted(path.name for path in folder.iterdir() if path.suffix in SHOWN)
+    wrote = textwrap.wrap("  ".join(files), WIDTH, break_on_hyphens=False)
+    say(
+        table(
+            [
+                ("experiment", f"{experiment.name}: {experiment.title}"),
+                ("size", f"{size}, {cases}, {duration(results.seconds)} of computing"),
+                ("result", first),
+                *[("", line) for line in more],
+                ("wrote", f"{folder}:"),
+                *[("", line) for line in wrote],
+                ("page", str(page.relative_to(here) if page.is_relative_to(here) else page)),
+            ]
+        )
+    )

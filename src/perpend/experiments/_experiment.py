@@ -1,0 +1,158 @@
+"""What an experiment is: the interface between the frame and the files that hold the experiments.
+
+An experiment is a list of cases, a function that computes one of them, and two functions that look
+at nothing but the stored rows: one draws, one describes. The frame does the rest: processes,
+checkpoints, files, the time left. Quick and full runs differ only in the cases.
+
+This module is light: it loads NumPy only when a column is asked for.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from perpend._typing import Array
+
+Case: TypeAlias = dict[str, Any]
+"""What is computed, completely: parameters, sizes, seed. JSON-able."""
+
+Row: TypeAlias = dict[str, Any]
+"""One line of a table: numbers, booleans, strings or None under the names of the columns."""
+
+Tables: TypeAlias = dict[str, list[Row]]
+"""Rows by the name of their table; rows of equal names from all cases are put together."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the user asked for.
+
+    Attributes
+    ----------
+    quick : bool
+        Small sizes, under a minute on two cores, by the same code.
+    seeds : int, optional
+        Trials at each point; by default the experiment's own number.
+    scene : path, optional
+        A scene of the user's own (hyperspectral only).
+    """
+
+    quick: bool = False
+    seeds: int | None = None
+    scene: Path | None = None
+
+
+@dataclass(frozen=True)
+class Results:
+    """What is stored of an experiment, and all that drawing and describing may look at.
+
+    Floats have 6 significant digits, as in the file; NaN and infinities are stored as None.
+
+    Attributes
+    ----------
+    experiment : str
+    quick : bool
+    tables : dict of lists of dicts
+        The rows by table, in the order of the cases.
+    seconds : float
+        The time that all cases took together, each on one core.
+    versions : dict
+        Of python, numpy, scipy, scikit-learn and perpend.
+    wall_seconds : float
+        How long the last run took; cases from earlier runs took no time in it.
+    n_cases : int
+    settings : dict
+        ``quick``, ``seeds`` and ``scene`` (the name of its file), as the user gave them.
+    cpu : str
+        The model of the processor.
+    digest : str
+        Checksum of the version and all cases, "" if the results are to be computed anew.
+    """
+
+    experiment: str
+    quick: bool
+    tables: Tables
+    seconds: float
+    versions: dict[str, str]
+    wall_seconds: float = 0.0
+    n_cases: int = 0
+    settings: dict[str, Any] = field(default_factory=dict)
+    cpu: str = ""
+    digest: str = ""
+
+    def rows(self, table: str, **where: Any) -> list[Row]:
+        """Return the rows of a table whose columns equal the given values.
+
+        A table without rows was never stored, so it is empty rather than an error.
+
+        >>> results = Results("toy", True, {"t": [{"a": 1, "b": 2}, {"a": 3, "b": 4}]}, 0.0, {})
+        >>> results.rows("t", a=3)
+        [{'a': 3, 'b': 4}]
+        """
+        rows = self.tables.get(table, [])
+        return [row for row in rows if all(row[name] == value for name, value in where.items())]
+
+    def column(self, table: str, name: str, **where: Any) -> Array:
+        """Return one column of these rows as a NumPy array; what is missing becomes NaN.
+
+        >>> results = Results("toy", True, {"t": [{"a": 1, "b": 2}, {"a": 3, "b": None}]}, 0.0, {})
+        >>> results.column("t", "b")
+        array([ 2., nan])
+        """
+        import numpy as np
+
+        values = [row[name] for row in self.rows(table, **where)]
+        if None in values and not any(isinstance(value, str) for value in values):
+            return np.array([np.nan if value is None else value for value in values], dtype=float)
+        return np.array(values)
+
+    def values(self, table: str, name: str) -> list[Any]:
+        """Return the distinct values of a column in the order of their first appearance.
+
+        >>> Results("toy", True, {"t": [{"a": 3}, {"a": 1}, {"a": 3}]}, 0.0, {}).values("t", "a")
+        [3, 1]
+        """
+        return list(dict.fromkeys(row[name] for row in self.rows(table)))
+
+
+def _equal_cost(case: Case) -> float:  # noqa: ARG001
+    return 1.0
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One figure or table of the paper, or a comparison that we publish.
+
+    Attributes
+    ----------
+    name : str
+        What follows ``perpend reproduce``, such as ``"phase-transition"``.
+    title : str
+        Heading of its page.
+    about : str
+        One line for ``perpend reproduce list``.
+    cases : callable
+        ``cases(settings)`` returns what is to be computed. Raises InputError, for instance for a
+        scene that cannot be used, before any work. More seeds must only add cases.
+    run : callable
+        ``run(case)`` computes one of them, in a worker process with one BLAS thread. It depends
+        on nothing but the case.
+    draw : callable
+        ``draw(results)`` returns matplotlib figures by the stem of their file's name.
+    describe : callable
+        ``describe(results)`` returns the Markdown below the heading. Its first paragraph is the
+        headline that the command prints; headings start at ``##``; figures are shown as
+        ``![alt](stem.png)``.
+    cost : callable
+        ``cost(case)`` is the relative time of a case, for the time left.
+    """
+
+    name: str
+    title: str
+    about: str
+    cases: Callable[[Settings], list[Case]]
+    run: Callable[[Case], Tables]
+    draw: Callable[[Results], dict[str, Any]]
+    describe: Callable[[Results], str]
+    cost: Callable[[Case], float] = _equal_cost

@@ -1,0 +1,81 @@
+"""Which of several arrays in one file is meant."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from perpend.exceptions import InputError
+from perpend.formats._table import Layout, quoted
+
+LISTED = 20  # arrays named in a message
+
+
+class Entry(NamedTuple):
+    """What is known of an array before its values are read."""
+
+    shape: tuple[int, ...] | None  # None if even that is unreadable
+    oddity: str = ""  # what it holds, where these are no real numbers
+
+
+def choose(path: Path, variable: str | None, entries: Mapping[str, Entry], layout: Layout) -> str:
+    """Name of the one array that is meant.
+
+    Parameters
+    ----------
+    path : Path
+        The file, for messages.
+    variable : str or None
+        The name that the caller asked for.
+    entries : mapping
+        All arrays of the file, by name.
+    layout : Layout
+        What the caller needs; if it is `picked`, the only array that fits is taken.
+
+    Returns
+    -------
+    str
+        A key of `entries`.
+
+    Raises
+    ------
+    InputError
+        If there is a choice to be made; the message lists the names and shapes.
+    """
+    if variable is None and len(entries) == 1:
+        return next(iter(entries))
+    if variable is not None and variable in entries:
+        return variable
+    fitting = [name for name, entry in entries.items() if layout.picked and _fits(entry, layout)]
+    unreadable = any(entry.shape is None for entry in entries.values())
+    if variable is not None:
+        problem = f"has no array {quoted(variable)}"
+    elif not layout.picked:
+        problem = "holds several arrays"
+    elif len(fitting) == 1 and not unreadable:
+        return fitting[0]
+    elif not fitting and not unreadable:
+        raise InputError(
+            f"{path}: none of its arrays holds real numbers in {layout.ndim} dimensions: "
+            f"{_listing(entries, fitting)}. {layout.advice}"
+        )
+    else:
+        also = ", some of them unreadable" if unreadable else ""
+        problem = f"holds several arrays, {len(fitting)} with {layout.ndim} dimensions{also}"
+    raise InputError(
+        f"{path}: {problem}. Choose one by variable=...: {_listing(entries, fitting)}."
+    )
+
+
+def _fits(entry: Entry, layout: Layout) -> bool:
+    return entry.shape is not None and len(entry.shape) == layout.ndim and not entry.oddity
+
+
+def _listing(entries: Mapping[str, Entry], first: list[str]) -> str:
+    """Names and shapes of all, beginning with the `first`."""
+    names = list(dict.fromkeys([*first, *entries]))
+    shown = ", ".join(f"{quoted(name)} {_described(entries[name])}" for name in names[:LISTED])
+    return shown + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
+
+
+def _described(entry: Entry) -> str:
+    return f"{'(unreadable)' if entry.shape is None else entry.shape} {entry.oddity}".rstrip()

@@ -1,0 +1,243 @@
+"""MATLAB's ``.mat`` files of version 5 (``save -v6`` and ``-v7``), parsed by ``scipy.io``.
+
+A file is not trusted, and SciPy's parser can crash on a damaged one (and ``scipy.io.whosmat`` fails
+on every file with one of MATLAB's newer objects, such as a string). So before SciPy sees it, one
+pass over the variables compares every declared size with what is there, refuses a file that expands
+more than a hundredfold, and notes name, shape and class of each variable. Only arrays of real
+numbers are then loaded: cells, structs and objects hold other variables, nested as deep as they
+like.
+
+The pass knows this much of the format: a header of 128 bytes, then the variables. A variable is a
+tag (type and size) and contents, mostly compressed by zlib, that are once more a tag, and then the
+flags, the shape, the name and the values, each with a tag of its own.
+"""
+
+import math
+import struct
+import warnings
+import zlib
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.exceptions import InputError
+from perpend.formats._choice import Entry, choose
+from perpend.formats._table import (
+    MAX_RATIO,
+    SMALL,
+    Layout,
+    as_floats,
+    check_array,
+    file_size,
+    in_bytes,
+    quoted,
+)
+
+HEADER_BYTES = 128
+HDF5 = b"\x89HDF\r\n\x1a\n"
+COMPRESSED = 15  # type of a variable
+DENSE = range(6, 16)  # classes of numeric arrays: double, single, int8, ..., uint64
+OPAQUE = 17  # class of newer objects, which have no shape and hide their name
+CLASSES = {1: "cell", 2: "struct", 3: "object", 4: "char", 5: "sparse", 16: "function"}
+HIDDEN = {"", "None"}  # MATLAB's own; and the name by which SciPy would load the first object
+COMPLEX = 1 << 11  # one of the flags
+ITEM_BYTES = {1: 1, 2: 1, 3: 2, 4: 2, 5: 4, 6: 4, 7: 4, 9: 8, 12: 8, 13: 8}  # by type of values
+START_BYTES = 1024  # of a variable: all but its values; at most 32 dimensions and a name
+CHUNK = 1 << 20
+# what SciPy's reader may raise on damaged input, besides its own MatReadError
+BAD_MAT = (
+    *(ValueError, TypeError, LookupError, EOFError, OSError, AttributeError, NameError),
+    *(ArithmeticError, AssertionError, MemoryError, RuntimeError, SystemError),
+    *(struct.error, zlib.error),
+)
+
+
+class _Variable(NamedTuple):
+    class_code: int
+    shape: tuple[int, ...] = ()
+    name: str = ""
+    is_complex: bool = False
+    n_values: float = math.nan  # as many as its bytes make; nan if they are no numbers
+
+
+def load_mat(path: Path, variable: str | None, layout: Layout) -> Array:
+    """Array of floats in a ``.mat`` file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    variable : str or None
+        Name of the array; needed if there are several that fit the layout.
+    layout : Layout
+        What the array must look like.
+
+    Returns
+    -------
+    array
+        float32 if it is of MATLAB's class ``single``, float64 otherwise; in Fortran order.
+    """
+    size = file_size(path)
+    with path.open("rb") as stream:
+        order = _check_version(path, stream)
+        variables = _scan(path, stream, size, order)
+        entries = {v.name: Entry(v.shape, _oddity(v)) for v in variables if v.name not in HIDDEN}
+        if not entries:
+            raise InputError(f"{path}: there is no array in this file.")
+        name = choose(path, variable, entries, layout)
+        where = f"{path}, array {quoted(name)}"
+        _check_variable(where, [v for v in variables if v.name == name], layout)
+        values = _load(path, stream, name)
+    if not isinstance(values, np.ndarray) or values.shape != entries[name].shape:
+        raise InputError(f"{where}: cannot be read. The file is damaged; write it anew.")
+    check_array(where, values.shape, values.dtype, layout)
+    return as_floats(values)
+
+
+def _check_version(path: Path, stream: IO[bytes]) -> str:
+    """Refuse what is not of version 5; return the byte order, "<" or ">"."""
+    start = stream.read(512 + len(HDF5))
+    order = {b"IM": "<", b"MI": ">"}.get(start[126:128])
+    version = struct.unpack(f"{order}H", start[124:126])[0] if order else 0
+    if version == 0x0200 or start.startswith(HDF5) or start[512:] == HDF5:
+        raise InputError(
+            f"{path}: is a MATLAB v7.3 (HDF5) file, which cannot be read yet. Convert it: in "
+            "MATLAB by save(..., '-v7'), or in Python by h5py and numpy.save."
+        )
+    if order is None or version != 0x0100 or 0 in start[:4]:
+        raise InputError(
+            f"{path}: does not begin like a MATLAB file of version 5. Is it cut off, of version 4, "
+            "or of another format? In MATLAB, save it by save(..., '-v7')."
+        )
+    return order
+
+
+def _scan(path: Path, stream: IO[bytes], size: int, order: str) -> list[_Variable]:
+    """Compare all variables with the size of the file, and note what they declare."""
+    found: list[_Variable] = []
+    place, expanded = HEADER_BYTES, 0
+    while place < size:
+        stream.seek(place)
+        tag = stream.read(8)
+        kind, length = struct.unpack(f"{order}II", tag) if len(tag) == 8 else (0, 0)
+        place += 8 + length
+        if length == 0 or place > size:
+            present = max(size - (place - length), 0)
+            raise InputError(
+                f"{path}: variable {len(found) + 1} declares {in_bytes(length)}, of which "
+                f"{in_bytes(min(present, length))} are there. Is it a cut-off copy?"
+            )
+        if kind == COMPRESSED:
+            start, unpacked = _inflate(
+                path, stream, length, max(SMALL, MAX_RATIO * size) - expanded
+            )
+            expanded += unpacked
+        else:
+            start = tag + stream.read(min(length, START_BYTES))
+        try:
+            found.append(_parse(start, order))
+        except struct.error:
+            raise _damaged(path, EOFError("a variable that ends too early")) from None
+        except ValueError as error:
+            raise _damaged(path, error) from error
+    return found
+
+
+def _parse(start: bytes, order: str) -> _Variable:
+    """What a variable declares, read from its first bytes."""
+    kind, length, flags = struct.unpack_from(f"{order}8x3I", start)
+    if (kind, length) != (6, 8):
+        raise ValueError("no flags")
+    class_code = flags & 0xFF
+    if class_code == OPAQUE:
+        return _Variable(class_code)
+    _, begin, length, place = _part(start, 24, order)
+    shape = struct.unpack_from(f"{order}{length // 4}i", start, begin)
+    _, begin, length, place = _part(start, place, order)
+    name = start[begin : begin + length].decode("latin-1")
+    if place > len(start):
+        raise ValueError("a name without end")
+    if class_code not in DENSE:
+        return _Variable(class_code, shape, name)
+    kind, _, length, _ = _part(start, place, order)
+    n_values = length / ITEM_BYTES.get(kind, math.nan)
+    return _Variable(class_code, shape, name, bool(flags & COMPLEX), n_values)
+
+
+def _part(start: bytes, place: int, order: str) -> tuple[int, int, int, int]:
+    """Read the tag of a part: its type, where it begins, its length, where the next part is."""
+    (kind,) = struct.unpack_from(f"{order}I", start, place)
+    if kind >> 16:  # a short form for up to 4 bytes, which take the place of the second word
+        return kind & 0xFFFF, place + 4, kind >> 16, place + 8
+    (length,) = struct.unpack_from(f"{order}I", start, place + 4)
+    return kind, place + 8, length, place + 8 + -(-length // 8) * 8
+
+
+def _inflate(path: Path, stream: IO[bytes], length: int, limit: int) -> tuple[bytes, int]:
+    """First bytes of a compressed variable and its size, which is counted, not believed."""
+    unpacker = zlib.decompressobj()
+    start, count = b"", 0
+    try:
+        while length > 0 and not unpacker.eof:
+            packed = stream.read(min(length, CHUNK))
+            length -= len(packed) or length  # nothing: the file has shrunk meanwhile
+            while packed and not unpacker.eof:
+                piece = unpacker.decompress(packed, CHUNK)
+                packed = unpacker.unconsumed_tail
+                start += piece[: START_BYTES - len(start)]
+                count += len(piece)
+                if count > limit:
+                    raise InputError(
+                        f"{path}: would expand to more than {MAX_RATIO} times its size. "
+                        "If you trust it, save the array uncompressed, as .npy."
+                    )
+    except zlib.error as error:
+        raise _damaged(path, error) from error
+    return start, count
+
+
+def _load(path: Path, stream: IO[bytes], name: str) -> Any:
+    """Let SciPy read one variable; whatever it raises is one error."""
+    import scipy.io
+    from scipy.io.matlab import MatReadError
+
+    stream.seek(0)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # remarks on variables that are not read
+            # mat_dtype: in the class that it has in MATLAB, which writes whole numbers as integers
+            return scipy.io.loadmat(stream, variable_names=[name], mat_dtype=True).get(name)
+    except (*BAD_MAT, MatReadError) as error:
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> InputError:
+    reason = quoted(str(error) or type(error).__name__)
+    return InputError(f"{path}: not a readable .mat file ({reason}). Is it damaged or cut off?")
+
+
+def _oddity(variable: _Variable) -> str:
+    """What a variable holds, unless these are real numbers."""
+    if variable.class_code in DENSE:
+        return "complex" if variable.is_complex else ""
+    return CLASSES.get(variable.class_code, "unknown")
+
+
+def _check_variable(where: str, found: list[_Variable], layout: Layout) -> None:
+    """Judge a variable by what is known before it is loaded."""
+    if len(found) > 1:
+        raise InputError(f"{where}: is there twice. Write the file anew.")
+    oddity = _oddity(found[0])
+    if oddity:
+        what = (
+            "the real part or the modulus" if oddity == "complex" else "the array of numbers in it"
+        )
+        raise InputError(
+            f"{where}: is of MATLAB's type {quoted(oddity)}, not an array of real numbers. "
+            f"Save {what} as a variable of its own."
+        )
+    check_array(where, found[0].shape, np.dtype(float), layout)
+    if found[0].n_values != math.prod(found[0].shape):
+        raise InputError(f"{where}: shape and values disagree. The file is damaged.")

@@ -1,0 +1,161 @@
+"""Pictures made of cells: success maps on one colour scale, and images side by side."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.plots._style import COLOR_MAP, COLORS, MISSING, figure, grid, hide_unused
+
+
+def heatmaps(
+    panels: Mapping[str, Array],
+    xs: Sequence[float],
+    ys: Sequence[float],
+    *,
+    xlabel: str,
+    ylabel: str,
+    label: str,
+    limits: tuple[float, float] = (0.0, 1.0),
+    lines: Mapping[str, tuple[Array, Array]] | None = None,
+    numbers: str | None = None,
+    columns: int | None = None,
+    cmap: str = COLOR_MAP,
+) -> Any:
+    """Draw several maps side by side on one colour scale.
+
+    Parameters
+    ----------
+    panels : dict
+        Title -> array of shape (len(ys), len(xs)); NaN cells are grey.
+    xs, ys : increasing sequences of float
+        The middle of each column and row of cells.
+    xlabel, ylabel, label : str
+        Of the axes and of the colour bar.
+    limits : pair of float
+        The ends of the colour scale.
+    lines : dict, optional
+        Name -> (x, y): curves to draw over every panel, such as a theory's border.
+    numbers : str, optional
+        A format such as ``"{:.2f}"``: writes the value into each cell.
+    columns : int, optional
+        Panels in a row.
+    cmap : str
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    shape = grid(len(panels), columns)
+    with figure(*shape, panel=(3.5, 3.2), sharex=True, sharey=True) as (drawing, axes):
+        mesh = None
+        for ax, (title, values) in zip(axes.flat, panels.items(), strict=False):
+            mesh = ax.pcolormesh(
+                _edges(xs), _edges(ys), np.asarray(values, dtype=float),
+                cmap=cmap, vmin=limits[0], vmax=limits[1], rasterized=True,
+            )  # fmt: skip
+            ax.set(title=title, facecolor=MISSING)
+            ax.grid(visible=False)
+            _ticks(ax.xaxis, xs)
+            _ticks(ax.yaxis, ys)
+            if numbers:
+                _write_numbers(mesh, values, (xs, ys), numbers)
+            for i, (name, (x, y)) in enumerate((lines or {}).items()):
+                style = ("-", "--", ":", "-.")[i % 4]
+                # White under colour: the line is seen on dark and on light cells.
+                ax.plot(x, y, color="white", linewidth=4, scalex=False, scaley=False)
+                color = COLORS[1:][i % (len(COLORS) - 1)]
+                ax.plot(x, y, style, color=color, label=name, scalex=False, scaley=False)
+        hide_unused(axes, len(panels))
+        drawing.supxlabel(xlabel, fontsize=10)
+        drawing.supylabel(ylabel, fontsize=10)
+        drawing.colorbar(mesh, ax=axes, label=label, shrink=0.95, pad=0.02, aspect=30)
+        if lines:
+            handles, names = axes.flat[0].get_legend_handles_labels()
+            drawing.legend(handles, names, loc="outside upper center", ncols=4)
+    return drawing
+
+
+def images(
+    panels: Mapping[str, Array],
+    *,
+    columns: int | None = None,
+    limits: tuple[float, float] | None = None,
+    cmap: str = "gray",
+    label: str | None = None,
+) -> Any:
+    """Draw images side by side, each below its title.
+
+    Parameters
+    ----------
+    panels : dict
+        Title -> array of shape (height, width), or (height, width, 3) with colours in [0, 1].
+        Booleans become black and white; NaN pixels are light red, a colour no image has.
+    columns : int, optional
+        Images in a row.
+    limits : pair of float, optional
+        Black and white; by default each image's own smallest and largest value.
+    cmap : str
+    label : str, optional
+        Of a colour bar for all images, which needs `limits`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    import matplotlib as mpl
+
+    shape = grid(len(panels), columns)
+    first = np.shape(next(iter(panels.values())))
+    height = min(max(3.0 * first[0] / first[1], 1.2), 5.0)
+    colors = mpl.colormaps[cmap].with_extremes(bad="#F2C9C0")
+    with figure(*shape, panel=(3.0, height + 0.35)) as (drawing, axes):
+        shown = None
+        for ax, (title, values) in zip(axes.flat, panels.items(), strict=False):
+            image = np.asarray(values)
+            low, high = (0, 1) if image.dtype == bool else limits or (None, None)
+            shown = ax.imshow(
+                image.astype(float), cmap=colors, vmin=low, vmax=high, interpolation="nearest"
+            )
+            ax.set(title=title, xticks=[], yticks=[])
+            ax.grid(visible=False)
+            ax.spines[:].set_visible(False)
+        hide_unused(axes, len(panels))
+        if label and limits:
+            drawing.colorbar(shown, ax=axes, label=label, shrink=0.9, aspect=30)
+    return drawing
+
+
+def _edges(middles: Sequence[float]) -> Array:
+    """Return the borders between cells, half way between their middles.
+
+    >>> _edges([1, 2, 4])
+    array([0.5, 1.5, 3. , 5. ])
+    """
+    m = np.asarray(middles, dtype=float)
+    if len(m) == 1:
+        return np.array([m[0] - 0.5, m[0] + 0.5])
+    inner = (m[1:] + m[:-1]) / 2
+    return np.concatenate([[m[0] - (inner[0] - m[0])], inner, [m[-1] + (m[-1] - inner[-1])]])
+
+
+def _ticks(axis: Any, values: Sequence[float]) -> None:
+    """Put the ticks on cells: all of them, or every second, third..., as many as have room."""
+    every = -(-len(values) // 7)
+    shown = list(values)[::every]
+    axis.set_ticks(shown, [f"{value:g}" for value in shown])
+
+
+def _write_numbers(
+    mesh: Any, values: Array, middles: tuple[Sequence[float], Sequence[float]], form: str
+) -> None:
+    xs, ys = middles
+    for y, line in zip(ys, np.asarray(values, dtype=float), strict=True):
+        for x, value in zip(xs, line, strict=True):
+            if np.isfinite(value):
+                # Dark on light cells, light on dark ones, by how bright the eye sees them.
+                r, g, b = mesh.cmap(mesh.norm(value))[:3]
+                ink = "black" if 0.3 * r + 0.59 * g + 0.11 * b > 0.5 else "white"
+                text = form.format(value)
+                mesh.axes.text(x, y, text, ha="center", va="center", fontsize=8, color=ink)

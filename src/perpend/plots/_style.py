@@ -1,0 +1,150 @@
+"""The house style: sizes, colours, and how a figure is made and saved.
+
+Figures are plain `matplotlib.figure.Figure` objects with the Agg canvas. There is no pyplot, so
+nothing that a user has open or has set is touched, and no display is needed.
+"""
+
+import io
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from perpend._typing import Array
+from perpend.exceptions import MissingExtraError
+from perpend.persistence import writing
+
+# Okabe and Ito's palette, which people with any colour vision can tell apart; the yellow is left
+# out because it vanishes on white.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")  # the same order, for print in grey
+RIGHT, WRONG, MUTED = COLORS[0], COLORS[1], "#8A8A8A"
+COLOR_MAP = "cividis"  # even steps of brightness, the same with any colour vision
+MISSING = "#DDDDDD"
+DPI = 150
+
+STYLE: Any = {  # matplotlib has a type for its keys, another one in each version
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.labelsize": 10,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": 11,
+    "figure.dpi": DPI,
+    "figure.facecolor": "white",
+    "figure.titlesize": 12,
+    "font.family": "DejaVu Sans",  # comes with matplotlib: the same picture everywhere
+    "font.size": 10,
+    "grid.color": "#E6E6E6",
+    "grid.linewidth": 0.8,
+    "legend.fontsize": 9,
+    "legend.frameon": False,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 5,
+    "savefig.dpi": DPI,
+    "savefig.facecolor": "white",
+    "svg.fonttype": "path",
+    "svg.hashsalt": "perpend",  # equal figures give equal files
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+}
+
+
+def require_matplotlib() -> None:
+    """Raise MissingExtraError if there is no matplotlib; loads nothing."""
+    if find_spec("matplotlib") is None:
+        raise MissingExtraError(
+            "drawing needs matplotlib, which is not installed. Run: pip install 'perpend[plots]'"
+        )
+
+
+@contextmanager
+def _house_style() -> Iterator[None]:
+    """From matplotlib's own defaults: a user's matplotlibrc must not change our figures."""
+    import matplotlib as mpl
+
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(STYLE)
+        yield
+
+
+@contextmanager
+def figure(
+    rows: int = 1, columns: int = 1, *, panel: tuple[float, float] = (4.2, 3.4), **subplots: Any
+) -> Iterator[tuple[Any, Array]]:
+    """Make a figure with a grid of axes; the house style holds inside the ``with`` block.
+
+    Parameters
+    ----------
+    rows, columns : int
+        The grid of panels.
+    panel : pair of float
+        Width and height of one panel in inches.
+    **subplots
+        For ``Figure.subplots``, such as ``sharey=True``.
+
+    Yields
+    ------
+    figure : matplotlib.figure.Figure
+    axes : array of shape (rows, columns)
+    """
+    require_matplotlib()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with _house_style():
+        made = Figure(figsize=(columns * panel[0], rows * panel[1]), layout="constrained")
+        FigureCanvasAgg(made)
+        yield made, made.subplots(rows, columns, squeeze=False, **subplots)
+
+
+def grid(n: int, columns: int | None = None, *, at_most: int = 4) -> tuple[int, int]:
+    """Return rows and columns for `n` panels.
+
+    >>> grid(3), grid(6), grid(6, columns=2)
+    ((1, 3), (2, 3), (3, 2))
+    """
+    if columns is None:
+        rows = -(-n // at_most)
+        columns = -(-n // rows)
+    return -(-n // columns), columns
+
+
+def hide_unused(axes: Array, used: int) -> None:
+    """Hide the panels that are left over; those above them show the numbers of the axis instead."""
+    columns = axes.shape[1]
+    for i, ax in enumerate(axes.flat):
+        if i >= used:
+            ax.set_visible(False)
+            axes.flat[i - columns].tick_params(labelbottom=True)
+
+
+def save(figure: Any, stem: str | os.PathLike[str]) -> list[Path]:
+    """Write a figure as PNG and SVG and return the two paths.
+
+    Equal figures give equal bytes: no dates, fixed identifiers, no version of matplotlib.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    stem : path
+        The file's name without ``.png`` and ``.svg``.
+    """
+    stem = Path(stem)
+    paths = []
+    metadata: dict[str, dict[str, Any]] = {
+        "png": {"Software": None},
+        "svg": {"Date": None, "Creator": None},
+    }
+    with _house_style():
+        for kind, fields in metadata.items():
+            stream = io.BytesIO()
+            figure.savefig(stream, format=kind, metadata=fields)
+            path = stem.with_name(f"{stem.name}.{kind}")
+            with writing(path) as file:
+                file.write(stream.getvalue())
+            paths.append(path)
+    return paths

@@ -1,0 +1,89 @@
+"""What the theory asks of its arguments, checked in one place."""
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.exceptions import InputError
+from perpend.kernels import l1_objective_and_gradient
+from perpend.rows import RowSource
+from perpend.rows.array import row_norms
+
+ORTHONORMAL = 1e-5
+"""Entries of A.T A may be so far from those of the identity; float32 models pass."""
+
+
+def unit_rows(name: str, X: Array, n_features: int | None = None) -> Array:
+    """Return the rows of X (n, D) at unit norm, in float64 and without those that are zero."""
+    X = np.asarray(X, dtype=np.float64)
+    if X.ndim != 2:
+        raise InputError(f"{name} has shape {X.shape}; expected one row for each sample.")
+    if n_features is not None and X.shape[1] != n_features:
+        raise InputError(f"{name} has {X.shape[1]} columns; expected {n_features}.")
+    if not np.all(np.isfinite(X)):
+        row, column = np.argwhere(~np.isfinite(X))[0]
+        raise InputError(
+            f"{name} is {X[row, column]} in row {row}, column {column}. Drop these rows or "
+            "columns, or impute them first."
+        )
+    norms = row_norms(X)
+    return X[norms > 0] / norms[norms > 0, None]
+
+
+def basis(name: str, A: Array, n_features: int) -> Array:
+    """Return A (D, k), a basis with orthonormal columns."""
+    A = np.asarray(A, dtype=np.float64)
+    if A.ndim != 2 or A.shape[0] != n_features:
+        raise InputError(
+            f"{name} has shape {A.shape}; expected ({n_features}, k). In the theory bases are "
+            f"columns: pass model.{name}_.T."
+        )
+    error = float(np.max(np.abs(A.T @ A - np.eye(A.shape[1])), initial=0.0))
+    if not error <= ORTHONORMAL:
+        raise InputError(
+            f"{name}: the columns are not orthonormal (off by {error:.1e}); expected an "
+            "orthonormal basis, as numpy.linalg.qr gives it, one vector in each column."
+        )
+    return A
+
+
+def directions(name: str, B: Array) -> Array:
+    """Return the columns of B (D, k) at unit norm."""
+    B = np.asarray(B, dtype=np.float64)
+    norms = np.linalg.norm(B, axis=0) if B.ndim == 2 else np.zeros(1)
+    if not np.all((norms > 0) & np.isfinite(norms)):
+        raise InputError(
+            f"{name} has shape {B.shape} and columns of norm {np.min(norms)} to {np.max(norms)}; "
+            "expected directions in the columns, none of them zero."
+        )
+    return B / norms
+
+
+def step_sizes(steps: Array, n_starts: int, largest: float, why: str) -> Array:
+    """Return step sizes (K, k), one row for each iteration, all below `largest`."""
+    mu = np.asarray(steps, dtype=np.float64)
+    mu = mu[:, None] if mu.ndim == 1 else mu
+    if mu.ndim != 2 or mu.shape[1] not in (1, n_starts):
+        raise InputError(
+            f"steps has shape {np.shape(steps)}; expected one number for each iteration, (K,), or "
+            f"one for each iteration and start, (K, {n_starts})."
+        )
+    if not np.all((mu >= 0) & (mu < largest)):
+        raise InputError(
+            f"steps range from {np.min(mu):.3g} to {np.max(mu):.3g}; expected sizes from 0 to "
+            f"below {largest:.3g} = {why}: a longer step turns the iterate round."
+        )
+    return np.broadcast_to(mu, (len(mu), n_starts))
+
+
+def objective_and_gradient(rows: RowSource, B: Array) -> tuple[Array, Array]:
+    """Return sum_i |x_i.b| (k,) and sum_i sign(x_i.b) x_i (D, k) for every column b of B."""
+    if rows.shape[0] == 0:
+        return np.zeros(B.shape[1]), np.zeros(B.shape)
+    scan = rows.scan(l1_objective_and_gradient, B)
+    return scan.total, scan.product.T
+
+
+def normalised(A: Array) -> Array:
+    """Divide the columns by their norms; a zero column stays zero."""
+    norms = np.linalg.norm(A, axis=0)
+    return A / np.where(norms > 0, norms, 1)

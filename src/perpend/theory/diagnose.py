@@ -1,0 +1,267 @@
+"""Which guarantees of the theory cover a fitted model, in words.
+
+The theorems speak about inliers, outliers and a subspace that nobody knows; a fitted model offers
+its own. What is certified here is therefore certified for the recovered split: *if* the model is
+right about the rows, then the theory covers it. All conditions are sufficient and none is
+necessary, so "not certified" says nothing against a model.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from perpend._typing import Array, RandomState
+from perpend.exceptions import InputError
+from perpend.geometry import as_generator
+from perpend.theory.conditions import Theorem1, cone_probability, theorem1, widest_start
+from perpend.theory.estimates import Verdict
+from perpend.theory.recovery import best_schedule, theorem7
+from perpend.theory.statistics import Statistics, Values, statistics
+
+LIKELY = 0.99
+"""Random starts are taken as wide as they all stay with this probability."""
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """One condition of the theory, what it comes to here, and whether it is certified."""
+
+    name: str
+    condition: str
+    numbers: str
+    verdict: Verdict
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.verdict.value}\n    {self.condition}\n    {self.numbers}"
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What `diagnose` found; ``print`` it."""
+
+    statistics: Statistics | None  # None where there is nothing to estimate
+    guarantees: tuple[Guarantee, ...]
+    remarks: tuple[str, ...]
+
+    def summary(self) -> str:
+        """Return the diagnosis as text."""
+        parts = []
+        if self.statistics is not None:
+            parts.append(_table(self.statistics))
+        parts += [str(guarantee) for guarantee in self.guarantees]
+        parts += ["\n".join(f"- {remark}" for remark in self.remarks)]
+        return "\n\n".join(parts)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+def diagnose(
+    model: Any,
+    X: Array,
+    *,
+    C1: float | None = None,
+    C2: float | None = None,
+    eps: float = 1.0,
+    n_starts: int = 20,
+    n_samples: int = 1000,
+    random_state: RandomState = 0,
+) -> Diagnosis:
+    """Estimate the theory's statistics on the model's own split, and say what they guarantee.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        With `normals_`, `components_`, `directions_` and `predict`, such as ``DPCP().fit(X)``.
+    X : array-like of shape (n_samples, n_features)
+        The rows to split; usually those that the model was fitted to. All count alike: the theory
+        knows no weights.
+    C1, C2, eps : float
+        Constants of Theorem 7, which the paper leaves open; without C1 and C2 the most favourable
+        ones are tried and the theorem can't be certified.
+    n_starts, n_samples : int
+        Effort of the searches, see `statistics`.
+    random_state : None, int, numpy.random.Generator or numpy.random.RandomState
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> X = np.vstack([np.eye(3)[:2], [[1, 1, 0], [1, -1, 0], [0, 1, 1]]])
+    >>> model = SimpleNamespace(
+    ...     components_=np.eye(3)[:2],
+    ...     normals_=np.eye(3)[2:],
+    ...     directions_=np.eye(3)[2:],
+    ...     predict=lambda X: np.where(X[:, 2] == 0, 1, -1),
+    ... )
+    >>> diagnose(model, X).guarantees[0].verdict
+    <Verdict.CERTIFIED: 'certified'>
+    """
+    components, normals = _checked(model, X)
+    inlier = np.asarray(model.predict(X)) == 1
+    rows = np.asarray(X, dtype=np.float64) - np.asarray(getattr(model, "location_", 0.0))
+    d, c = len(components), len(normals)
+    void = _nothing_to_say(d, c, int(inlier.sum()))
+    if void:
+        return Diagnosis(None, (), (void,))
+    found = statistics(
+        rows[inlier],
+        rows[~inlier],
+        components.T,
+        n_starts=n_starts,
+        n_samples=n_samples,
+        random_state=as_generator(random_state),
+    )
+    k = max(len(model.directions_), c)
+    guarantees = (_balance(found), _some(found, k), _all(found, k), _span(found, k, C1, C2, eps))
+    return Diagnosis(found, guarantees, _remarks(model, found))
+
+
+# -- the guarantees --------------------------------------------------------------------------------
+
+
+def _balance(found: Statistics) -> Guarantee:
+    estimated, certified = (theorem1(v, np.zeros(0)) for v in _both(found))
+    return Guarantee(
+        "Inliers outweigh the outliers (Theorem 1)",
+        "N c_X,min >= N eta_X + M eta_O",
+        f"estimates: {estimated.pull:.4g} against {estimated.push:.4g}; "
+        f"proven: at least {certified.pull:.4g} against at most {certified.push:.4g}",
+        Verdict.of(estimated=estimated.dominates, certified=certified.dominates),
+    )
+
+
+def _some(found: Statistics, k: int) -> Guarantee:
+    estimated, certified = (theorem1(v, np.zeros(0)) for v in _both(found))
+    inside = [cone_probability(v) if t.holds else 0.0 for v, t in _with_theorem1(found)]
+    none = [(1 - p) ** k for p in inside]
+    return Guarantee(
+        f"At least one of {k} descents from random starts ends at a normal (Theorem 1)",
+        "the above, and a start with tan(theta_0) < N c_X,min / (N eta_X + M eta_O)",
+        f"estimates: within {_degrees(estimated.cone)} degrees of the complement, probability "
+        f"{inside[0]:.3f} for one start; proven: {_degrees(certified.cone)} degrees, "
+        f"probability {inside[1]:.3f}",
+        Verdict.of(estimated=none[0] <= 1 - LIKELY, certified=none[1] <= 1 - LIKELY),
+    )
+
+
+def _all(found: Statistics, k: int) -> Guarantee:
+    widest = widest_start(found.estimated, k, LIKELY)
+    estimated, certified = (theorem1(v, np.array([widest])) for v in _both(found))
+    verdict = Verdict.of(estimated=estimated.holds, certified=certified.holds)
+    numbers = f"with probability {LIKELY} the widest start is within {_degrees(widest)} degrees"
+    if verdict is not Verdict.OPEN:
+        schedule = (certified if verdict is Verdict.CERTIFIED else estimated).schedule()
+        numbers += (
+            f"; with steps of {schedule.mu0:.3g} for K0 = {schedule.K0} iterations, the angle then "
+            f"halves every K* = {schedule.K_star} iterations"
+        )
+    return Guarantee(
+        f"All {k} descents from random starts end at normals (Assumption 1)",
+        "the above for every start",
+        numbers,
+        verdict,
+    )
+
+
+def _span(found: Statistics, k: int, C1: float | None, C2: float | None, eps: float) -> Guarantee:
+    known = C1 is not None and C2 is not None
+    # Whatever the constants are, the left side is at most 1.
+    constants = {"C1": C1 or 0.0, "C2": C2 or 0.0, "eps": eps if known else 0.0}
+    widest = widest_start(found.estimated, k, LIKELY)
+    estimated, certified = (
+        theorem7(v, best_schedule(v, t), k, **constants) if t.holds else None
+        for v, t in _with_theorem1(found, widest)
+    )
+    numbers = "not evaluated, as it builds on the one above"
+    if estimated is not None:
+        at_most = "" if known else "at most "
+        numbers = (
+            f"estimates, best steps: {at_most}{estimated.left:.3g} against {estimated.right:.3g}"
+        )
+        numbers += "" if known else "; the constants C1 and C2 are not known"
+    return Guarantee(
+        "The descents span the whole complement (Theorem 7)",
+        "1 - C1 sqrt(k/D) - eps/sqrt(D) > sqrt(k) kappa (bound on e_O)",
+        numbers,
+        Verdict.of(
+            estimated=known and estimated is not None and estimated.holds,
+            certified=known and certified is not None and certified.holds,
+        ),
+    )
+
+
+def _both(found: Statistics) -> tuple[Values, Values]:
+    """Return the values with which conditions are tried: as estimated, and as proven."""
+    return found.estimated, found.certified
+
+
+def _with_theorem1(found: Statistics, *tangents: float) -> list[tuple[Values, Theorem1]]:
+    return [(v, theorem1(v, np.array(tangents))) for v in _both(found)]
+
+
+# -- words -----------------------------------------------------------------------------------------
+
+
+def _remarks(model: Any, found: Statistics) -> tuple[str, ...]:
+    remarks = [
+        "All of this is about the inliers and outliers as the model splits them.",
+        "The theory knows no noise: inliers are projected onto the recovered subspace, and all "
+        "rows are scaled to norm one.",
+        "Both theorems are about plain descents with geometrically diminishing steps; other step "
+        "rules, like the model's own line search, are not covered by the letter.",
+        "The conditions are sufficient and far from necessary: what is not certified may well be "
+        "true, and usually is.",
+    ]
+    if not getattr(model, "normalize", True):
+        remarks.append("The model was fitted with normalize=False; the theory is for unit rows.")
+    if found.n_outliers == 0:
+        remarks.append("There are no outliers, so the statistics of outliers are zero.")
+    return tuple(remarks)
+
+
+def _nothing_to_say(d: int, c: int, n_inliers: int) -> str:
+    if c == 0:
+        return "The codimension is 0: there are no normals, and the theory has nothing to certify."
+    if n_inliers == 0:
+        return "The model sees no inliers in X, so there is nothing for the theory to work with."
+    if d == 0:
+        return (
+            "The dimension is 0: the subspace is the origin, every direction is a normal, and "
+            "there is nothing to certify."
+        )
+    return ""
+
+
+def _table(found: Statistics) -> str:
+    names = ("c_X,min", "c_X,max", "c_O,min", "c_O,max", "eta_X", "eta_O")
+    head = (
+        f"{found.n_inliers} inliers in dimension {found.dimension} of {found.n_features}, "
+        f"{found.n_outliers} outliers"
+    )
+    lines = [f"  {name:8} {estimate}" for name, estimate in zip(names, found, strict=False)]
+    return "\n".join([head, *lines])
+
+
+def _degrees(tangent: float) -> str:
+    return f"{math.degrees(math.atan(tangent)):.1f}"
+
+
+def _checked(model: Any, X: Array) -> tuple[Array, Array]:
+    """Return components (d, D) and normals (c, D), or say what is wrong with the model or X."""
+    needed = ("normals_", "components_", "directions_")
+    missing = [name for name in needed if getattr(model, name, None) is None]
+    if missing:
+        raise InputError(
+            f"model is not fitted: {type(model).__name__} has no {', '.join(missing)}. "
+            "Call model.fit(X) first."
+        )
+    components = np.asarray(model.components_, dtype=np.float64)
+    shape = np.shape(X)
+    if len(shape) != 2 or shape[1] != components.shape[1]:
+        raise InputError(
+            f"X has shape {shape}; expected (n_samples, {components.shape[1]}): rows like those "
+            "that the model was fitted to."
+        )
+    return components, np.asarray(model.normals_, dtype=np.float64)

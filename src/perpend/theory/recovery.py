@@ -1,0 +1,176 @@
+r"""When the limits span the whole complement: Theorem 7, its bound on Delta, and random starts.
+
+For k uniform starts inside the cone of Theorem 1, Theorem 7 asks for
+
+.. math::
+    1 - C_1 \sqrt{k/D} - \epsilon/\sqrt D \;>\; \sqrt k\, \kappa\, \bar e, \qquad
+    \bar e = \eta_O + \max\{c_{O,\max} - c_D, c_D - c_{O,\min}\}
+
+where the left side bounds sigma_k(B^0) from below with probability 1 - 2 exp(-C_2 eps^2), and the
+right side bounds the norm of Delta from above. C_1 and C_2 are absolute constants that nobody has
+spelled out, so they are arguments. Even on friendly data the right side is thousands of times too
+large: the theorem is one about limits.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.exceptions import InputError
+from perpend.theory.conditions import Theorem1
+from perpend.theory.constants import average_height
+from perpend.theory.discrete import outlier_error_bound
+from perpend.theory.schedule import Schedule
+from perpend.theory.statistics import Values
+
+
+class Growth(NamedTuple):
+    """How much a schedule lets the outliers' errors pile up; made by `growth`."""
+
+    kappa: float  # infinite where a ratio is 1 or more
+    ratio: Array  # (k,) or (1,): r_i, by which the terms of delta shrink
+    beta_bound: float  # beta must be below this for all ratios to be below 1
+
+
+class Theorem7(NamedTuple):
+    """Both sides of Theorem 7's condition; made by `theorem7`."""
+
+    left: float  # lower bound of sigma_k(B^0)
+    right: float  # upper bound of ||Delta||_2
+    growth: Growth
+    probability: float  # at least so likely where the condition holds
+
+    @property
+    def holds(self) -> bool:
+        """Whether the condition holds; Assumption 1 is asked for besides."""
+        return self.left > self.right
+
+
+def growth(values: Values, schedule: Schedule) -> Growth:
+    r"""Return kappa, the ratios r_i and the bound on beta of Theorem 7.
+
+    .. math::
+        r_i = \beta^{1/K_*}
+            \frac{1 + \mu_i^0 (N (\eta_X + c_{X,\max}) + M (\eta_O + c_{O,\max}))}
+            {1 - \mu_i^0 M c_D}, \qquad
+        \kappa = \max_i \frac{M \mu_i^0}{\beta^{K_0/K_*} (1 - r_i) (1 - \mu_i^0 M c_D)}
+
+    The last factor of kappa is missing in the paper: the product up to k has k + 1 denominators
+    but only k norms, as ||b^0|| = 1. All r_i must be below 1, that is, beta below `beta_bound`.
+    """
+    v, mu0 = values, np.atleast_1d(np.asarray(schedule.mu0, dtype=np.float64))
+    left_over = 1 - mu0 * v.n_outliers * average_height(v.n_features)  # 1 - mu M c_D
+    if not np.all(left_over > 0):
+        raise InputError(
+            f"schedule.mu0 is up to {np.max(mu0):.3g}; expected less than 1 / (M c_D) = "
+            f"{np.min(mu0 / (1 - left_over)):.3g}."
+        )
+    speed = v.n_inliers * (v.eta_x + v.c_x_max) + v.n_outliers * (v.eta_o + v.c_o_max)
+    longest = (1 + mu0 * speed) / left_over  # ||b^{k+1}|| / (1 - mu M c_D) at most
+    ratio = longest * schedule.beta ** (1 / schedule.K_star)
+    # beta^(-K0/K*) may well overflow, and 1 - r may be zero: then infinity is the right word.
+    with np.errstate(over="ignore", divide="ignore"):
+        head = np.exp(-math.log(schedule.beta) * schedule.K0 / schedule.K_star)
+        piled_up = head * mu0 / (np.maximum(1 - ratio, 0) * left_over)
+    kappa = v.n_outliers * float(np.max(piled_up)) if v.n_outliers else 0.0
+    return Growth(kappa, ratio, float(np.min(longest ** -float(schedule.K_star))))
+
+
+def delta_bound(values: Values, schedule: Schedule, n_starts: int) -> float:
+    r"""Return :math:`\sqrt k\, \kappa\, \bar e`, a bound on \|\|Delta\|\|_2 for `n_starts` starts.
+
+    It holds at every K, and for sure with certified values. Infinite where beta is too large.
+    """
+    error = outlier_error_bound(values)
+    # Without an error nothing piles up, however large kappa is.
+    return math.sqrt(n_starts) * growth(values, schedule).kappa * error if error else 0.0
+
+
+def theorem7(
+    values: Values,
+    schedule: Schedule,
+    n_starts: int,
+    *,
+    C1: float,
+    C2: float,
+    eps: float,
+) -> Theorem7:
+    """Evaluate the condition of Theorem 7.
+
+    Parameters
+    ----------
+    values : Values
+        ``statistics(...).estimated`` or ``.certified``.
+    schedule : Schedule
+        The step sizes; they must also satisfy Theorem 1.
+    n_starts : int
+        k, the number of uniform starts.
+    C1, C2 : float
+        The constants of Theorem 5.58 in Vershynin (2010) for uniform unit vectors, which the paper
+        leaves open.
+    eps : float
+        A larger value makes the statement more probable and the condition harder.
+
+    Notes
+    -----
+    The paper prints c_d on the right side; see `outlier_error_bound` for why c_D and a maximum are
+    used, and `growth` for a factor that kappa lacks. The theorem rests on Lemma 6, whose use in the
+    proof has a gap: `spans_complement` says which condition closes it.
+    """
+    return Theorem7(
+        start_singular_bound(n_starts, values.n_features, C1=C1, eps=eps),
+        delta_bound(values, schedule, n_starts),
+        growth(values, schedule),
+        max(0.0, 1 - 2 * math.exp(-C2 * eps**2)),
+    )
+
+
+def start_singular_bound(n_starts: int, n_features: int, *, C1: float, eps: float) -> float:
+    r"""Return :math:`1 - C_1 \sqrt{k/D} - \epsilon/\sqrt D`, a lower bound of sigma_k(B^0).
+
+    For k independent uniform unit columns it holds with probability at least 1 - 2 exp(-C_2 eps^2).
+    Theorem 5.58 of Vershynin (2010) is about columns of norm sqrt(D); here it is divided by that.
+    """
+    return 1 - C1 * math.sqrt(n_starts / n_features) - eps / math.sqrt(n_features)
+
+
+def projected_singular_bound(
+    n_starts: int, codimension: int, n_features: int, *, C1: float, eps: float
+) -> float:
+    r"""Return a lower bound of sigma_c(P_perp B^0) for k independent uniform unit columns.
+
+    .. math:: (\sqrt k - C_1 \sqrt c - \epsilon)/\sqrt D
+
+    This is what `spans_complement` needs of random starts (Theorem 5.39 of Vershynin 2010, for the
+    c coordinates of the k starts in the complement). The left side of Theorem 7 falls with the
+    number of starts; this one grows.
+    """
+    root_k, root_c = math.sqrt(n_starts), math.sqrt(codimension)
+    return (root_k - C1 * root_c - eps) / math.sqrt(n_features)
+
+
+def best_schedule(values: Values, conditions: Theorem1, n_sizes: int = 200) -> Schedule:
+    r"""Return, among schedules that Theorem 1 admits, one with a kappa close to the least.
+
+    With rho = beta^(1/K*) and q the quotient in r_i, kappa is proportional to
+    rho^(-K0) / (1 - q rho), which is least at rho = K0 / (q (1 + K0)). beta = 1/e makes the widest
+    range of rho admissible; mu0 is searched on a logarithmic grid below mu'.
+    """
+    beta = math.exp(-1)
+    c_D = average_height(values.n_features)
+    v = values
+    speed = v.n_inliers * (v.eta_x + v.c_x_max) + v.n_outliers * (v.eta_o + v.c_o_max)
+    mu0 = conditions.step_bound * np.logspace(-6, 0, n_sizes)
+    K0 = np.ceil(np.max(conditions.least_flat(mu0[:, None]), axis=1))  # (n_sizes,)
+    least = conditions.least_plateau(beta)
+    if not math.isfinite(least + float(np.max(K0))):
+        conditions.schedule(beta=beta)  # says why there is none
+    q = (1 + mu0 * speed) / (1 - mu0 * v.n_outliers * c_D)
+    best = np.maximum(K0, 1) / (q * (1 + np.maximum(K0, 1)))
+    K_star = np.ceil(np.maximum(least, -1 / np.log(best)))
+    candidates = [
+        Schedule(float(m), beta, int(a), int(b)) for m, a, b in zip(mu0, K0, K_star, strict=True)
+    ]
+    return min(candidates, key=lambda schedule: growth(values, schedule).kappa)

@@ -1,0 +1,184 @@
+"""Pictures: what they show, that nothing is cut off or on top of another, and that equal data give
+equal files."""
+
+import subprocess
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+from perpend import plots
+from perpend.exceptions import MissingExtraError
+
+RNG = np.random.default_rng(0)
+X = np.linspace(0.1, 0.9, 9)
+NORMAL = np.array([0.5, 0.2, 0.9])
+POINTS = RNG.normal(size=(8, 3))
+TRUTH = np.repeat([2, 4, 6], 10)
+
+FIGURES = {
+    "heatmaps": lambda: plots.heatmaps(
+        {"DPCP": np.tile(X, (4, 1)), "RSGM": np.full((4, 9), np.nan), "PCA": np.zeros((4, 9))},
+        X,
+        [1, 2, 3, 4],
+        xlabel="outlier ratio",
+        ylabel="codimension",
+        label="share of exact recoveries",
+        lines={"theory": (X, 5 - 5 * X)},
+    ),
+    "one cell": lambda: plots.heatmaps(
+        {"DPCP": [[0.5]]}, [3], [4], xlabel="x", ylabel="y", label="z", numbers="{:.2f}"
+    ),
+    "curves": lambda: plots.curves(
+        {"": {f"method {i}": (X, 10 ** (-i * X), X / 9, X) for i in range(9)}},
+        xlabel="step",
+        ylabel="error",
+        log_y=True,
+        levels={"published": 0.01},
+    ),
+    "curves in panels": lambda: plots.curves(
+        {f"c = {c}": {"DPCP": (X, X**c), "a longer name": (X, X)} for c in range(1, 6)},
+        xlabel="outlier ratio",
+        ylabel="F1",
+        ylim=(0, 1.02),
+    ),
+    "estimates": lambda: plots.estimates_against_truth(
+        {"DPCP": (TRUTH, TRUTH), "PCA": (TRUTH, np.where(TRUTH > 3, np.nan, 9))}
+    ),
+    "images": lambda: plots.images(
+        {"mask": X.reshape(3, 3) > 0.5, "colours": RNG.random((4, 6, 3)), "map": X.reshape(3, 3)}
+    ),
+    "images with a scale": lambda: plots.images({"a": X[None]}, limits=(0, 1), label="distance"),
+    "sphere": lambda: plots.sphere(
+        {
+            "all": plots.OnSphere(
+                NORMAL, NORMAL, POINTS, -POINTS, [POINTS[:2], POINTS[3:5], POINTS[5:]]
+            ),
+            "nothing": plots.OnSphere(),
+        },
+        circle="normals",
+        axis="subspace",
+    ),
+}
+
+
+@pytest.fixture(params=FIGURES, ids=lambda name: name.replace(" ", "-"))
+def drawing(request):
+    return FIGURES[request.param]()
+
+
+@pytest.fixture
+def texts(drawing, monkeypatch):
+    """The texts that are really drawn, with their boxes in pixels."""
+    found = {}
+    draw = mpl.text.Text.draw
+
+    def record(text, renderer):
+        if text.get_visible() and text.get_text().strip():
+            found[text] = (text.get_text(), mpl.text.Text.get_window_extent(text, renderer))
+        draw(text, renderer)
+
+    drawing.canvas.draw()  # the first time, everything finds its place
+    monkeypatch.setattr(mpl.text.Text, "draw", record)
+    drawing.canvas.draw()
+    return list(found.values())
+
+
+def test_nothing_is_cut_off_and_no_texts_overlap(drawing, texts):
+    assert texts
+    frame = drawing.bbox
+    for text, box in texts:
+        assert frame.x0 <= box.x0 < box.x1 <= frame.x1, f"{text!r} is cut off"
+        assert frame.y0 <= box.y0 < box.y1 <= frame.y1, f"{text!r} is cut off"
+    for i, (text, box) in enumerate(texts):
+        for other, against in texts[:i]:
+            overlap = mpl.transforms.Bbox.intersection(box, against)
+            apart = overlap is None or min(overlap.width, overlap.height) <= 1
+            assert apart, f"{text!r} and {other!r} overlap"
+
+
+@pytest.mark.parametrize("name", ["one cell", "estimates", "images", "sphere"])
+def test_equal_data_give_equal_files(name, tmp_path):
+    files = []
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        state = RNG.bit_generator.state
+        paths = plots.save(FIGURES[name](), tmp_path / folder / "figure.v1")
+        RNG.bit_generator.state = state
+        assert [path.name for path in paths] == ["figure.v1.png", "figure.v1.svg"]
+        files.append([path.read_bytes() for path in paths])
+    assert files[0] == files[1]
+    assert b"date" not in files[0][1].lower()
+
+
+def test_a_users_settings_are_neither_used_nor_changed(tmp_path):
+    def draw(stem):
+        return [path.read_bytes() for path in plots.save(FIGURES["one cell"](), tmp_path / stem)]
+
+    plain = draw("plain")
+    with mpl.rc_context({"font.size": 30, "axes.facecolor": "red", "svg.hashsalt": "other"}):
+        assert draw("styled") == plain
+        assert mpl.rcParams["font.size"] == 30
+
+
+def test_importing_plots_loads_no_matplotlib_and_drawing_no_pyplot():
+    code = (
+        "import sys; from perpend import plots; assert 'matplotlib' not in sys.modules; "
+        "plots.curves({'': {'a': ([1, 2], [1, 2])}}, xlabel='x', ylabel='y'); "
+        "assert 'matplotlib.pyplot' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_without_matplotlib_the_error_says_how_to_get_it(monkeypatch):
+    monkeypatch.setattr("perpend.plots._style.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'perpend\[plots\]'"):
+        FIGURES["curves"]()
+    with pytest.raises(ImportError):
+        plots.require_matplotlib()
+
+
+def test_maps_share_one_scale_and_put_cells_at_their_places():
+    figure = FIGURES["heatmaps"]()
+    meshes = [ax.collections[0] for ax in figure.axes[:3]]
+    assert {mesh.get_clim() for mesh in meshes} == {(0.0, 1.0)}
+    np.testing.assert_allclose(meshes[0].get_coordinates()[0, :, 0], np.linspace(0.05, 0.95, 10))
+    assert meshes[1].get_array().mask.all()
+
+
+def test_estimates_say_how_many_are_right():
+    figure = FIGURES["estimates"]()
+    assert [ax.get_title() for ax in figure.axes] == ["DPCP\n100 % right", "PCA\n0 % right"]
+    dots = figure.axes[0].collections[0]
+    np.testing.assert_array_equal(dots.get_offsets(), [[2, 2], [4, 4], [6, 6]])
+
+
+def test_lines_of_equal_names_have_equal_colours():
+    figure = plots.curves(
+        {"a": {"DPCP": (X, X), "PCA": (X, X)}, "b": {"PCA": (X, X)}}, xlabel="x", ylabel="y"
+    )
+    colors = [{line.get_label(): line.get_color() for line in ax.lines} for ax in figure.axes]
+    assert colors[0]["PCA"] == colors[1]["PCA"] != colors[0]["DPCP"]
+
+
+def test_values_without_a_logarithm_are_left_out():
+    figure = plots.curves(
+        {"": {"a": (X, np.where(X > 0.5, 0.0, X), X - 1, X)}}, xlabel="x", ylabel="y", log_y=True
+    )
+    assert np.isnan(figure.axes[0].lines[0].get_ydata()).sum() == 4
+
+
+def test_points_behind_the_sphere_are_faint():
+    towards = np.array([np.cos(0.6), np.sin(0.6), 0.4])
+    scene = plots.OnSphere(limits=np.stack([towards, -towards]))
+    behind, before = plots.sphere({"": scene}).axes[0].collections
+    assert len(behind.get_offsets()) == len(before.get_offsets()) == 1
+    assert behind.get_alpha() < 0.5 < before.get_alpha()
+
+
+def test_the_panel_above_an_empty_place_has_its_numbers():
+    maps = dict.fromkeys("abcde", np.ones((2, 2)))
+    figure = plots.heatmaps(maps, [1, 2], [1, 2], xlabel="x", ylabel="y", label="z")
+    shown = [ax.xaxis.get_tick_params()["labelbottom"] for ax in figure.axes[:5]]
+    assert shown == [False, False, True, True, True]
