@@ -61,13 +61,13 @@ class Judge(NamedTuple):
         return best if likely >= 0.5 else None
 
     def _climb(self, best: Judgement, evidence: RankEvidence) -> Judgement:
-        """Try one normal, then twice as many as were found, as long as the support grows on the way.
+        """Try one normal, then twice as many as were found, as long as the support grows.
 
         A finish at fewer normals than there are still finds the inliers, all of them, and the axes
-        along which these vary least are candidates for more normals. In the end single normals are added or
-        taken away, as long as that helps: a subspace that runs through a few outliers by accident
-        is too large by as many dimensions, and where the inliers' variances decay without a gap,
-        the support alone says where to stop.
+        along which these vary least are candidates for more normals. In the end single normals are
+        added or taken away, as long as that helps: a subspace that runs through a few outliers by
+        accident is too large by as many dimensions, and where the inliers' variances decay without
+        a gap, the support alone says where to stop.
         """
         V, support = evidence.basis[:, :1], -math.inf
         while V.shape[1] < self.span.rank:
