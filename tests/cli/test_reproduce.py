@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from perpend import experiments
@@ -263,3 +264,41 @@ def test_progress_on_a_terminal_is_a_bar(capsys, monkeypatch):
     assert "phase-transition" in err
     assert "25 %" in err
     assert "37 of 200 cases, 13 min left" in err
+
+
+# -- scenes --------------------------------------------------------------------------------------
+
+
+def scene_error(tmp_path, monkeypatch, capsys, scene, name="hyperspectral"):
+    """Run with a scene that cannot be used; return the message."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PERPEND_DATA", raising=False)
+    options = [] if scene is None else ["--scene", str(scene)]
+    assert main(["reproduce", name, "--quick", *options]) == 3
+    assert not (tmp_path / "reproduction" / "hyperspectral" / "cases.jsonl").exists()
+    return capsys.readouterr().err
+
+
+def test_scenes_that_cannot_be_used(tmp_path, monkeypatch, capsys):
+    def error(name, content):
+        np.save(tmp_path / name, content)
+        return scene_error(tmp_path, monkeypatch, capsys, tmp_path / name)
+
+    assert "needs a scene. Name a file with --scene" in scene_error(
+        tmp_path, monkeypatch, capsys, None
+    )
+    missing = scene_error(tmp_path, monkeypatch, capsys, tmp_path / "no.npy")
+    assert "no.npy: " in missing
+    (tmp_path / "junk.npz").write_bytes(b"no archive")
+    assert "not a readable .npz" in scene_error(
+        tmp_path, monkeypatch, capsys, tmp_path / "junk.npz"
+    )
+    rng = np.random.default_rng(0)
+    assert "has 9 bands that are not constant (9 in all)" in error("few.npy", rng.random((5, 6, 9)))
+    dark = rng.random((5, 6, 12))
+    dark[:, :, ::3] = 0.5
+    assert "has 8 bands that are not constant (12 in all)" in error("dark.npy", dark)
+    assert "height x width x bands" in error("flat.npy", rng.random((30, 12)))
+    holes = rng.random((5, 6, 12))
+    holes[1, 2, 3] = np.nan
+    assert "row 1, column 2, band 3" in error("holes.npy", holes)

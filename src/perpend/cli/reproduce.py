@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 ALL, LIST = "all", "list"
 WITH_SCENE = ("hyperspectral", ALL)
-FAILED = 1  # exit code
+FAILED, BAD_INPUT = 1, 3  # exit codes
 WIDTH = 88
 SHOWN = {".csv", ".json", ".md", ".png", ".svg"}  # files to name at the end
 
@@ -79,9 +79,9 @@ def reproduce(
         _redraw(names, out)
         return
     command = Command(name, quick, seeds, jobs or _cores(), out, scene, force)
-    done = [_run(each, command) for each in names]
-    if not all(done):
-        raise typer.Exit(FAILED)
+    codes = [_run(each, command) for each in names]
+    if any(codes):
+        raise typer.Exit(max(codes))
 
 
 @dataclass(frozen=True)
@@ -145,8 +145,8 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def _run(name: str, command: Command) -> bool:
-    """Run one experiment; returns whether all its cases could be computed."""
+def _run(name: str, command: Command) -> int:
+    """Run one experiment and return the exit code; among all of them, none stops the others."""
     from perpend.experiments import _runner
     from perpend.plots import require_matplotlib
 
@@ -166,13 +166,18 @@ def _run(name: str, command: Command) -> bool:
             )
     except _runner.CasesFailedError as error:
         complain(str(error))
-        return False
+        return FAILED
+    except InputError as error:
+        if command.name != ALL:
+            raise
+        complain(f"{name} is left out: {error}")
+        return BAD_INPUT
     except KeyboardInterrupt:
         message = f"finished cases are kept in {folder}. Go on with: {command.again()}"
         complain(message, label="")
         raise
     _finish(experiment, results, command.out)
-    return True
+    return 0
 
 
 def _redraw(names: list[str], out: Path) -> None:

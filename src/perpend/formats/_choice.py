@@ -8,6 +8,7 @@ from perpend.exceptions import InputError
 from perpend.formats._table import Layout, quoted
 
 LISTED = 20  # arrays named in a message
+FAR_MORE = 4  # times as many bands: a scene beside maps that were made of it
 
 
 class Entry(NamedTuple):
@@ -29,7 +30,8 @@ def choose(path: Path, variable: str | None, entries: Mapping[str, Entry], layou
     entries : mapping
         All arrays of the file, by name.
     layout : Layout
-        What the caller needs; if it is `picked`, the only array that fits is taken.
+        What the caller needs; if it is `picked`, the only array that fits is taken, and of a scene
+        and maps over its pixels, the scene.
 
     Returns
     -------
@@ -46,13 +48,14 @@ def choose(path: Path, variable: str | None, entries: Mapping[str, Entry], layou
     if variable is not None and variable in entries:
         return variable
     fitting = [name for name, entry in entries.items() if layout.picked and _fits(entry, layout)]
+    main = _main(fitting, entries)
     unreadable = any(entry.shape is None for entry in entries.values())
     if variable is not None:
         problem = f"has no array {quoted(variable)}"
     elif not layout.picked:
         problem = "holds several arrays"
-    elif len(fitting) == 1 and not unreadable:
-        return fitting[0]
+    elif main is not None and not unreadable:
+        return main
     elif not fitting and not unreadable:
         raise InputError(
             f"{path}: none of its arrays holds real numbers in {layout.ndim} dimensions: "
@@ -64,6 +67,23 @@ def choose(path: Path, variable: str | None, entries: Mapping[str, Entry], layou
     raise InputError(
         f"{path}: {problem}. Choose one by variable=...: {_listing(entries, fitting)}."
     )
+
+
+def _main(fitting: list[str], entries: Mapping[str, Entry]) -> str | None:
+    """Return the only array that fits, or the one that the others were computed from.
+
+    A scene may come with maps over the same pixels, such as abundances: it has by far more bands.
+    """
+    if not fitting:
+        return None
+    shapes = {name: entries[name].shape or () for name in fitting}
+    largest, *others = sorted(fitting, key=lambda name: shapes[name][-1], reverse=True)
+    maps = all(
+        shapes[name][:-1] == shapes[largest][:-1]
+        and FAR_MORE * shapes[name][-1] <= shapes[largest][-1]
+        for name in others
+    )
+    return largest if maps else None
 
 
 def _fits(entry: Entry, layout: Layout) -> bool:

@@ -42,7 +42,7 @@ def read_cube(path: str | os.PathLike[str], *, variable: str | None = None) -> C
         A ``.npy``, ``.npz`` or MATLAB ``.mat`` file; not one of MATLAB's v7.3.
     variable : str, optional
         Which array to take from a file that holds several. Not needed if only one of them has
-        three dimensions.
+        three dimensions, or if the others are maps over the same pixels with far fewer bands.
 
     Returns
     -------

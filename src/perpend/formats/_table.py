@@ -35,7 +35,7 @@ class Layout(NamedTuple):
 
     ndim: int  # number of dimensions
     advice: str  # what to do with an array of another number
-    picked: bool  # whether the only such array among several is taken unasked
+    picked: bool  # whether the main such array among several is taken unasked
 
 
 TABLE = Layout(2, "Reshape it to 2: one row per sample, one column per feature.", picked=False)

@@ -61,6 +61,8 @@ def curves(
                 _line(ax, names.index(name), name, values, log_y=log_y, markers=markers)
             if xlim:
                 ax.set_xlim(xlim)
+            if log_x:
+                _few_ticks(ax.xaxis)
             if ylim:
                 ax.set_ylim(ylim)
             for name, level in (levels or {}).items():
@@ -84,6 +86,17 @@ def curves(
             ncols = min(len(names), 2 + axes.shape[1])
             drawing.legend(handles, names, loc="outside upper center", ncols=ncols)
     return drawing
+
+
+def _few_ticks(axis: Any) -> None:
+    """Label 1, 2, 5 of each decade of a short logarithmic axis, and every decade of a long one."""
+    from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
+
+    axis.set_minor_formatter(NullFormatter())
+    low, high = axis.get_view_interval()
+    if high < 1e3 * low:
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter(ScalarFormatter())
 
 
 def _line(

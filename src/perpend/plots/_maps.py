@@ -84,6 +84,7 @@ def images(
     limits: tuple[float, float] | None = None,
     cmap: str = "gray",
     label: str | None = None,
+    legend: Mapping[str, tuple[float, float, float]] | None = None,
 ) -> Any:
     """Draw images side by side, each below its title.
 
@@ -99,12 +100,15 @@ def images(
     cmap : str
     label : str, optional
         Of a colour bar for all images, which needs `limits`.
+    legend : dict, optional
+        Meaning -> colour, for colours that stand for something.
 
     Returns
     -------
     matplotlib.figure.Figure
     """
     import matplotlib as mpl
+    from matplotlib.patches import Patch
 
     shape = grid(len(panels), columns)
     first = np.shape(next(iter(panels.values())))
@@ -124,6 +128,9 @@ def images(
         hide_unused(axes, len(panels))
         if label and limits:
             drawing.colorbar(shown, ax=axes, label=label, shrink=0.9, aspect=30)
+        if legend:
+            patches = [Patch(facecolor=color, label=name) for name, color in legend.items()]
+            drawing.legend(handles=patches, loc="outside lower center", ncols=len(patches))
     return drawing
 
 

@@ -1,0 +1,98 @@
+"""Scenes for the hyperspectral experiment: reading, cropping, corrupting, and a picture of them."""
+
+import os
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.exceptions import InputError
+from perpend.formats import read_cube
+from perpend.geometry import random_directions
+
+SIDE = 100  # pixels: the paper's segment
+DEFAULT = Path("hsi_jasper") / "jasper_ridge_100x100x198.npz"
+VISIBLE = (0.14, 0.09, 0.04)  # red, green and blue among the bands of 0.4 to 2.5 micrometres
+
+
+class Corrupted(NamedTuple):
+    """Pixels of some bands, most of them replaced."""
+
+    X: Array  # (pixels, bands) unit rows
+    y: Array  # (pixels,) +1 for pixels of the scene, -1 for outliers
+
+
+def scene_path(path: Path | None) -> Path:
+    """Return the scene to use: the user's, or the one in the folder of test data."""
+    if path is not None:
+        return path
+    folder = os.environ.get("PERPEND_DATA", "")
+    if folder and (Path(folder) / DEFAULT).exists():
+        return Path(folder) / DEFAULT
+    raise InputError(
+        "the hyperspectral experiment needs a scene. Name a file with --scene FILE: .npy, .npz or "
+        ".mat, height x width x bands, 10 bands or more. The paper's own is a 100 x 100 segment of "
+        "Washington DC Mall; Jasper Ridge will do."
+    )
+
+
+def check_scene(path: Path, n_bands: int) -> tuple[int, str]:
+    """Return the number of usable bands and a checksum, or say what is wrong with the scene."""
+    segment = load_segment(str(path))
+    usable = len(usable_bands(segment))
+    if usable < n_bands:
+        raise InputError(
+            f"{path}: has {usable} bands that are not constant ({segment.shape[2]} in all), and "
+            f"the experiment draws {n_bands} of them. Use a scene with more bands; if the bands "
+            "stand first in the file, reorder it to height x width x bands."
+        )
+    return usable, sha256(segment.tobytes()).hexdigest()[:16]
+
+
+@lru_cache(maxsize=1)
+def load_segment(path: str) -> Array:
+    """Return the middle 100 x 100 pixels of a scene (all of a smaller one), in float64."""
+    values = read_cube(path).values
+    top, left = (max(0, (n - SIDE) // 2) for n in values.shape[:2])
+    segment = np.array(values[top : top + SIDE, left : left + SIDE], dtype=float)
+    if not np.all(np.isfinite(segment)):
+        row, column, band = np.argwhere(~np.isfinite(segment))[0]
+        raise InputError(
+            f"{path}: has NaN or infinite values (first: row {top + row}, column {left + column}, "
+            f"band {band}). Fill them in, or leave these bands out."
+        )
+    return segment
+
+
+def usable_bands(segment: Array) -> Array:
+    """Return the bands that are not constant."""
+    return np.flatnonzero(np.ptp(segment, axis=(0, 1)) > 0)
+
+
+def corrupted(segment: Array, n_bands: int, ratio: float, draw: int) -> Corrupted:
+    """Draw bands, scale pixels to unit norm, and replace a share of them by random directions.
+
+    The bands depend on `draw` alone, so that all ratios see the same ones.
+    """
+    rng = np.random.default_rng([draw, n_bands])
+    bands = np.sort(rng.choice(usable_bands(segment), n_bands, replace=False))
+    X = segment[:, :, bands].reshape(-1, n_bands)
+    norms = np.linalg.norm(X, axis=1, keepdims=True)
+    X = X / np.where(norms > 0, norms, 1)
+    rng = np.random.default_rng([draw, n_bands, round(1000 * ratio)])
+    outliers = rng.permutation(len(X))[: round(ratio * len(X))]
+    X[outliers] = random_directions(rng, n_bands, len(outliers)).T
+    y = np.ones(len(X), dtype=int)
+    y[outliers] = -1
+    return Corrupted(X, y)
+
+
+def false_colours(segment: Array) -> Array:
+    """Return a picture (height, width, 3) of bytes: three bands, stretched to black and white."""
+    bands = [round(share * (segment.shape[2] - 1)) for share in VISIBLE]
+    low, high = np.percentile(segment[:, :, bands], [2, 98], axis=(0, 1))
+    stretched = (segment[:, :, bands] - low) / np.where(high > low, high - low, 1)
+    return np.round(255 * np.clip(stretched, 0, 1)).astype(np.uint8)
