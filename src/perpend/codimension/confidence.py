@@ -62,15 +62,19 @@ def weigh(
             "rows decide alone (normalize=True would help)"
         )
     if evidence is not None:
-        doubts += _disagreement(value, evidence)
+        doubts += _disagreement(value, evidence, seen=clear >= SURE)
     confidence = certificate.confidence * clear * (DOUBTFUL if doubts else 1.0)
     return Codimension(value, confidence, _evidence(fit, gap, certificate, evidence), tuple(doubts))
 
 
-def _disagreement(value: int, evidence: RankEvidence) -> list[str]:
-    """Say how the descents' rank differs from the codimension, or how unclear it is."""
+def _disagreement(value: int, evidence: RankEvidence, *, seen: bool) -> list[str]:
+    """Say how the descents' rank differs from the codimension, or how unclear it is.
+
+    As many normals as starts may be too few, unless the codimension is `seen` in the inliers, which
+    do not care how many starts there were.
+    """
     if evidence.saturated:
-        if value > evidence.value:
+        if value > evidence.value or seen:
             return []
         return [
             f"the codimension equals the number of starts ({evidence.value}) and may be larger "

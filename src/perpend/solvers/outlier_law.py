@@ -13,6 +13,7 @@ from scipy import special
 from perpend._typing import Array
 
 CLEAR = 3.0  # standard deviations by which another threshold must be better than the model's
+FAR_END = 0.5  # of the model's inliers: more rows than that are a group of their own
 LIKE_THE_LAW = 0.05  # Kolmogorov-Smirnov distance up to which outliers follow the law well enough
 BY_CHANCE = 2.0  # the same times the root of their number, if that is more: one in a thousand
 
@@ -48,7 +49,8 @@ def label_threshold(counts: Array, edges: Array, law: Array, threshold: float) -
 
     more rows than wrong, but for a constant. This asks nothing of the inliers, which in real data
     have more far rows than Gaussian noise has. The model's threshold stays where no other is
-    clearly better, or where the outliers do not follow the law.
+    clearly better, where the outliers do not follow the law, or where the rows between the two
+    thresholds would not be the far end of one group but another group.
     """
     seen = np.cumsum(counts)
     own = int(np.searchsorted(edges, threshold))
@@ -57,7 +59,7 @@ def label_threshold(counts: Array, edges: Array, law: Array, threshold: float) -
     n_outliers = (seen[-1] - seen[own]) / (1 - law[own])
     more = seen - seen[own]
     gain = more - 2 * n_outliers * (law - law[own])
-    clear = gain > CLEAR * np.sqrt(np.abs(more))
+    clear = (gain > CLEAR * np.sqrt(np.abs(more))) & (more <= FAR_END * seen[own])
     if not np.any(clear):
         return threshold
     best = int(np.argmax(np.where(clear, gain, -np.inf)))

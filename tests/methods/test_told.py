@@ -1,0 +1,250 @@
+"""The methods that must be told the codimension: published constants, and what the paper says."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from perpend import DPCP, DPCPIRLS, RSGM, RecursiveDPCP, as_rows, dpcp_irls, rsgm, subspace_error
+from perpend.datasets import make_subspace
+from perpend.exceptions import InputError
+from perpend.geometry import complement
+
+TOLD = [RSGM, DPCPIRLS, RecursiveDPCP]
+QUIET = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def problem(seed, n_inliers=300, n_outliers=450, D=20, c=4, **more):
+    return make_subspace(
+        n_inliers, n_outliers, n_features=D, codimension=c, random_state=seed, **more
+    )
+
+
+def spectral(X, c):
+    return np.linalg.eigh(X.T @ X)[1][:, :c]
+
+
+# -- against references ----------------------------------------------------------------------------
+
+
+def reference_rsgm_mbls(X, c, n_iter):
+    """The first release, written down from its description."""
+    B, step = spectral(X, c), 1e-2
+    f = np.linalg.norm(X @ B, axis=1).sum()
+    for _ in range(n_iter):
+        if step <= 1e-15:
+            break
+        P = X @ B
+        r = np.linalg.norm(P, axis=1)
+        G = X[r > 0].T @ (P[r > 0] / r[r > 0, None])
+        G -= B @ (B.T @ G)
+        while True:
+            trial = np.linalg.qr(B - step * G)[0]
+            f_trial = np.linalg.norm(X @ trial, axis=1).sum()
+            if f_trial <= f - 1e-3 * step * np.sum(G * G) or step <= 1e-15:
+                break
+            step *= 0.5
+        B, f = trial, f_trial
+    return B
+
+
+def reference_rsgm_decay(X, c, n_iter, tol=1e-8):
+    """The second release with the constants of its experiments."""
+    B, step, f = spectral(X, c), 0.1, None
+    for k in range(n_iter):
+        P = X @ B
+        r = np.linalg.norm(P, axis=1)
+        f_old = r.sum()
+        G = X.T @ (P / np.where(r > 0, r, 1)[:, None])
+        G -= B @ (B.T @ G)
+        trial = np.linalg.qr(B - step * G)[0]
+        while k == 0 and np.linalg.norm(X @ trial, axis=1).sum() > f_old:
+            step *= 0.9
+            trial = np.linalg.qr(B - step * G)[0]
+        B, step = trial, step * 0.9
+        f = np.linalg.norm(X @ B, axis=1).sum()
+        if abs(1 - f / f_old) <= tol:
+            break
+    return B
+
+
+def reference_irls(X, c, n_iter):
+    w, J_old = np.ones(len(X)), np.inf
+    for _ in range(n_iter):
+        B = np.linalg.eigh(X.T @ (w[:, None] * X))[1][:, :c]
+        r = np.linalg.norm(X @ B, axis=1)
+        w = 1 / np.maximum(r, 1e-9)
+        if 1 - r.sum() / (J_old + 1e-9) <= 1e-6:
+            break
+        J_old = r.sum()
+    return B
+
+
+@QUIET
+@pytest.mark.parametrize("n_iter", [1, 3, 10, 25])
+@pytest.mark.parametrize(
+    ("step", "reference"), [("mbls", reference_rsgm_mbls), ("decay", reference_rsgm_decay)]
+)
+def test_rsgm_is_the_published_one(seed, step, reference, n_iter):
+    data = problem(seed, noise=0.05)
+    model = RSGM(4, step=step, max_iter=n_iter).fit(data.X)
+    assert subspace_error(model.normals_, reference(data.X, 4, n_iter).T) < 1e-8
+
+
+@QUIET
+@pytest.mark.parametrize("n_iter", [1, 3, 10, 100])
+def test_irls_is_the_published_one(seed, n_iter):
+    data = problem(seed, noise=0.05)
+    # Their first pass is our start.
+    model = DPCPIRLS(4, max_iter=n_iter).fit(data.X)
+    expected = reference_irls(data.X, 4, n_iter + 1)
+    assert subspace_error(model.normals_, expected.T) < 1e-7
+    assert model.objective_ == pytest.approx(np.mean(np.linalg.norm(data.X @ expected, axis=1)))
+
+
+@QUIET
+def test_recursive_equals_single_normals_in_the_remaining_space(seed):
+    """One normal at a time, each by DPCP with one spectral start on the rows in reduced space."""
+    X = problem(seed, noise=0.05).X
+    model = RecursiveDPCP(3, step="auto", max_iter=400, tol=1e-10).fit(X)
+    found = np.zeros((20, 0))
+    for j in range(3):
+        A = complement(found)
+        one = DPCP(1, n_starts=1, init="spectral", refine=False, normalize=False, max_iter=400,
+                   tol=1e-10).fit(X @ A)  # fmt: skip
+        b = A @ one.directions_[0]
+        assert abs(b @ model.directions_[j]) == pytest.approx(1, abs=1e-6)
+        found = np.column_stack([found, model.directions_[j]])
+    assert_allclose(found.T @ found, np.eye(3), atol=1e-12)
+
+
+# -- what the paper says about c -------------------------------------------------------------------
+
+
+@QUIET
+@pytest.mark.parametrize("method", TOLD)
+def test_told_the_truth_they_recover(method, seed):
+    data = problem(seed)
+    model = method(4).fit(data.X)
+    assert subspace_error(model.normals_, data.normals) < 1e-4
+    assert_array_equal(model.labels_, data.y)
+    assert model.codimension_ == 4
+    assert model.confidence_ > 0.95
+
+
+@QUIET
+@pytest.mark.parametrize("method", TOLD)
+def test_told_too_few_they_find_normals_but_not_all(method, seed):
+    data = problem(seed)
+    model = method(2).fit(data.X)
+    assert np.linalg.norm(model.normals_ @ data.components.T, 2) < 1e-4  # normals, all of them
+    assert model.codimension_ == 2
+    assert subspace_error(model.normals_, data.normals) == 1
+    assert model.confidence_ < 0.95  # the inliers' spectrum shows that there are more
+
+
+@QUIET
+@pytest.mark.parametrize("method", TOLD)
+def test_told_too_many_they_take_vectors_of_the_subspace(method, seed):
+    data = problem(seed)
+    model = method(8).fit(data.X)
+    inside = np.linalg.svd(model.normals_ @ data.components.T, compute_uv=False)
+    # Eight orthonormal vectors, four dimensions to be normal in: four lie in the subspace.
+    assert_allclose(inside[:4], 1, atol=0.2)
+    assert model.confidence_ < 0.95
+    free = DPCP(n_starts=8, step="mbls", refine=False, random_state=seed + 1_000_000).fit(data.X)
+    assert free.codimension_ == 4  # without orthogonality, the rank shows it
+
+
+@QUIET
+def test_recursive_finds_normals_first_and_then_vectors_of_the_subspace(seed):
+    data = problem(seed)
+    model = RecursiveDPCP(6).fit(data.X)
+    inside = np.linalg.norm(model.directions_ @ data.components.T, axis=1)
+    assert np.all(inside[:4] < 1e-4)
+    assert np.all(inside[4:] > 0.9)
+
+
+@QUIET
+@pytest.mark.parametrize("method", TOLD)
+def test_a_full_basis_labels_all_rows_alike(method):
+    data = problem(0, D=8, c=3)
+    model = method(8).fit(data.X)
+    assert model.n_components_ == 0
+    assert np.all(model.labels_ == -1)
+    assert_allclose(-model.score_samples(data.X), 1)
+
+
+# -- the common face -------------------------------------------------------------------------------
+
+
+def test_single_normal_dpcp_is_a_hyperplane_finder(seed):
+    data = problem(seed, c=1)
+    model = DPCP(n_starts=1, init="spectral").fit(data.X)
+    assert model.n_starts_ == 1
+    assert model.codimension_ == 1
+    assert subspace_error(model.normals_, data.normals) < 1e-9
+
+
+@QUIET
+@pytest.mark.parametrize("method", TOLD)
+def test_one_normal_is_the_default(method):
+    data = problem(0, c=1)
+    assert subspace_error(method().fit(data.X).normals_, data.normals) < 1e-4
+
+
+@pytest.mark.parametrize("method", TOLD)
+def test_too_large_a_codimension_is_an_error(method):
+    with pytest.raises(InputError, match="codimension=21 is larger than the number of features"):
+        method(21).fit(problem(0).X)
+    with pytest.raises(ValueError, match="codimension"):
+        method("auto").fit(problem(0).X)
+
+
+@QUIET
+@pytest.mark.parametrize("method", TOLD)
+def test_normals_outside_the_span_come_first(method):
+    data = problem(0)
+    X = np.hstack([data.X, np.zeros((len(data.X), 2))])
+    for codimension in (0, 1, 2, 6):
+        model = method(codimension).fit(X)
+        basis = np.vstack([model.components_, model.normals_])
+        assert_allclose(basis @ basis.T, np.eye(22), atol=1e-10)
+        assert len(model.normals_) == codimension
+        outside = np.linalg.norm(model.normals_[:, 20:]) ** 2
+        assert outside == pytest.approx(min(codimension, 2))
+    assert_array_equal(model.labels_, data.y)
+
+
+@QUIET
+def test_starts_of_rsgm():
+    data = problem(0)
+    for init in ("random", data.normals + 0.01):
+        model = RSGM(4, init=init, random_state=1).fit(data.X)
+        assert subspace_error(model.normals_, data.normals) < 1e-4
+    with pytest.raises(InputError, match=r"init has shape \(3, 20\); expected \(4, 20\)"):
+        RSGM(4, init=np.eye(20)[:3]).fit(data.X)
+    with pytest.raises(InputError, match="4 rows of rank 2"):
+        RSGM(4, init=np.repeat(np.eye(20)[:2], 2, axis=0)).fit(data.X)
+
+
+@QUIET
+@pytest.mark.parametrize("method", TOLD)
+def test_weights_count_like_repetition(method):
+    data = problem(0, noise=0.02)
+    weight = np.random.default_rng(0).integers(0, 4, len(data.X))
+    weighted = method(4).fit(data.X, sample_weight=weight)
+    repeated = method(4).fit(np.repeat(data.X, weight, axis=0))
+    assert subspace_error(weighted.normals_, repeated.normals_) < 1e-6
+
+
+def test_a_callback_ends_the_descent():
+    steps = []
+
+    def stop(progress):
+        steps.append(progress.step)
+        return progress.step == 3
+
+    rows, rng = as_rows(problem(0).X), np.random.default_rng(0)
+    assert rsgm(rows, codimension=4, rng=rng, callback=stop).n_iter <= 3
+    assert steps == [1, 2, 3]
+    assert dpcp_irls(rows, codimension=4, rng=rng, callback=lambda p: p.step == 2).n_iter == 2
