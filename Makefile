@@ -11,7 +11,7 @@ WORKERS ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint bench reproduction clean
 
 help: ## show this list
 	@echo "usage: make TARGET"
@@ -41,6 +41,9 @@ lint: $(VENV)/.installed-dev ## style, types and who imports whom
 bench: export OPENBLAS_NUM_THREADS := 1
 bench: $(VENV)/.installed ## time the hot loop, as ratios within one run
 	@$(BIN)/python benchmarks/hotloop.py
+
+reproduction: $(VENV)/.installed-dev ## every figure and table of the paper, at full size (up to two hours)
+	@$(BIN)/perpend reproduce all --out docs/reproduction
 
 clean: ## remove .venv, caches and build leftovers
 	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -1,11 +1,12 @@
 """What every method has in common: scikit-learn's estimator contract.
 
 Validation, normalising, attributes, labels and warnings live here. A method supplies its parameters
-and ``_solve(rows, rng) -> Solution``, and never sees an array of data.
+and ``_function(rows, *, ..., rng) -> Solution``, and never sees an array of data.
 """
 
 import warnings
-from abc import abstractmethod
+from collections.abc import Callable
+from inspect import signature
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -47,6 +48,8 @@ class SubspaceEstimator(
 ):
     """Base of all methods: a transformer and an outlier detector at once."""
 
+    _function: ClassVar[Callable[..., Solution]]  # the method itself: rows in, a solution out
+
     normalize: bool
     threshold: Any
     contamination: float | None
@@ -68,9 +71,10 @@ class SubspaceEstimator(
         super().__init_subclass__(**kwargs)
         METHODS[cls.__name__] = cls
 
-    @abstractmethod
     def _solve(self, rows: RowSource, rng: np.random.Generator) -> Solution:
-        """Find the subspace; the rest is done here."""
+        """Call the method's function with the parameters that it shares with the estimator."""
+        names = set(signature(self._function).parameters) - {"rows", "rng"}
+        return self._function(rows, rng=rng, **{name: getattr(self, name) for name in names})
 
     # -- fitting -----------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """How many of the directions are normals: evidence in, a number with a confidence out."""
 
-from perpend.codimension.answer import Answer, find_answer
+from perpend.codimension.answer import Answer, as_solution, find_answer
 from perpend.codimension.certificate import Certificate, certify, distinct_shares
 from perpend.codimension.confidence import weigh_no_normals
 from perpend.codimension.decision import Judge, Judgement
@@ -19,6 +19,7 @@ __all__ = [
     "Judgement",
     "RankEvidence",
     "SpectralGap",
+    "as_solution",
     "certify",
     "distinct_shares",
     "find_answer",

@@ -1,4 +1,4 @@
-"""From a judgement inside the rows' span to bases of the whole space."""
+"""From a judgement inside the rows' span to bases of the whole space, and to the solution."""
 
 from typing import Literal, NamedTuple
 
@@ -10,7 +10,8 @@ from perpend.codimension.decision import Judge
 from perpend.codimension.directions import RankEvidence
 from perpend.codimension.result import Codimension
 from perpend.geometry import complement
-from perpend.solvers import Fit, RowSpan
+from perpend.rows import RowSource
+from perpend.solvers import Directions, Fit, RowSpan, Solution
 
 
 class Answer(NamedTuple):
@@ -68,6 +69,25 @@ def _answer(span: RowSpan, found: Codimension, fit: Fit | None, rest: Array) -> 
         components=np.hstack([unused, components])[:, ::-1],
         codimension=found,
         fit=fit,
+    )
+
+
+def as_solution(
+    rows: RowSource, answer: Answer, directions: Directions, *, told: bool, converged: bool
+) -> Solution:
+    """Put together what the estimator needs; a caller who told the codimension hears no doubts."""
+    return Solution(
+        normals=answer.normals,
+        components=answer.components,
+        directions=directions.B,
+        singular_values=np.linalg.svd(directions.B, compute_uv=False),
+        objective=float(np.mean(directions.objective)) / rows.total_weight,
+        confidence=answer.codimension.confidence,
+        evidence=answer.codimension.evidence,
+        groups=None if answer.fit is None else answer.fit.groups,
+        doubts=() if told else answer.codimension.doubts,
+        n_iter=int(np.max(directions.n_iter)),
+        converged=converged,
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from perpend.codimension.answer import n_inside, told_answer
+from perpend.codimension.answer import as_solution, n_inside, told_answer
 from perpend.codimension.certificate import distinct_shares
 from perpend.codimension.decision import Judge
 from perpend.exceptions import InputError
@@ -31,19 +31,8 @@ def solve_told(
     directions = find(span, inside) if inside else _no_directions(rows.shape[1])
     judge = Judge(rows, span, distinct_shares(rows, rng), refine=False)
     answer = told_answer(judge, codimension, directions.B)
-    return Solution(
-        normals=answer.normals,
-        components=answer.components,
-        directions=directions.B,
-        singular_values=np.linalg.svd(directions.B, compute_uv=False),
-        objective=float(np.mean(directions.objective)) / rows.total_weight,
-        confidence=answer.codimension.confidence,
-        evidence=answer.codimension.evidence,
-        groups=None if answer.fit is None else answer.fit.groups,
-        doubts=(),  # the caller knows the codimension
-        n_iter=int(np.max(directions.n_iter)),
-        converged=bool(np.all(directions.converged)),
-    )
+    converged = bool(np.all(directions.converged))
+    return as_solution(rows, answer, directions, told=True, converged=converged)
 
 
 def _no_directions(n_features: int) -> Directions:

@@ -21,6 +21,7 @@ from perpend._typing import Array, RandomState
 from perpend.codimension import (
     Judge,
     RankEvidence,
+    as_solution,
     distinct_shares,
     find_answer,
     grow_starts,
@@ -89,19 +90,8 @@ def dpcp(
         converged = answer.fit is None or answer.fit.converged
     else:
         converged = bool(np.all(directions.converged))
-    return Solution(
-        normals=answer.normals,
-        components=answer.components,
-        directions=directions.B,
-        singular_values=np.linalg.svd(directions.B, compute_uv=False),
-        objective=float(np.mean(directions.objective)) / rows.total_weight,
-        confidence=answer.codimension.confidence,
-        evidence=answer.codimension.evidence,
-        groups=None if answer.fit is None else answer.fit.groups,
-        doubts=answer.codimension.doubts if codimension == "auto" else (),
-        n_iter=int(np.max(directions.n_iter)),
-        converged=converged,
-    )
+    told = codimension != "auto"
+    return as_solution(rows, answer, directions, told=told, converged=converged)
 
 
 def _starts(
@@ -265,6 +255,7 @@ class DPCP(SubspaceEstimator):
     900
     """
 
+    _function = staticmethod(dpcp)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SubspaceEstimator._parameter_constraints,
         "codimension": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
@@ -306,17 +297,3 @@ class DPCP(SubspaceEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.callback = callback
-
-    def _solve(self, rows: RowSource, rng: np.random.Generator) -> Solution:
-        return dpcp(
-            rows,
-            codimension=self.codimension,
-            n_starts=self.n_starts,
-            init=self.init,
-            step=self.step,
-            refine=self.refine,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            rng=rng,
-            callback=self.callback,
-        )

@@ -124,6 +124,7 @@ class DPCPIRLS(SubspaceEstimator):
     900
     """
 
+    _function = staticmethod(dpcp_irls)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SubspaceEstimator._parameter_constraints,
         "codimension": [Interval(Integral, 0, None, closed="left")],
@@ -156,14 +157,3 @@ class DPCPIRLS(SubspaceEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.callback = callback
-
-    def _solve(self, rows: RowSource, rng: np.random.Generator) -> Solution:
-        return dpcp_irls(
-            rows,
-            codimension=self.codimension,
-            delta=self.delta,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            rng=rng,
-            callback=self.callback,
-        )

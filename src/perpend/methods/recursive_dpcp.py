@@ -114,6 +114,7 @@ class RecursiveDPCP(SubspaceEstimator):
     900
     """
 
+    _function = staticmethod(recursive_dpcp)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SubspaceEstimator._parameter_constraints,
         "codimension": [Interval(Integral, 0, None, closed="left")],
@@ -146,14 +147,3 @@ class RecursiveDPCP(SubspaceEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.callback = callback
-
-    def _solve(self, rows: RowSource, rng: np.random.Generator) -> Solution:
-        return recursive_dpcp(
-            rows,
-            codimension=self.codimension,
-            step=self.step,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            rng=rng,
-            callback=self.callback,
-        )

@@ -139,6 +139,7 @@ class RSGM(SubspaceEstimator):
     900
     """
 
+    _function = staticmethod(rsgm)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SubspaceEstimator._parameter_constraints,
         "codimension": [Interval(Integral, 0, None, closed="left")],
@@ -174,15 +175,3 @@ class RSGM(SubspaceEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.callback = callback
-
-    def _solve(self, rows: RowSource, rng: np.random.Generator) -> Solution:
-        return rsgm(
-            rows,
-            codimension=self.codimension,
-            step=self.step,
-            init=self.init,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            rng=rng,
-            callback=self.callback,
-        )
