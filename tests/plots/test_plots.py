@@ -53,12 +53,17 @@ FIGURES = {
     "sphere": lambda: plots.sphere(
         {
             "all": plots.OnSphere(
-                NORMAL, NORMAL, POINTS, -POINTS, [POINTS[:2], POINTS[3:5], POINTS[5:]]
+                subspace=NORMAL,
+                complement=np.cross(NORMAL, np.eye(3)[:2]),
+                starts=POINTS,
+                limits=-POINTS[:5],
+                strays=POINTS[5:] + 0.1,
+                targets=POINTS[:5],
+                paths=[POINTS[:2], POINTS[3:5], POINTS[5:]],
             ),
             "nothing": plots.OnSphere(),
         },
-        circle="normals",
-        axis="subspace",
+        complement="all normals",
     ),
 }
 
@@ -175,6 +180,17 @@ def test_points_behind_the_sphere_are_faint():
     behind, before = plots.sphere({"": scene}).axes[0].collections
     assert len(behind.get_offsets()) == len(before.get_offsets()) == 1
     assert behind.get_alpha() < 0.5 < before.get_alpha()
+
+
+def test_a_path_and_a_great_circle_stay_on_the_sphere():
+    scene = plots.OnSphere(subspace=np.eye(3)[1:], paths=[np.eye(3)[[0, 1]]])
+    axes = plots.sphere({"": scene}, view=(90.0, 0.0)).axes[0]  # seen from the third axis
+    path = [
+        np.hypot(*line.get_data()) for line in axes.lines if line.get_color() == plots.COLORS[0]
+    ]
+    assert np.nanmin(np.concatenate(path)) > 0.999  # not the chord, which comes as near as 0.71
+    ring = [line.get_xydata() for line in axes.lines if line.get_color() == plots.COLORS[-1]]
+    np.testing.assert_allclose(np.nanmax(np.abs(np.concatenate(ring)), axis=0), [1, 0], atol=1e-9)
 
 
 def test_the_panel_above_an_empty_place_has_its_numbers():

@@ -211,7 +211,7 @@ Here c' leaves room for a subspace of dimension {FAIR.bands - FAIR.starts}, so i
 `DPCP()`, told nothing, has a mean F1 of {ours} outliers (published DPCP-PSGM: {PUBLISHED["DPCP-PSGM, c' = 10"][0]} and
 {PUBLISHED["DPCP-PSGM, c' = 10"][1]}), with the automatic threshold.
 
-{PAPER.bands} random bands of a 100 × 100 segment, pixels scaled to unit norm, a share of them replaced by unit vectors in random
+{_scene_name(results)}{PAPER.bands} random bands of a 100 × 100 segment, pixels scaled to unit norm, a share of them replaced by unit vectors in random
 directions; mean and standard deviation over {draws} draws of bands. F1 with outliers as the positive class and with inliers as the
 positive class, from `labels_` (automatic threshold) and from the best threshold, which nobody knows.
 
@@ -234,6 +234,11 @@ any), and the paper gives neither its bands nor its threshold nor which class it
 DPCP-IRLS then label all rows alike. The codimension is not a matter of right and wrong here: the spectrum of the clean pixels falls
 smoothly, so several are good answers, and `DPCP` says that it is not sure.
 {fair}"""
+
+
+def _scene_name(results: Results) -> str:
+    name = results.settings.get("scene")
+    return f"The scene is `{name}`. " if name else ""
 
 
 def _table(results: Results, part: Part) -> str:

@@ -11,9 +11,16 @@ from typing import Any
 import numpy as np
 
 from perpend._typing import Array
-from perpend.plots._style import COLORS, MUTED, figure, grid
+from perpend.plots._style import COLORS, MUTED, RIGHT, WRONG, figure, grid
 
 BEHIND = 0.25  # opacity of what lies on the far side
+SUBSPACE, COMPLEMENT = COLORS[-1], COLORS[2]
+DOTS: dict[str, dict[str, Any]] = {  # the later ones lie on top
+    "targets": {"s": 120, "facecolors": "none", "edgecolors": COMPLEMENT, "zorder": 4},
+    "starts": {"s": 26, "facecolors": "white", "edgecolors": RIGHT, "zorder": 5},
+    "limits": {"s": 34, "facecolors": RIGHT, "edgecolors": RIGHT, "zorder": 6},
+    "strays": {"s": 70, "facecolors": WRONG, "edgecolors": "white", "zorder": 7, "marker": "X"},
+}
 
 
 @dataclass(frozen=True)
@@ -22,30 +29,37 @@ class OnSphere:
 
     Attributes
     ----------
-    circle : array (3,), optional
-        Normal of a plane through the centre; its great circle is drawn.
-    axis : array (3,), optional
-        A line through the centre, drawn through the sphere.
+    subspace, complement : array (k, 3), optional
+        Rows that span a line or a plane through the centre, drawn as an axis through the sphere or
+        as a great circle; they have a colour each.
     starts, limits : array (n, 3), optional
         Points on the sphere: hollow where paths start, filled where they end.
+    strays : array (n, 3), optional
+        Limits that are wrong, drawn as crosses.
+    targets : array (n, 3), optional
+        Where limits are expected: rings around these points.
     paths : sequence of arrays (k, 3)
         The way from a start to its limit.
     """
 
-    circle: Array | None = None
-    axis: Array | None = None
+    subspace: Array | None = None
+    complement: Array | None = None
     starts: Array | None = None
     limits: Array | None = None
+    strays: Array | None = None
+    targets: Array | None = None
     paths: Sequence[Array] = ()
 
 
 def sphere(
     panels: Mapping[str, OnSphere],
     *,
-    circle: str = "",
-    axis: str = "",
+    subspace: str = "subspace",
+    complement: str = "complement",
     starts: str = "starts",
     limits: str = "limits",
+    strays: str = "wrong limits",
+    targets: str = "expected limits",
     view: tuple[float, float] = (25.0, 35.0),
     columns: int | None = None,
 ) -> Any:
@@ -55,7 +69,7 @@ def sphere(
     ----------
     panels : dict
         Title -> `OnSphere`.
-    circle, axis, starts, limits : str
+    subspace, complement, starts, limits, strays, targets : str
         What they are, for the legend; "" leaves one out.
     view : pair of float
         Height and turn of the eye in degrees.
@@ -66,25 +80,31 @@ def sphere(
     -------
     matplotlib.figure.Figure
     """
-    names = {"circle": circle, "axis": axis, "starts": starts, "limits": limits}
+    names = {
+        "subspace": subspace,
+        "complement": complement,
+        "starts": starts,
+        "limits": limits,
+        "strays": strays,
+        "targets": targets,
+    }
     eye = _eye(*view)
-    with figure(*grid(len(panels), columns), panel=(3.4, 3.6)) as (drawing, axes):
+    with figure(*grid(len(panels), columns), panel=(3.8, 3.7)) as (drawing, axes):
         for ax in axes.flat:
             ax.axis("off")
         for ax, (title, content) in zip(axes.flat, panels.items(), strict=False):
-            ax.set(title=title, aspect="equal", xlim=(-1.15, 1.15), ylim=(-1.15, 1.15))
+            ax.set(title=title, aspect="equal", xlim=(-1.2, 1.2), ylim=(-1.2, 1.2))
             _globe(ax, eye)
             _content(ax, eye, content, names)
-        labelled = {
+        found = {
             name: handle
             for ax in axes.flat
             for handle, name in zip(*ax.get_legend_handles_labels(), strict=True)
-            if name
         }
-        if labelled:
-            drawing.legend(
-                list(labelled.values()), list(labelled), loc="outside lower center", ncols=4
-            )
+        labels = [name for name in names.values() if name and name in found]
+        if labels:
+            handles = [found[name] for name in labels]
+            drawing.legend(handles, labels, loc="outside lower center", ncols=3)
     return drawing
 
 
@@ -111,30 +131,47 @@ def _globe(ax: Any, eye: Array) -> None:
 
 
 def _content(ax: Any, eye: Array, content: OnSphere, names: Mapping[str, str]) -> None:
-    if content.axis is not None:
-        _axis(ax, eye, _unit(content.axis), names["axis"])
-    if content.circle is not None:
-        first, second = np.linalg.svd(_unit(content.circle)[None])[2][1:]
-        angle = np.linspace(0, 2 * np.pi, 361)[:, None]
-        ring = np.cos(angle) * first + np.sin(angle) * second
-        _curve(ax, eye, ring, color=COLORS[2], linewidth=2.2, label=names["circle"])
+    for name, color in (("complement", COMPLEMENT), ("subspace", SUBSPACE)):
+        basis = getattr(content, name)
+        if basis is not None:
+            _through_centre(ax, eye, np.atleast_2d(basis), color, names[name])
     for path in content.paths:
-        _curve(ax, eye, _unit(np.asarray(path)), color=COLORS[0], linewidth=0.9)
-    if content.starts is not None:
-        _dots(ax, eye, content.starts, COLORS[0], label=names["starts"], hollow=True)
-    if content.limits is not None:
-        _dots(ax, eye, content.limits, COLORS[1], label=names["limits"], hollow=False)
+        _curve(ax, eye, _arcs(_unit(np.asarray(path))), color=RIGHT, linewidth=1.3)
+    for name, style in DOTS.items():
+        points = getattr(content, name)
+        if points is not None and len(points):
+            _dots(ax, eye, points, label=names[name], **style)
 
 
-def _axis(ax: Any, eye: Array, direction: Array, label: str) -> None:
+def _through_centre(ax: Any, eye: Array, basis: Array, color: str, label: str) -> None:
+    """Draw a line as an axis, and a plane as its great circle."""
+    if len(basis) == 1:
+        _axis(ax, eye, _unit(basis[0]), color, label)
+        return
+    first, second = np.linalg.svd(basis, full_matrices=False)[2]
+    angle = np.linspace(0, 2 * np.pi, 361)[:, None]
+    ring = np.cos(angle) * first + np.sin(angle) * second
+    x, y, _ = eye @ ring.T
+    ax.fill(x, y, color=color, alpha=0.08, linewidth=0)
+    _curve(ax, eye, ring, color=color, linewidth=2.2, label=label)
+
+
+def _axis(ax: Any, eye: Array, direction: Array, color: str, label: str) -> None:
     """Draw a line through the ball: dotted inside, faint where the ball hides its far end."""
-    length = np.linspace(-1.12, 1.12, 113)
+    length = np.linspace(-1.18, 1.18, 119)
     x, y, depth = eye @ (length[:, None] * direction).T
     inside = np.abs(length) < 1
     seen = ~inside & ((depth >= 0) | (np.hypot(x, y) > 1))
-    ax.plot(np.where(inside, x, np.nan), y, ":", color="black", linewidth=1.2)
-    ax.plot(np.where(inside | seen, np.nan, x), y, color="black", linewidth=1.8, alpha=BEHIND)
-    ax.plot(np.where(seen, x, np.nan), y, color="black", linewidth=1.8, label=label)
+    ax.plot(np.where(inside, x, np.nan), y, ":", color=color, linewidth=1.6)
+    ax.plot(np.where(inside | seen, np.nan, x), y, color=color, linewidth=2.2, alpha=BEHIND)
+    ax.plot(np.where(seen, x, np.nan), y, color=color, linewidth=2.2, label=label)
+
+
+def _arcs(points: Array) -> Array:
+    """Put points between those of a path, so that long steps are bent like the sphere."""
+    share = np.linspace(0, 1, 12, endpoint=False)[:, None, None]
+    between = (1 - share) * points[:-1] + share * points[1:]
+    return _unit(np.concatenate([between.swapaxes(0, 1).reshape(-1, 3), points[-1:]]))
 
 
 def _unit(vectors: Array) -> Array:
@@ -151,12 +188,7 @@ def _curve(ax: Any, eye: Array, points: Array, *, label: str = "", **style: Any)
     ax.plot(np.where(grown, x, np.nan), y, label=label, **style)
 
 
-def _dots(ax: Any, eye: Array, points: Array, color: str, *, label: str, hollow: bool) -> None:
+def _dots(ax: Any, eye: Array, points: Array, *, label: str, **style: Any) -> None:
     x, y, depth = eye @ _unit(np.atleast_2d(points)).T
-    face = "white" if hollow else color
-    size = 20 if hollow else 30
     for part, opacity, name in ((depth < 0, BEHIND, ""), (depth >= 0, 1.0, label)):
-        ax.scatter(
-            x[part], y[part], s=size, facecolors=face, edgecolors=color, linewidths=1.1,
-            alpha=opacity, label=name, zorder=4 if hollow else 5,
-        )  # fmt: skip
+        ax.scatter(x[part], y[part], alpha=opacity, label=name, **style)

@@ -151,7 +151,8 @@ class GeometricStep:
 
     `mu0` is in units of 1 / f(b0), the objective at the start, and must stay below 1: a Euclidean
     step beyond 1 / f climbs. The theorem asks for mu0 <= 1/4 or so; its K0 and K* depend on
-    statistics that nobody knows beforehand, and the defaults are long enough at 70 % outliers.
+    statistics that nobody knows beforehand. The defaults bring all starts to normals at 60 %
+    outliers (200 features, 1500 inliers) and five of six at 70 %; K0=120 brings all, less diverse.
     """
 
     mu0: float = 0.25
