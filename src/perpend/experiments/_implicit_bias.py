@@ -8,6 +8,7 @@ import numpy as np
 from perpend._typing import Array
 from perpend.datasets import make_subspace
 from perpend.experiments._experiment import Case, Tables
+from perpend.experiments._trials import n_outliers
 from perpend.geometry import orthonormal, random_directions
 
 NORMAL = 1e-2  # sine of the angle to the complement up to which a direction counts as a normal
@@ -57,7 +58,7 @@ def _descents(case: Case, trial: int) -> dict[str, Callable[[int], Array]]:
 
     c = case["c"]
     data = make_subspace(
-        case["N"], _n_outliers(case), n_features=3, codimension=c, random_state=trial
+        case["N"], n_outliers(case["N"], case["r"]), n_features=3, codimension=c, random_state=trial
     )
     parts = (data.normals, data.components) if c == 2 else (data.components, data.normals)
     rows = as_rows(data.X @ np.vstack(parts).T)  # turned so that the picture stands upright
@@ -83,7 +84,7 @@ def ablation(case: Case) -> Tables:
 
     D, c, k, seed = (case[name] for name in ("D", "c", "k", "seed"))
     data = make_subspace(
-        case["N"], _n_outliers(case), n_features=D, codimension=c, random_state=seed
+        case["N"], n_outliers(case["N"], case["r"]), n_features=D, codimension=c, random_state=seed
     )
     T = data.normals
     if case["start"] == "random":
@@ -164,12 +165,6 @@ def _lp_decrease(X: Array, b: Array) -> float:
         method="highs-ipm",
     )
     return 1 + float(found.fun) / float(np.sum(np.abs(X @ b)))
-
-
-def _n_outliers(case: Case) -> int:
-    """Return M from r = M / (M + N)."""
-    n_outliers: int = round(case["N"] * case["r"] / (1 - case["r"]))
-    return n_outliers
 
 
 def _unit(B: Array) -> Array:

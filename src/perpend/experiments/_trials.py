@@ -24,6 +24,11 @@ def paper_data(D: int, c: int, N: int, M: int, seed: int) -> "SubspaceData":
     return make_subspace(N, M, n_features=D, codimension=c, random_state=rng)
 
 
+def n_outliers(N: int, r: float) -> int:
+    """Return M such that r = M / (M + N)."""
+    return round(r / (1 - r) * N)
+
+
 def starts_rng(seed: int) -> np.random.Generator:
     """Return a generator for the starts that has nothing in common with that of the data."""
     return np.random.default_rng([1_000_003, seed])

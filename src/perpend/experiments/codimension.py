@@ -11,7 +11,7 @@ import numpy as np
 from perpend._typing import Array
 from perpend.experiments._experiment import Case, Experiment, Results, Row, Settings, Tables
 from perpend.experiments._text import percent, table
-from perpend.experiments._trials import dpcp_psgm, fitted, paper_data, starts_rng
+from perpend.experiments._trials import dpcp_psgm, fitted, n_outliers, paper_data, starts_rng
 
 # How a rank is read off the published run's directions: the paper does not say.
 PUBLISHED_GAP, PUBLISHED_FINE = "published, clearest gap", "published, s > 1e-6"
@@ -48,7 +48,7 @@ def cases(settings: Settings) -> list[Case]:
 
 def run(case: Case) -> Tables:
     """Fit the published algorithm and ours to one data set."""
-    M = round(case["r"] / (1 - case["r"]) * case["N"])
+    M = n_outliers(case["N"], case["r"])
     data = paper_data(case["D"], case["c"], case["N"], M, case["seed"])
     part = _sweep if case["part"] == "sweep" else _starts
     given = {name: value for name, value in case.items() if name != "part"}

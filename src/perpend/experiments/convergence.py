@@ -13,7 +13,7 @@ from perpend._typing import Array
 from perpend.experiments import _convergence_page as page
 from perpend.experiments._convergence_figures import draw
 from perpend.experiments._experiment import Case, Experiment, Row, Settings, Tables
-from perpend.experiments._trials import paper_data, starts_rng
+from perpend.experiments._trials import n_outliers, paper_data, starts_rng
 
 if TYPE_CHECKING:
     from perpend.datasets import SubspaceData
@@ -72,7 +72,7 @@ class _Watched(NamedTuple):
 
 def _rules(case: Case) -> Tables:
     """Run every rule from the same starts, and the methods that are told the codimension."""
-    M = round(case["r"] / (1 - case["r"]) * case["N"])
+    M = n_outliers(case["N"], case["r"])
     data = paper_data(case["D"], case["c"], case["N"], M, case["seed"])
     key = {name: case[name] for name in ("D", "c", "N", "k", "r", "seed")}
     paths: list[Row] = []
