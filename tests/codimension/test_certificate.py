@@ -94,6 +94,14 @@ def test_codimension_zero_is_as_sure_as_the_smallest_subspace_that_would_show() 
     assert not many.doubts
 
 
+def test_a_row_that_stands_often_may_be_a_line() -> None:
+    half = weigh_no_normals(span_of(10, 10), 100_000, heaviest=0.5)
+    assert half.confidence == 0.5
+    assert "50% of the rows are equal up to sign" in half.doubts[0]
+    rare = weigh_no_normals(span_of(10, 10), 100_000, heaviest=1e-4)
+    assert rare == weigh_no_normals(span_of(10, 10), 100_000)
+
+
 def test_rows_on_a_smaller_span_are_sure_once_they_are_more_than_it_takes() -> None:
     assert weigh_no_normals(span_of(4, 10), 4).confidence == 0
     assert weigh_no_normals(span_of(4, 10), 6).confidence == pytest.approx(0.75)

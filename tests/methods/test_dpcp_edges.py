@@ -77,6 +77,10 @@ UNSURE = {  # name: (data, codimension or None); a warning must come
         ),
         None,
     ),
+    "a line, which is one row when scaled": (
+        make_subspace(3000, 3000, n_features=3, codimension=2, random_state=0).X,
+        None,
+    ),
     "heavy tails": (np.random.default_rng(0).standard_t(2, (1000, 8)), None),
     "uniform in a cube": (RNG.uniform(0, 1, (500, 8)), None),
     "a constant column of ones": (np.hstack([gaussian(500, 4), np.ones((500, 1))]), 0),

@@ -30,7 +30,7 @@ def find_answer(judge: Judge, evidence: RankEvidence, codimension: int | Literal
         return told_answer(judge, codimension, V, evidence)
     judgement = judge.choose(evidence)
     if judgement is None:
-        found = weigh_no_normals(judge.span, judge.share.sum())
+        found = weigh_no_normals(judge.span, judge.share.sum(), judge.heaviest)
         return _answer(judge.span, found, None, judge.span.rest)
     return _answer(judge.span, judgement.codimension, judgement.fit, judge.span.rest)
 
@@ -51,7 +51,7 @@ def told_answer(
         return _answer(span, judgement.codimension, judgement.fit, rest)
     if codimension == len(span.basis):
         return _answer(span, weigh_everything(span), None, rest)
-    found = weigh_no_normals(span, judge.share.sum())
+    found = weigh_no_normals(span, judge.share.sum(), judge.heaviest)
     if rest.shape[1] < span.rest.shape[1]:
         found = found._replace(confidence=0.0)  # more normals than were asked for are certain
     return _answer(span, found, None, rest)

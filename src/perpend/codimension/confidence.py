@@ -122,8 +122,11 @@ def _evidence(
     }
 
 
-def weigh_no_normals(span: RowSpan, n_rows: float) -> Codimension:
+def weigh_no_normals(span: RowSpan, n_rows: float, heaviest: float = 0.0) -> Codimension:
     """Weigh the answer that there is no normal inside the span of the rows.
+
+    `n_rows` counts rows that are equal up to sign once, and `heaviest` is the share of all rows
+    that are equal to the most frequent one: these lie on a line, but are evidence for one row only.
 
     In a span of lower dimension R the rows lie on a subspace anyway; by accident only if there are
     no more than R of them, or because columns are zero or multiples of one another. Where the rows
@@ -142,12 +145,17 @@ def weigh_no_normals(span: RowSpan, n_rows: float) -> Codimension:
         )
     else:
         share = min(1.0, 1 / (math.sqrt(n_rows) * average_height(span.rank)))
-        confidence = 1 - share
+        confidence = 1 - max(share, heaviest)
         doubt = "no subspace was found, but the rows are too few to see one (add rows)"
         if share < 0.5:
             doubt = (
                 f"no subspace was found; one that holds more than about {share:.0%} of the rows "
                 "would have been seen (more rows would show smaller ones)"
+            )
+        if heaviest > share:
+            doubt = (
+                f"{heaviest:.0%} of the rows are equal up to sign and scale, and so lie on a line, "
+                "but count as one row here (normalize=False tells rows of different length apart)"
             )
     return Codimension(0, confidence, {"rank": span.rank}, (doubt,) if confidence < SURE else ())
 

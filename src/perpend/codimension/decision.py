@@ -3,6 +3,8 @@
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from perpend._typing import Array
 from perpend.codimension.certificate import Certificate, certify
 from perpend.codimension.confidence import weigh
@@ -39,6 +41,13 @@ class Judge(NamedTuple):
     share: Array
     refine: bool
     callback: Callback | None = None
+
+    @property
+    def heaviest(self) -> float:
+        """The share of the weight that the most frequent row holds, with those equal to it."""
+        weight = self.rows.gather(self.rows.weights)
+        counts = weight > 0
+        return float(np.max(weight[counts] / self.share[counts])) / self.rows.total_weight
 
     def choose(self, evidence: RankEvidence) -> Judgement | None:
         """Choose the codimension inside the span; None means that there are no normals there.
