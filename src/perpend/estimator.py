@@ -155,7 +155,7 @@ class SubspaceEstimator(
         if not solution.converged:
             warnings.warn(
                 f"{type(self).__name__} did not come to rest ({self.n_iter_} iterations), so the "
-                "subspace may be inexact. Raise max_iter or tol.",
+                "subspace may be inexact. Raise max_iter, or tol where the step rule has one.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -119,7 +119,7 @@ def test_usage_errors(run, args, message):
 def test_list_names_them_all(run, home):
     code, out, _ = run("list")
     assert code == 0
-    assert out.splitlines() == ["toy  Doubles numbers.", "all  All of them, one after another."]
+    assert out.splitlines() == ["toy  Doubles numbers.", "all  all of them, one after another"]
 
 
 # -- a run -----------------------------------------------------------------------------------------
@@ -302,3 +302,21 @@ def test_scenes_that_cannot_be_used(tmp_path, monkeypatch, capsys):
     holes = rng.random((5, 6, 12))
     holes[1, 2, 3] = np.nan
     assert "row 1, column 2, band 3" in error("holes.npy", holes)
+
+
+def test_fewer_trials_do_not_replace_more(run, home):
+    assert run("toy", "--seeds", "5")[0] == 0
+    code, _, err = run("toy", "--seeds", "3")
+    assert code == 2
+    assert "holds results of full size with 5 cases" in err
+    assert run("toy", "--seeds", "6")[0] == run("toy", "--seeds", "3", "--force")[0] == 0
+
+
+def test_the_page_needs_a_place(run, home, tmp_path):
+    code, _, err = run("toy", "--out", "/")
+    assert code == 2
+    assert "Choose a folder below" in err
+    Path("made.md").mkdir()
+    code, _, err = run("toy", "--out", "made")
+    assert code == 2
+    assert "is a folder" in err

@@ -97,7 +97,7 @@ def test_codimension_zero_is_as_sure_as_the_smallest_subspace_that_would_show() 
 def test_a_row_that_stands_often_may_be_a_line() -> None:
     half = weigh_no_normals(span_of(10, 10), 100_000, heaviest=0.5)
     assert half.confidence == 0.5
-    assert "50% of the rows are equal up to sign" in half.doubts[0]
+    assert "50% of the weight is on rows that are equal up to sign" in half.doubts[0]
     rare = weigh_no_normals(span_of(10, 10), 100_000, heaviest=1e-4)
     assert rare == weigh_no_normals(span_of(10, 10), 100_000)
 

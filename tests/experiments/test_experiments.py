@@ -184,7 +184,7 @@ def test_a_full_basis_labels_all_rows_alike(scene):
 def test_the_draws_share_bands_over_ratios_and_keep_the_pixels(scene):
     from perpend.experiments._scene import corrupted, load_segment
 
-    segment = load_segment(str(scene))
+    segment = load_segment(str(scene), None)
     low, high = corrupted(segment, 10, 0.8, 3), corrupted(segment, 10, 0.9, 3)
     assert np.sum(low.y == -1) == round(0.8 * 480)
     both = (low.y == 1) & (high.y == 1)

@@ -223,7 +223,12 @@ def test_starts_of_rsgm():
         assert subspace_error(model.normals_, data.normals) < 1e-4
     with pytest.raises(InputError, match=r"init has shape \(3, 20\); expected \(4, 20\)"):
         RSGM(4, init=np.eye(20)[:3]).fit(data.X)
-    with pytest.raises(InputError, match="4 rows of rank 2"):
+    with pytest.raises(InputError, match="NaN or infinite"):
+        RSGM(4, init=np.full((4, 20), np.nan)).fit(data.X)
+    X = np.hstack([data.X, np.zeros((len(data.X), 1))])
+    model = RSGM(5, init=np.eye(21)[-5:]).fit(X)  # of these, one is outside the span
+    assert subspace_error(model.normals_[:, :20][:4], data.normals) < 1e-4
+    with pytest.raises(InputError, match="rank 2 inside the span of X, and 4 directions"):
         RSGM(4, init=np.repeat(np.eye(20)[:2], 2, axis=0)).fit(data.X)
 
 
@@ -248,3 +253,34 @@ def test_a_callback_ends_the_descent():
     assert rsgm(rows, codimension=4, rng=rng, callback=stop).n_iter <= 3
     assert steps == [1, 2, 3]
     assert dpcp_irls(rows, codimension=4, rng=rng, callback=lambda p: p.step == 2).n_iter == 2
+
+
+@QUIET
+@pytest.mark.parametrize("method", TOLD)
+def test_nobody_is_sure_of_a_codimension_of_zero_that_was_told(method):
+    data = problem(0, n_inliers=3000, n_outliers=3000, D=4, c=2)
+    model = method(0).fit(data.X)
+    assert model.codimension_ == 0
+    assert model.confidence_ <= 0.5
+    assert DPCP(0, random_state=1).fit(data.X).confidence_ <= 0.5
+
+
+@QUIET
+@pytest.mark.parametrize("scale", [1e-8, 1e-4, 1e4, 1e8])
+@pytest.mark.parametrize("method", TOLD)
+def test_the_scale_of_rows_that_are_not_normalised_does_not_matter(method, scale):
+    data = problem(0, noise=0.02)
+    one = method(4, normalize=False).fit(data.X)
+    other = method(4, normalize=False).fit(data.X * scale)
+    assert subspace_error(one.normals_, data.normals) < 0.02
+    assert subspace_error(other.normals_, one.normals_) < 0.01
+    assert other.noise_ == pytest.approx(one.noise_ * scale, rel=0.05)
+    assert np.mean(other.labels_ == one.labels_) > 0.995
+
+
+@pytest.mark.parametrize("method", TOLD)
+def test_single_precision_comes_to_rest(method):
+    data = problem(0)
+    model = method(4, max_iter=500).fit(data.X.astype(np.float32))
+    assert model.converged_
+    assert subspace_error(model.normals_.astype(float), data.normals) < 1e-4

@@ -154,7 +154,7 @@ def test_maps_share_one_scale_and_put_cells_at_their_places():
 
 def test_estimates_say_how_many_are_right():
     figure = FIGURES["estimates"]()
-    assert [ax.get_title() for ax in figure.axes] == ["DPCP\n100 % right", "PCA\n0 % right"]
+    assert [ax.get_title() for ax in figure.axes] == ["DPCP\n30 of 30 right", "PCA\n0 of 30 right"]
     dots = figure.axes[0].collections[0]
     np.testing.assert_array_equal(dots.get_offsets(), [[2, 2], [4, 4], [6, 6]])
 

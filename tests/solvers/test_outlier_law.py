@@ -71,6 +71,18 @@ def test_outliers_that_do_not_follow_the_law_leave_the_model_alone():
     assert label_threshold(counts, EDGES, law, 1e-5) == 1e-5
 
 
+def test_a_second_group_close_by_is_not_swallowed(seed):
+    rng = np.random.default_rng(seed)
+    exact, second = np.full(1000, 1e-6), 0.03 + 0.02 * rng.uniform(size=900)
+    outliers = sphere_distances(rng, 2000, 3, 5)
+    law = outlier_law(EDGES, np.ones(1), 3, 5)
+    counts = counted(np.concatenate([exact, second, outliers]))
+    assert label_threshold(counts, EDGES, law, 1e-5) == 1e-5
+    # A tenth as many are the far end of the inliers.
+    few = counted(np.concatenate([exact, second[:90], outliers]))
+    assert label_threshold(few, EDGES, law, 1e-5) >= 0.045
+
+
 def test_a_threshold_at_the_end_stays():
     law = outlier_law(EDGES, np.ones(1), 2, 2)
     assert label_threshold(np.ones(256), EDGES, law, 2.0) == 2.0

@@ -3,7 +3,7 @@
 import os
 import shlex
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -49,6 +49,9 @@ def reproduce(
         Path | None,
         typer.Option(metavar="FILE", help="A scene of your own, for hyperspectral only."),
     ] = None,
+    variable: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Which array of the scene's file to take.")
+    ] = None,
     redraw: Annotated[
         bool, typer.Option("--redraw", help="Only draw, from the stored results.")
     ] = False,
@@ -65,10 +68,11 @@ def reproduce(
         return
     if name != ALL:
         _check(name)
-    if scene is not None and name not in WITH_SCENE:
-        raise typer.BadParameter(
-            f"{name} takes no scene; hyperspectral does.", param_hint="--scene"
-        )
+    for option, value in {"--scene": scene, "--variable": variable}.items():
+        if value is not None and name not in WITH_SCENE:
+            raise typer.BadParameter(
+                f"{name} takes no scene; hyperspectral does.", param_hint=option
+            )
     if redraw and force:
         raise typer.BadParameter(
             "draws without computing, --force computes.", param_hint="--redraw"
@@ -78,7 +82,7 @@ def reproduce(
     if redraw:
         _redraw(names, out)
         return
-    command = Command(name, quick, seeds, jobs or _cores(), out, scene, force)
+    command = Command(name, quick, seeds, jobs or _cores(), out, scene, variable, force)
     codes = [_run(each, command) for each in names]
     if any(codes):
         raise typer.Exit(max(codes))
@@ -94,12 +98,14 @@ class Command:
     jobs: int
     out: Path
     scene: Path | None
+    variable: str | None
     force: bool
 
     def again(self) -> str:
         """Return the command that goes on with this one."""
         words = ["perpend", "reproduce", self.name, *(["--quick"] if self.quick else [])]
-        for option, value in {"--seeds": self.seeds, "--scene": self.scene}.items():
+        options = {"--seeds": self.seeds, "--scene": self.scene, "--variable": self.variable}
+        for option, value in options.items():
             words += [] if value is None else [option, str(value)]
         return shlex.join([*words, "--out", str(self.out)])
 
@@ -107,7 +113,7 @@ class Command:
 def _list() -> str:
     width = max(map(len, NAMES)) + 2
     lines = [f"{name:<{width}}{load(name).about}" for name in NAMES]
-    return "\n".join([*lines, f"{ALL:<{width}}All of them, one after another."])
+    return "\n".join([*lines, f"{ALL:<{width}}all of them, one after another"])
 
 
 def _check(name: str) -> None:
@@ -123,7 +129,11 @@ def _check_place(out: Path, names: list[str]) -> None:
     """Refuse a folder that cannot take the results, before any work is done."""
     from perpend.experiments._pages import joint_page, may_be_replaced
 
+    if not out.resolve().name:
+        raise Refusal(f"{out}: the page would have to stand beside it. Choose a folder below.")
     page = joint_page(out)
+    if page.is_dir():
+        raise Refusal(f"{page}: is a folder, and the page goes there. Choose another --out.")
     for folder in (page.parent, *(out / name for name in names)):
         places = (folder, *folder.absolute().parents)
         nearest = next(place for place in places if place.exists())
@@ -153,10 +163,12 @@ def _run(name: str, command: Command) -> int:
     require_matplotlib()
     folder = command.out / name
     experiment = load(name)
-    settings = Settings(command.quick, command.seeds, command.scene if name in WITH_SCENE else None)
-    if command.quick and not command.force:
-        _keep_full_size(folder)
+    settings = Settings(command.quick, command.seeds)
+    if name in WITH_SCENE:
+        settings = replace(settings, scene=command.scene, variable=command.variable)
     try:
+        if not command.force:
+            _keep_larger_results(folder, experiment, settings)
         with case_monitor(name) as watch:
             results = _runner.reproduce(
                 *(experiment, settings, folder),
@@ -194,14 +206,17 @@ def _redraw(names: list[str], out: Path) -> None:
         _finish(experiment, _runner.redraw(experiment, out / name), out)
 
 
-def _keep_full_size(folder: Path) -> None:
+def _keep_larger_results(folder: Path, experiment: "Experiment", settings: Settings) -> None:
+    """Refuse to replace full-size results by quick ones, or by fewer trials."""
     from perpend.experiments._store import read_results
 
     stored = read_results(folder)
-    if stored is not None and not stored.quick:
+    if stored is None or stored.quick:
+        return
+    if settings.quick or len(experiment.cases(settings)) < stored.n_cases:
         raise Refusal(
-            f"{folder}: holds results of full size, which a quick run would replace. Choose "
-            "another --out, or use --force."
+            f"{folder}: holds results of full size with {count(stored.n_cases)} cases, which fewer "
+            "would replace. Choose another --out, or use --force."
         )
 
 

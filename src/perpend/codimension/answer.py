@@ -13,6 +13,8 @@ from perpend.geometry import complement
 from perpend.rows import RowSource
 from perpend.solvers import Directions, Fit, RowSpan, Solution
 
+NOT_LOOKED_FOR = 0.5  # confidence in "no normals" at the most, where that was told and not found
+
 
 class Answer(NamedTuple):
     """The subspace, as far as the rows can tell."""
@@ -52,9 +54,10 @@ def told_answer(
     if codimension == len(span.basis):
         return _answer(span, weigh_everything(span), None, rest)
     found = weigh_no_normals(span, judge.share.sum(), judge.heaviest)
-    if rest.shape[1] < span.rest.shape[1]:
-        found = found._replace(confidence=0.0)  # more normals than were asked for are certain
-    return _answer(span, found, None, rest)
+    # Nobody looked for normals inside the span, or there are some outside that were not asked for.
+    all_outside = rest.shape[1] == span.rest.shape[1]
+    most = NOT_LOOKED_FOR if all_outside else 0.0
+    return _answer(span, found._replace(confidence=min(found.confidence, most)), None, rest)
 
 
 def _answer(span: RowSpan, found: Codimension, fit: Fit | None, rest: Array) -> Answer:

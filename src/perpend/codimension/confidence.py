@@ -154,8 +154,8 @@ def weigh_no_normals(span: RowSpan, n_rows: float, heaviest: float = 0.0) -> Cod
             )
         if heaviest > share:
             doubt = (
-                f"{heaviest:.0%} of the rows are equal up to sign and scale, and so lie on a line, "
-                "but count as one row here (normalize=False tells rows of different length apart)"
+                f"{heaviest:.0%} of the weight is on rows that are equal up to sign, and so lie on "
+                "a line, but count as one row here (look at these rows alone)"
             )
     return Codimension(0, confidence, {"rank": span.rank}, (doubt,) if confidence < SURE else ())
 

@@ -200,7 +200,7 @@ def _ravines(results: Results, r: float) -> list[str]:
         for method in ("auto", EASIER)
     ]
     return [
-        f"The slowest start of `auto` takes {slowest['auto']} iterations, that of `mbls` {slowest['mbls']}: it rests in a "
+        f"The slowest start of `auto` takes {slowest['auto']} iterations, that of `mbls` {slowest['mbls']}: it lingers in a "
         "shallow ravine, away from any normal, where few steps gain the decrease that `auto` asks for. Content with "
         f"a tenth of it, the slowest takes {slowest[EASIER]}; the spread is then {spread[1]:.2f} instead of {spread[0]:.2f}."
     ]

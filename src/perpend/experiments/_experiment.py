@@ -36,11 +36,14 @@ class Settings:
         Trials at each point; by default the experiment's own number.
     scene : path, optional
         A scene of the user's own (hyperspectral only).
+    variable : str, optional
+        Which array of the scene's file, if it holds several.
     """
 
     quick: bool = False
     seeds: int | None = None
     scene: Path | None = None
+    variable: str | None = None
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """The page of the experiment `implicit-bias`: every number of ours comes from the stored rows."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from perpend.experiments._implicit_bias import (
     SHORT,
     TOLD,
 )
+from perpend.experiments._text import table
 
 KINDS = (FREE, LONG, ORTHOGONAL)
 
@@ -59,7 +59,7 @@ def _three_dimensions(results: Results) -> str:
 Bottom: they lie in a plane, c = 1. Of b and -b, which are the same normal, the one that ends on the
 near side is drawn. RSGM begins at the spectral start, as published.
 
-{_table(header, lines)}
+{table(header, lines)}
 
 A free descent ends near the projection of its start onto the complement (Lemma 4 of the paper,
 exact only for infinitely many rows), so the limits are as diverse as the starts, and their rank is
@@ -112,7 +112,7 @@ The paper argues that both matter, the random start and the missing constraint; 
 the other. D = {size["D"]}, c = {size["c"]}, c' = {size["k"]}, {size["N"]} inliers, outlier ratio r,
 {n_trials} trials ({n_long} of the long schedule): medians, and the range where trials differ.
 
-{_table(header, lines)}
+{table(header, lines)}
 
 "free" is DPCP-PSGM with the published line search, "orthogonal" is RSGM with its own; "long
 schedule" is the paper's piecewise geometric rule, which asks for no decrease. The cap is on the
@@ -213,7 +213,7 @@ def _published(results: Results, size: Row) -> str:
         ("free from a spectral start", "argued, not run", "the table above", ""),
         ("orthogonal from a random start", "argued, not run", "the table above", ""),
     ]
-    return "## Published and ours\n\n" + _table(["", "published", "ours", "why they differ"], lines)
+    return "## Published and ours\n\n" + table(["", "published", "ours", "why they differ"], lines)
 
 
 # -- numbers ---------------------------------------------------------------------------------------
@@ -271,8 +271,3 @@ def _n_right(rows: Sequence[Row], size: Row, name: str = "codimension") -> str:
 
 def _n_normals(rows: Sequence[Row]) -> str:
     return f"{sum(row['n_normals'] for row in rows)} of {sum(row['k'] for row in rows)}"
-
-
-def _table(header: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
-    rows = [header, ["---"] * len(header), *lines]
-    return "\n".join(f"| {' | '.join(map(str, row))} |" for row in rows)

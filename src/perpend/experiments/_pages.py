@@ -82,7 +82,7 @@ def duration(seconds: float) -> str:
 
 
 def _how_made(results: Results) -> str:
-    options = {"--seeds": results.settings.get("seeds"), "--scene": results.settings.get("scene")}
+    options = {f"--{name}": results.settings.get(name) for name in ("seeds", "scene", "variable")}
     words = ["perpend", "reproduce", results.experiment, *(["--quick"] if results.quick else [])]
     for option, value in options.items():
         words += [] if value is None else [option, str(value)]

@@ -39,9 +39,9 @@ def scene_path(path: Path | None) -> Path:
     )
 
 
-def check_scene(path: Path, n_bands: int) -> tuple[int, str]:
+def check_scene(path: Path, variable: str | None, n_bands: int) -> tuple[int, str]:
     """Return the number of usable bands and a checksum, or say what is wrong with the scene."""
-    segment = load_segment(str(path))
+    segment = load_segment(str(path), variable)
     usable = len(usable_bands(segment))
     if usable < n_bands:
         raise InputError(
@@ -53,9 +53,9 @@ def check_scene(path: Path, n_bands: int) -> tuple[int, str]:
 
 
 @lru_cache(maxsize=1)
-def load_segment(path: str) -> Array:
+def load_segment(path: str, variable: str | None) -> Array:
     """Return the middle 100 x 100 pixels of a scene (all of a smaller one), in float64."""
-    values = read_cube(path).values
+    values = read_cube(path, variable=variable).values
     top, left = (max(0, (n - SIDE) // 2) for n in values.shape[:2])
     segment = np.array(values[top : top + SIDE, left : left + SIDE], dtype=float)
     if not np.all(np.isfinite(segment)):

@@ -20,12 +20,13 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 def percent(share: float) -> str:
     """Return a share as a percentage; only all and nothing are written as such.
 
-    >>> percent(1.0), percent(0.996), percent(0.5), percent(0.001)
-    ('100 %', '99.6 %', '50 %', '0.1 %')
+    >>> percent(1.0), percent(0.996), percent(0.5), percent(0.9999), percent(0.0001)
+    ('100 %', '99.6 %', '50 %', '99.9 %', '0.1 %')
     """
     value = round(100 * float(share), 6)
-    digits = 0 if value.is_integer() else 1
-    return f"{value:.{digits}f} %"
+    if value.is_integer():
+        return f"{value:.0f} %"
+    return f"{min(max(round(value, 1), 0.1), 99.9):.1f} %"
 
 
 def listed(items: Iterable[Any], *, at_most: int = 12) -> str:

@@ -110,7 +110,7 @@ def _headline(results: Results) -> str:
     for measured, bound in (("error", "error_bound"), ("short_delta", "short_delta_bound")):
         broken += int(np.sum(ratios(rows, measured, bound) > 1))
     return (
-        f"Where their conditions hold, the statements are broken {broken} times; the finite-K identity is off by at most "
+        f"Where their conditions hold, for estimates of the statistics or certified, the statements are broken {broken} times; the finite-K identity is off by at most "
         f"{max(row['identity'] for row in rows):.0e}. The conditions are far from necessary: of {len(rows)} problems "
         f"Theorem 1's balance holds in {_percent(rows, 'dominates')}, Assumption 1 in {_percent(rows, 'holds')} and "
         f"Theorem 7 in {_percent(rows, 'theorem7')}, while `DPCP()` succeeds in {_percent(rows, 'dpcp')}."

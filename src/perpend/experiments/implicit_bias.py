@@ -149,7 +149,7 @@ def _scene(results: Results, c: int, method: str) -> dict[str, Any]:
 EXPERIMENT = Experiment(
     name="implicit-bias",
     title="Implicit bias: the rank is the codimension",
-    about="The paper's first figure, and {random, spectral start} x {free, orthogonal}.",
+    about="the paper's first figure, and {random, spectral start} x {free, orthogonal}",
     cases=cases,
     run=run,
     draw=draw,

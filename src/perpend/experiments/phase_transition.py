@@ -162,7 +162,7 @@ Why they may differ: the paper prints neither its grid nor its step constants, i
 DPCP-PSGM runs the authors' released line search for 200 iterations, and its codimension is the clearest gap
 among the singular values and objectives of its {2 * c} directions. Its caption and its text name the panels in a
 different order; both agree on the panel of RSGM with c' = {2 * c}. An answer of codimension 0, which `DPCP()` gives
-where it finds no subspace, is at distance {np.sqrt(c):.2f}; a wrong subspace is farther away.
+where it finds no subspace, is at distance {np.sqrt(c):.2f}.
 """
 
 

@@ -42,7 +42,7 @@ from perpend.solvers import (
     step_rule,
 )
 from perpend.solvers.loop import Callback
-from perpend.solvers.steps import STEP_RULES
+from perpend.solvers.steps import STEP_METHODS, STEP_RULES
 
 Auto: TypeAlias = Literal["auto"]
 
@@ -261,7 +261,7 @@ class DPCP(SubspaceEstimator):
         "codimension": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
         "n_starts": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions({"random", "spectral"}), "array-like"],
-        "step": [StrOptions(set(STEP_RULES)), HasMethods(["search", "first", "accepts"])],
+        "step": [StrOptions(set(STEP_RULES)), HasMethods(STEP_METHODS)],
         "refine": [StrOptions({"auto"}), "boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],

@@ -87,7 +87,8 @@ class DPCPIRLS(SubspaceEstimator):
     codimension : int, default=1
         Number of normals: features minus dimension of the subspace.
     delta : float, default=1e-9
-        Smallest distance that a weight is made of.
+        Smallest distance that a weight is made of, for rows of norm one; without `normalize`,
+        relative to the largest norm (up to a factor of eight).
     normalize : bool, default=True
         Whether rows are scaled to unit norm, so that only their direction counts.
     threshold : "auto" or float, default="auto"

@@ -26,7 +26,7 @@ from perpend.geometry import complement
 from perpend.rows import RowSource
 from perpend.solvers import Directions, RowSpan, Solution, StepRule, psgm, step_rule
 from perpend.solvers.loop import Callback
-from perpend.solvers.steps import STEP_RULES
+from perpend.solvers.steps import STEP_METHODS, STEP_RULES
 
 
 def recursive_dpcp(
@@ -118,7 +118,7 @@ class RecursiveDPCP(SubspaceEstimator):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SubspaceEstimator._parameter_constraints,
         "codimension": [Interval(Integral, 0, None, closed="left")],
-        "step": [StrOptions(set(STEP_RULES)), HasMethods(["search", "first", "accepts"])],
+        "step": [StrOptions(set(STEP_RULES)), HasMethods(STEP_METHODS)],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
     }

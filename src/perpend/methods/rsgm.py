@@ -37,6 +37,7 @@ from perpend.solvers import (
     spectral_starts,
 )
 from perpend.solvers.loop import Callback
+from perpend.solvers.steps import STEP_METHODS
 
 # The constants of the two releases. The second asks its first step for a plain decrease and
 # backtracks by the factor of the decay; its function's own defaults (0.01, 0.5) are used nowhere.
@@ -73,16 +74,16 @@ def _frame(init: str | Array, span: RowSpan, c: int, rng: np.random.Generator) -
         if init == "spectral":
             return spectral_starts(span, c)
         return orthonormal(random_starts(rng, span, c))
-    given = np.asarray(init, dtype=float)
-    if given.shape != (c, len(span.basis)):
-        raise InputError(
-            f"init has shape {given.shape}; expected ({c}, {len(span.basis)}): one direction a row."
-        )
-    V = orthonormal(span.basis @ (span.basis.T @ given.T))
+    given, shape = np.asarray(init, dtype=float), (c + span.rest.shape[1], len(span.basis))
+    if given.shape not in {shape, (c, shape[1])}:
+        raise InputError(f"init has shape {given.shape}; expected {shape}: one direction a row.")
+    if not np.all(np.isfinite(given)):
+        raise InputError("init has an entry that is NaN or infinite; give directions.")
+    V = orthonormal(span.basis @ (span.basis.T @ given.T))[:, :c]
     if V.shape[1] < c:
         raise InputError(
-            f"init has {c} rows of rank {V.shape[1]} inside the span of X. Give directions that "
-            "are linearly independent."
+            f"init has rank {V.shape[1]} inside the span of X, and {c} directions are needed "
+            "there. Give directions that are linearly independent."
         )
     return V
 
@@ -98,7 +99,8 @@ class RSGM(SubspaceEstimator):
         Number of normals: features minus dimension of the subspace.
     step : {"mbls", "decay"} or a step rule, default="mbls"
         "mbls" is the backtracking line search of the first release (2019), "decay" the second's
-        (2021): one line search, then a step that shrinks by a tenth at every iteration.
+        (2021): one line search, then a step that shrinks by a tenth at every iteration. Of a rule
+        object only the sizes are used, along the tangent gradient of the frame.
     init : {"spectral", "random"} or array of shape (codimension, n_features), default="spectral"
         The first normals: the axes along which the rows vary least, random ones, or those given.
     normalize : bool, default=True
@@ -143,7 +145,7 @@ class RSGM(SubspaceEstimator):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SubspaceEstimator._parameter_constraints,
         "codimension": [Interval(Integral, 0, None, closed="left")],
-        "step": [StrOptions(set(STEPS)), HasMethods(["first", "accepts", "following", "at_rest"])],
+        "step": [StrOptions(set(STEPS)), HasMethods(STEP_METHODS)],
         "init": [StrOptions({"spectral", "random"}), "array-like"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],

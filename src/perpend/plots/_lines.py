@@ -197,8 +197,10 @@ def estimates_against_truth(
             share = np.array([n / trials[true] for (true, _), n in seen.items()])
             colors = np.where(x == y, RIGHT, WRONG)
             ax.scatter(x, y, s=70 * share, c=colors, alpha=0.85, linewidths=0, zorder=2)
-            right = float(np.mean(truth == estimate))
-            ax.set(title=f"{title}\n{100 * right:.0f} % right", aspect="equal")
+            ax.set(
+                title=f"{title}\n{int(np.sum(truth == estimate))} of {truth.size} right",
+                aspect="equal",
+            )
             ax.set(xlim=(low - margin, high + margin), ylim=(low - margin, high + margin))
             ax.xaxis.get_major_locator().set_params(integer=True)
             ax.yaxis.get_major_locator().set_params(integer=True)

@@ -252,7 +252,7 @@ def as_rows(
         takes_part = takes_part if chosen is None else takes_part & chosen
     if weight is not None or not takes_part.all():
         weight = takes_part * (np.ones(len(norms)) if weight is None else np.asarray(weight, float))
-        weight /= _power_of_two(float(weight.max()), X.dtype)
+        weight /= _power_of_two(float(weight.max()), far=np.finfo(X.dtype).maxexp / 8)
         weight = weight.astype(X.dtype)
     present = norms[takes_part]
     divisor, lengths, unit, quantiles = None, None, 1.0, None
@@ -262,7 +262,8 @@ def as_rows(
         if np.any(np.abs(present - 1) > 8 * np.finfo(X.dtype).eps):
             divisor = np.where(norms > 0, norms, 1).astype(X.dtype)
     elif present.size:
-        unit = _power_of_two(float(present.max()), X.dtype)
+        # A power of two loses no digit, and step rules made for unit rows then serve these, too.
+        unit = _power_of_two(float(present.max()), far=3)
         # Rows that do not take part may be of any size, and 0 * inf is not 0: none may overflow.
         divisor = np.where(takes_part, unit, np.maximum(norms, unit)).astype(X.dtype)
         divisor = None if np.all(divisor == 1) else divisor
@@ -310,7 +311,7 @@ def _without_subnormal_norms(X: Array, norms: Array) -> tuple[Array, Array]:
     return X, norms
 
 
-def _power_of_two(norm: float, dtype: Any) -> float:
-    """Return a power of two near `norm` where squares could over- or underflow, otherwise 1."""
-    exponent = float(np.log2(norm)) if norm > 0 else 0.0
-    return 1.0 if abs(exponent) < np.finfo(dtype).maxexp / 8 else float(2.0 ** np.floor(exponent))
+def _power_of_two(size: float, *, far: float) -> float:
+    """Return a power of two near `size`, or 1 where the exponent is less than `far` from zero."""
+    exponent = float(np.log2(size)) if size > 0 else 0.0
+    return 1.0 if abs(exponent) < far else float(2.0 ** np.floor(exponent))

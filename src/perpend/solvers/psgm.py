@@ -53,6 +53,7 @@ def psgm(
 
     B must be orthogonal to the orthonormal columns `orthogonal_to` (D, j); the descents stay so.
     """
+    unseen = float(np.finfo(rows.dtype).eps)
 
     def evaluate(B: Array) -> tuple[Array, Array]:
         scan = rows.scan(l1_objective_and_gradient, B)
@@ -87,7 +88,10 @@ def psgm(
         turn[accepted] = _cosine(chord, -new.v[:, yes])
         outcome = Outcome(accepted, new.streak[a], new.n_iter[a], new.moved[a], turn, new.change[a])
         new.mu[a] = rule.following(mu, outcome)
-        new.resting[a] = rule.at_rest(new.mu[a], outcome, tol) | (new.n_iter[a] >= max_iter)
+        # Steps that are lost in rounding may be accepted for ever: the objective stays the same.
+        lost = accepted & (new.moved[a] <= unseen)
+        done = rule.at_rest(new.mu[a], outcome, tol) | lost
+        new.resting[a] = done | (new.n_iter[a] >= max_iter)
         return _state(new)
 
     f, g = evaluate(B)

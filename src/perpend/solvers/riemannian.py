@@ -42,6 +42,7 @@ def riemannian(
     callback: Callback | None = None,
 ) -> Directions:
     """Descend from the orthonormal frame V (D, c); `rule` sees one start, the frame."""
+    unseen = float(np.finfo(rows.dtype).eps)
 
     def evaluate(V: Array) -> tuple[float, Array]:
         scan = rows.scan(distance_and_gradient, V)
@@ -66,7 +67,9 @@ def riemannian(
         fields = (accepted, new.streak, new.n_iter, new.moved, 0.0, relative)
         outcome = Outcome(*(np.array([field]) for field in fields))
         mu = rule.following(mu, outcome)
-        rest = bool(rule.at_rest(mu, outcome, tol)[0]) or new.n_iter >= max_iter
+        # Steps that are lost in rounding may be accepted for ever: the objective stays the same.
+        lost = accepted and new.moved <= unseen
+        rest = bool(rule.at_rest(mu, outcome, tol)[0]) or lost or new.n_iter >= max_iter
         return new._replace(mu=float(mu[0]), objective=new.f, change=0.0 if rest else 1.0)
 
     f, G = evaluate(V)

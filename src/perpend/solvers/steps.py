@@ -224,6 +224,9 @@ class DecayStep:
         return outcome.accepted & ((outcome.change <= tol) | (mu <= self.floor))
 
 
+STEP_METHODS = ["search", "first", "accepts", "following", "at_rest"]
+"""What an object must have to be a step rule."""
+
 STEP_RULES: dict[str, type[Any]] = {
     "auto": AutoStep,
     "mbls": MBLSStep,

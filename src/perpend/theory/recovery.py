@@ -67,7 +67,7 @@ def growth(values: Values, schedule: Schedule) -> Growth:
             f"schedule.mu0 is up to {np.max(mu0):.3g}; expected less than 1 / (M c_D) = "
             f"{np.min(mu0 / (1 - left_over)):.3g}."
         )
-    speed = v.n_inliers * (v.eta_x + v.c_x_max) + v.n_outliers * (v.eta_o + v.c_o_max)
+    speed = _speed(v)
     longest = (1 + mu0 * speed) / left_over  # ||b^{k+1}|| / (1 - mu M c_D) at most
     ratio = longest * schedule.beta ** (1 / schedule.K_star)
     # beta^(-K0/K*) may well overflow, and 1 - r may be zero: then infinity is the right word.
@@ -160,10 +160,9 @@ def best_schedule(values: Values, conditions: Theorem1, n_sizes: int = 200) -> S
     """
     beta = math.exp(-1)
     c_D = average_height(values.n_features)
-    v = values
-    speed = v.n_inliers * (v.eta_x + v.c_x_max) + v.n_outliers * (v.eta_o + v.c_o_max)
+    v, speed = values, _speed(values)
     mu0 = conditions.step_bound * np.logspace(-6, 0, n_sizes)
-    K0 = np.ceil(np.max(conditions.least_flat(mu0[:, None]), axis=1))  # (n_sizes,)
+    K0 = np.ceil(np.max(conditions.least_flat(mu0[:, None]), axis=1, initial=0.0))  # (n_sizes,)
     least = conditions.least_plateau(beta)
     if not math.isfinite(least + float(np.max(K0))):
         conditions.schedule(beta=beta)  # says why there is none
@@ -174,3 +173,8 @@ def best_schedule(values: Values, conditions: Theorem1, n_sizes: int = 200) -> S
         Schedule(float(m), beta, int(a), int(b)) for m, a, b in zip(mu0, K0, K_star, strict=True)
     ]
     return min(candidates, key=lambda schedule: growth(values, schedule).kappa)
+
+
+def _speed(v: Values) -> float:
+    """Return a bound on the norm of the subgradient: N (eta_X + c_X,max) + M (eta_O + c_O,max)."""
+    return v.n_inliers * (v.eta_x + v.c_x_max) + v.n_outliers * (v.eta_o + v.c_o_max)
