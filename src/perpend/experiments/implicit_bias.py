@@ -25,6 +25,7 @@ from perpend.experiments._implicit_bias import (
     sphere,
 )
 from perpend.experiments._implicit_bias_page import describe
+from perpend.experiments._text import percent
 
 FULL = {"D": 200, "c": 10, "k": 30, "N": 1500}
 QUICK = {"D": 40, "c": 4, "k": 12, "N": 300}
@@ -91,7 +92,7 @@ def draw(results: Results) -> dict[str, Any]:
     lines: dict[str, dict[str, tuple[Array, ...]]] = {}
     for r in results.values("singular_values", "r"):
         c = results.rows("ablation")[0]["c"]
-        lines[f"{r:.0%} outliers, c = {c}"] = {
+        lines[f"{percent(r)} outliers, c = {c}"] = {
             f"{kind}, {start or 'either'} start": _median_spectrum(results, r, kind, start)
             for kind, start in (
                 *((FREE, "random"), (FREE, "spectral")),
