@@ -1,0 +1,107 @@
+"""The stored full-size results: what they must show, and that the pages are made of them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perpend.experiments import NAMES, load
+from perpend.experiments._pages import write_joint_page, write_page
+from perpend.experiments._store import read_results
+
+STORED = Path(__file__).parents[2] / "docs" / "reproduction"
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def stored(request):
+    """The name of an experiment and its stored results."""
+    return request.param, read_results(STORED / request.param)
+
+
+def results(name):
+    return read_results(STORED / name)
+
+
+def test_every_experiment_is_stored_at_full_size(stored):
+    name, content = stored
+    assert content is not None
+    assert content.experiment == name
+    assert not content.quick
+    if name != "hyperspectral":  # whose cases need the scene
+        from perpend.experiments import Settings
+
+        assert content.n_cases == len(load(name).cases(Settings()))
+
+
+def test_pages_are_made_of_the_stored_results(stored, tmp_path):
+    name, content = stored
+    write_page(load(name), content, tmp_path)
+    committed = (STORED / name / "page.md").read_text(encoding="utf-8")
+    assert (tmp_path / "page.md").read_text(encoding="utf-8") == committed
+
+
+def test_pictures_are_there_and_small(stored):
+    name, content = stored
+    for stem in load(name).draw(content):
+        for suffix in (".png", ".svg"):
+            assert 1000 < (STORED / name / f"{stem}{suffix}").stat().st_size < 1_500_000
+        assert f"({stem}.png)" in (STORED / name / "page.md").read_text(encoding="utf-8")
+
+
+def test_the_joint_page_is_made_of_the_pages(tmp_path):
+    folder = tmp_path / "reproduction"
+    for name in NAMES:
+        (folder / name).mkdir(parents=True)
+        page = (STORED / name / "page.md").read_bytes()
+        (folder / name / "page.md").write_bytes(page)
+    made = write_joint_page(folder).read_text(encoding="utf-8")
+    assert made == STORED.with_suffix(".md").read_text(encoding="utf-8")
+
+
+def test_the_full_set_takes_less_than_two_hours_on_two_cores():
+    assert sum(results(name).seconds for name in NAMES) / 2 < 2 * 3600
+
+
+# -- the bars ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("ratio", "bar"), [(0.6, 1.0), (0.7, 0.99)])
+def test_codimensions_are_found(ratio, bar):
+    from perpend.experiments.codimension import OURS, OURS_TOLD, right
+
+    for method in (OURS, OURS_TOLD):
+        assert np.mean(right(results("codimension"), method, ratio)) >= bar
+
+
+def test_fewer_starts_than_normals_are_all_normals_and_independent():
+    for row in results("codimension").rows("starts"):
+        if row["starts"] < row["c"]:
+            assert row["worst_sine"] < 1e-3
+            assert row["last_normal"] > 0.01
+
+
+@pytest.mark.parametrize(("ratio", "bar"), [(0.8, 0.994), (0.9, 0.993)])
+def test_f1_on_the_scene(ratio, bar):
+    content = results("hyperspectral")
+    where = {"bands": 10, "ratio": ratio}
+    for method in ("DPCP()", "DPCP(n_starts=10)"):
+        f1 = content.column("scores", "f1_outliers", method=method, **where)
+        assert len(f1) == 20
+        assert np.mean(f1) >= bar
+    alike = 2 * ratio / (1 + ratio)
+    for method in ("RSGM", "DPCP-IRLS"):
+        useless = content.column("scores", "f1_outliers", method=f"{method}, c' = 10", **where)
+        assert np.all(useless <= alike + 1e-5)
+        works = content.column("scores", "f1_outliers", method=f"{method}, c = 5", **where)
+        assert np.mean(works) > 0.99
+
+
+def test_rsgm_told_too_much_fails_everywhere_and_the_page_names_who_falls_behind():
+    from perpend.experiments.phase_transition import OURS, PSGM, RECOVERED, TWICE, behind
+
+    content = results("phase-transition")
+    assert np.all(content.column("trials", "error", method=TWICE) > RECOVERED)
+    page = (STORED / "phase-transition" / "page.md").read_text(encoding="utf-8")
+    for method in (PSGM, OURS):
+        for N, M in behind(content, method)[:30]:
+            assert f"({N}, {M})" in page
