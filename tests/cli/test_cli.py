@@ -12,6 +12,7 @@ import pytest
 
 import perpend
 from perpend.cli import _output, _progress, main
+from perpend.cli._console import complain
 from perpend.datasets import make_subspace
 from perpend.exceptions import NumericalError
 from perpend.solvers import Progress
@@ -286,11 +287,18 @@ def test_a_full_disk_leaves_what_was_there(run, csv, tmp_path, monkeypatch):
 # -- fit: answers that are not sure ----------------------------------------------------------------
 
 
+def test_messages_speak_of_options(capsys):
+    complain("too few (raise n_starts)")
+    assert capsys.readouterr().err == "error: too few (raise --starts)\n"
+
+
 def test_not_sure_is_exit_code_4_with_results(run, csv, tmp_path):
+    noisy = make_subspace(60, 60, n_features=6, codimension=2, noise=0.4, random_state=0)
+    write_csv(tmp_path / csv, noisy.X)
     code, out, err = run("fit", csv, "-o", "results", "--starts", 2)
     assert code == 4
     assert err.startswith("warning: codimension 2 is not sure")
-    assert "raise --starts" in err
+    assert "(more rows would help)" in err
     assert "UserWarning" not in err
     assert "confidence  medium" in out
     result = json.loads((tmp_path / "results" / "result.json").read_text())

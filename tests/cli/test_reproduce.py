@@ -63,10 +63,12 @@ def home(tmp_path, monkeypatch):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.syspath_prepend(folder)
-    for name in list(experiments.NAMES):
-        monkeypatch.delitem(experiments.NAMES, name)
-    monkeypatch.setitem(experiments.NAMES, "toy", "perpend_toy")
+    registry = dict(experiments.NAMES)  # shared by reference, so it is changed in place
+    experiments.NAMES.clear()
+    experiments.NAMES["toy"] = "perpend_toy"
     yield folder
+    experiments.NAMES.clear()
+    experiments.NAMES.update(registry)
     sys.modules.pop("perpend_toy", None)
 
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from perpend.experiments import NAMES, Experiment, Results, Settings, load
-
-SCALAR = (int, float, str, bool, type(None))
+from perpend.experiments._store import plain
 
 
 @pytest.fixture(scope="module")
@@ -61,13 +60,10 @@ def test_cases_are_complete_and_more_seeds_only_add(name, scene):
 def test_a_case_is_a_pure_function_of_itself(name, scene):
     experiment = load(name)
     case = min(experiment.cases(settings_of(name, scene, seeds=1)), key=experiment.cost)
-    first, second = experiment.run(dict(case)), experiment.run(dict(case))
+    first, second = plain(experiment.run(dict(case))), plain(experiment.run(dict(case)))
     assert json.dumps(without_times(first)) == json.dumps(without_times(second))
     for rows in first.values():
-        for row in rows:
-            for value in row.values():
-                assert isinstance(value, SCALAR), value
-                assert not isinstance(value, np.generic) or isinstance(value, np.float64)
+        assert all(row.keys() == rows[0].keys() for row in rows)
 
 
 def results_of(experiment, cases):

@@ -143,7 +143,13 @@ def test_rows_of_unit_norm_are_not_copied(dtype):
 
 def test_rows_that_are_not_normalised_are_not_copied(dtype):
     X, _ = data(0, dtype)
+    X *= dtype(2 / np.max(np.linalg.norm(X, axis=1)))
     assert shares_memory(as_rows(X, normalize=False), X)
+    large = 1000 * X
+    far = as_rows(large, normalize=False)  # scaled by a power of two, block by block
+    assert np.shares_memory(far._X, large)
+    np.testing.assert_array_equal(far.take(np.arange(5)) * dtype(far.unit), large[:5])
+    assert 0.5 < far.norms[-1] < 8
 
 
 @pytest.mark.parametrize("normalize", [True, False])

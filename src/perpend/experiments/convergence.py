@@ -255,7 +255,7 @@ def _bound(case: Case) -> Tables:
 EXPERIMENT = Experiment(
     name="convergence",
     title="How fast the descents converge",
-    about="angle to the complement over the iterations, all step rules, and Theorem 1's bound",
+    about="angle to the complement over iterations, all step rules, Theorem 1's bound",
     cases=cases,
     run=run,
     draw=draw,

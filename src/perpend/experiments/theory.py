@@ -76,7 +76,7 @@ def cost(case: Case) -> float:
 EXPERIMENT = Experiment(
     name="theory",
     title="The theory, checked by numbers",
-    about="how often the conditions of each lemma and theorem hold, and what happens where not",
+    about="how often the conditions of lemmas and theorems hold, and what if not",
     cases=cases,
     run=run,
     draw=page.draw,

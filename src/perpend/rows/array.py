@@ -33,8 +33,9 @@ N_NORMS = 64
 class ArrayRows:
     """Rows of an array (n, D) in memory.
 
-    Kernels see ``X[i] / divisor[i]``. The quotients are stored once if they fit the memory budget,
-    and formed block by block otherwise; with ``divisor=None`` the array itself is used, uncopied.
+    Kernels see ``X[i] / divisor[i]``. The quotients are stored once if `store_quotients` and if
+    they fit the memory budget, and formed block by block otherwise; with ``divisor=None`` the array
+    itself is used, uncopied.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class ArrayRows:
         *,
         weight: Array | None = None,
         divisor: Array | None = None,
+        store_quotients: bool = True,
         lengths: Array | None = None,
         norms: Array | None = None,
         unit: float = 1.0,
@@ -52,7 +54,7 @@ class ArrayRows:
     ) -> None:
         self._budget = memory_budget
         self._X, self._divisor = X, divisor
-        if divisor is not None and X.nbytes <= self._budget:
+        if divisor is not None and store_quotients and X.nbytes <= self._budget:
             self._X, self._divisor = X / divisor[:, None], None
             self._budget -= X.nbytes
         self._weight, self._lengths = weight, lengths
@@ -273,6 +275,7 @@ def as_rows(
         X,
         weight=weight,
         divisor=divisor,
+        store_quotients=normalize,
         lengths=lengths,
         norms=quantiles,
         unit=unit,
