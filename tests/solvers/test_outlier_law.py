@@ -83,6 +83,15 @@ def test_a_second_group_close_by_is_not_swallowed(seed):
     assert label_threshold(few, EDGES, law, 1e-5) >= 0.045
 
 
+def test_few_outliers_all_near_the_subspace_stay_outliers(seed):
+    """A table top with things on it: one outlier in seven, none of them far away."""
+    rng = np.random.default_rng(seed)
+    inliers, things = 0.001 * np.abs(rng.standard_normal(6000)), rng.uniform(0.004, 0.1, 1000)
+    law = outlier_law(EDGES, np.ones(1), 1, 3)
+    counts = counted(np.concatenate([inliers, things]))
+    assert label_threshold(counts, EDGES, law, 0.004) == 0.004
+
+
 def test_a_threshold_at_the_end_stays():
     law = outlier_law(EDGES, np.ones(1), 2, 2)
     assert label_threshold(np.ones(256), EDGES, law, 2.0) == 2.0

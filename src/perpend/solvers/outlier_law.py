@@ -14,6 +14,7 @@ from perpend._typing import Array
 
 CLEAR = 3.0  # standard deviations by which another threshold must be better than the model's
 FAR_END = 0.5  # of the model's inliers: more rows than that are a group of their own
+SAME_OUTLIERS = 0.5  # of the outliers must be seen beyond the new threshold as well
 LIKE_THE_LAW = 0.05  # Kolmogorov-Smirnov distance up to which outliers follow the law well enough
 BY_CHANCE = 2.0  # the same times the root of their number, if that is more: one in a thousand
 
@@ -49,8 +50,9 @@ def label_threshold(counts: Array, edges: Array, law: Array, threshold: float) -
 
     more rows than wrong, but for a constant. This asks nothing of the inliers, which in real data
     have more far rows than Gaussian noise has. The model's threshold stays where no other is
-    clearly better, where the outliers do not follow the law, or where the rows between the two
-    thresholds would not be the far end of one group but another group.
+    clearly better, where the outliers beyond do not follow the law or are too few to say so, or
+    where the rows between the two thresholds would not be the far end of one group but another
+    group.
     """
     seen = np.cumsum(counts)
     own = int(np.searchsorted(edges, threshold))
@@ -64,6 +66,8 @@ def label_threshold(counts: Array, edges: Array, law: Array, threshold: float) -
         return threshold
     best = int(np.argmax(np.where(clear, gain, -np.inf)))
     beyond = float(seen[-1] - seen[best])
+    if beyond < SAME_OUTLIERS * n_outliers * (1 - law[best]):
+        return threshold  # most of the outliers would turn into inliers
     allowed = max(BY_CHANCE, LIKE_THE_LAW * math.sqrt(beyond))
     if outlier_misfit(counts, law, best) > allowed:
         return threshold
