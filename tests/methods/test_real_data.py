@@ -1,0 +1,43 @@
+"""Labels on real data; it is looked for in the folder that PERPEND_DATA names."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perpend import DPCP
+from perpend.experiments._scene import corrupted
+from perpend.metrics import outlier_f1
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
+
+
+def array_of(name, *arrays):
+    folder = os.environ.get("PERPEND_DATA")
+    path = Path(folder or "") / name
+    if not folder or not path.exists():
+        pytest.skip(f"PERPEND_DATA does not name a folder with {name}")
+    with np.load(path) as archive:
+        return [archive[array] for array in arrays]
+
+
+def test_things_on_a_table_are_no_part_of_it(seed):
+    """All outliers are near the plane; a threshold that asks for far ones would miss them all."""
+    points, is_table = array_of("mosd_tabletop/test24.npz", "points", "is_table")
+    rows = np.random.default_rng(seed).permutation(len(points))[:8000]
+    X = np.hstack([points[rows].astype(float), np.ones((8000, 1))])
+    model = DPCP(random_state=seed).fit(X)
+    assert model.codimension_ == 1
+    assert outlier_f1(np.where(is_table[rows], 1, -1), model.labels_) > 0.97
+
+
+@pytest.mark.parametrize("ratio", [0.8, 0.9])
+def test_replaced_pixels_of_a_scene(ratio, seed):
+    (cube,) = array_of("hsi_jasper/jasper_ridge_100x100x198.npz", "cube")
+    data = corrupted(cube.astype(float), 10, ratio, 100 + seed)
+    model = DPCP(n_starts=10, random_state=seed).fit(data.X)
+    assert outlier_f1(data.y, model.labels_) > 0.99
