@@ -65,6 +65,11 @@ def test_theorem_7_needs_its_constants():
     assert "at most 1 and at most" in without.guarantees[3].numbers
 
 
+def test_a_constant_that_promises_nothing_is_an_error():
+    with pytest.raises(InputError, match=r"C2=0\.0; expected a positive"):
+        diagnose(frozen(1, 2, np.ones(20)), np.ones((20, 3)), C1=1.0, C2=0.0)
+
+
 @pytest.mark.parametrize(
     "data",
     [

@@ -98,6 +98,8 @@ def diagnose(
     >>> diagnose(model, X).guarantees[0].verdict
     <Verdict.CERTIFIED: 'certified'>
     """
+    if C2 is not None and not C2 > 0:
+        raise InputError(f"C2={C2}; expected a positive constant.")
     components, normals = _checked(model, X)
     inlier = np.asarray(model.predict(X)) == 1
     rows = np.asarray(X, dtype=np.float64) - np.asarray(getattr(model, "location_", 0.0))
