@@ -289,3 +289,23 @@ def test_an_array_can_be_used_without_preparation():
     rows = ArrayRows(X)
     assert_close(rows.scan(everything, B).total, (X @ B).sum(axis=0))
     assert rows.total_weight == N
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("budget", [0, 2**30])
+def test_a_subset_has_the_rows_and_weights_of_the_whole(dtype, normalize, budget, seed):
+    X, B = data(seed, dtype)
+    weight = np.random.default_rng(seed).uniform(size=N)
+    rows = as_rows(X, weight=weight, normalize=normalize, memory_budget=budget, block_rows=16)
+    chosen = np.array([3, 50, 4, 99])
+    some = rows.subset(chosen)
+    assert some.shape == (4, D)
+    assert some.dtype == dtype
+    assert some.precision == np.finfo(dtype).eps
+    assert some.unit == rows.unit
+    np.testing.assert_array_equal(some.norms, rows.norms)
+    np.testing.assert_array_equal(some.gather(some.weights), rows.gather(rows.weights)[chosen])
+    np.testing.assert_array_equal(some.gather(some.lengths), rows.gather(rows.lengths)[chosen])
+    np.testing.assert_array_equal(some.take(np.arange(4)), rows.take(chosen))
+    w, P = some.gather(some.weights), some.take(np.arange(4)) @ B.astype(dtype)
+    assert_close(some.scan(l1_objective_and_gradient, B).total, w @ np.abs(P), dtype)

@@ -64,7 +64,7 @@ def dpcp(
     _check_sizes(codimension, n_starts, init, rows.shape[1])
     span = row_span(rows)
     rule = step_rule(step)
-    tol = max(tol, 8 * float(np.finfo(rows.dtype).eps))
+    tol = max(tol, 8 * rows.precision)
 
     def descend(B: Array) -> Directions:
         return psgm(rows, B, rule=rule, max_iter=max_iter, tol=tol, callback=callback)

@@ -74,6 +74,11 @@ class ArrayRows:
         """The floating-point type of the rows."""
         return self._X.dtype
 
+    @property
+    def precision(self) -> float:
+        """The relative rounding error of the products in a descent."""
+        return float(np.finfo(self.dtype).eps)
+
     @cached_property
     def total_weight(self) -> float:
         """The sum of the weights of all rows that take part."""
@@ -134,6 +139,18 @@ class ArrayRows:
         """Bring a few rows to memory, as the kernels see them."""
         X = self._X[indices]
         return X if self._divisor is None else X / self._divisor[indices][:, None]
+
+    def subset(self, indices: Array) -> "ArrayRows":
+        """Return some rows as a source of their own, with their weights; they are copied."""
+        return ArrayRows(
+            self.take(indices),
+            weight=None if self._weight is None else self._weight[indices],
+            lengths=None if self._lengths is None else self._lengths[indices],
+            norms=self.norms,
+            unit=self.unit,
+            memory_budget=self._budget,
+            n_jobs=self._n_jobs,
+        )
 
     # -- blocks ------------------------------------------------------------------------------------
 

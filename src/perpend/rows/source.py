@@ -42,6 +42,11 @@ class RowSource(Protocol):
         ...
 
     @property
+    def precision(self) -> float:
+        """The relative rounding error of the products in a descent: eps of the arithmetic."""
+        ...
+
+    @property
     def total_weight(self) -> float:
         """The sum of the weights of all rows that take part."""
         ...
@@ -81,4 +86,8 @@ class RowSource(Protocol):
 
     def take(self, indices: Array) -> Array:
         """Bring a few rows to memory, as the kernels see them."""
+        ...
+
+    def subset(self, indices: Array) -> "RowSource":
+        """Return some rows as a source of their own, with their weights; they are copied."""
         ...

@@ -53,7 +53,7 @@ def psgm(
 
     B must be orthogonal to the orthonormal columns `orthogonal_to` (D, j); the descents stay so.
     """
-    unseen = float(np.finfo(rows.dtype).eps)
+    unseen = rows.precision
 
     def evaluate(B: Array) -> tuple[Array, Array]:
         scan = rows.scan(l1_objective_and_gradient, B)
