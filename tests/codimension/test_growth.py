@@ -14,7 +14,7 @@ class Descents:
     def __init__(self):
         self.asked = []
 
-    def __call__(self, k):
+    def __call__(self, k, before=None):
         first = sum(self.asked)
         self.asked.append(k)
         numbers = np.arange(first, first + k, dtype=float)

@@ -1,6 +1,6 @@
 """How many of the directions are normals: evidence in, a number with a confidence out."""
 
-from perpend.codimension.answer import Answer, as_solution, find_answer
+from perpend.codimension.answer import Answer, as_solution, find_answer, n_inside
 from perpend.codimension.certificate import Certificate, certify, distinct_shares
 from perpend.codimension.confidence import weigh_no_normals
 from perpend.codimension.decision import Judge, Judgement
@@ -9,6 +9,7 @@ from perpend.codimension.growth import grow_starts
 from perpend.codimension.result import SURE, Codimension
 from perpend.codimension.spectrum import SpectralGap, largest_gap
 from perpend.codimension.told import solve_told
+from perpend.codimension.watch import Watch
 
 __all__ = [
     "SURE",
@@ -19,12 +20,14 @@ __all__ = [
     "Judgement",
     "RankEvidence",
     "SpectralGap",
+    "Watch",
     "as_solution",
     "certify",
     "distinct_shares",
     "find_answer",
     "grow_starts",
     "largest_gap",
+    "n_inside",
     "rank_of_directions",
     "solve_told",
     "weigh_no_normals",

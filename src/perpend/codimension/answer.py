@@ -6,7 +6,7 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.codimension.confidence import weigh_everything, weigh_no_normals
-from perpend.codimension.decision import Judge
+from perpend.codimension.decision import Judge, Judgement
 from perpend.codimension.directions import RankEvidence
 from perpend.codimension.result import Codimension
 from perpend.geometry import complement
@@ -25,12 +25,20 @@ class Answer(NamedTuple):
     fit: Fit | None  # None where there are no normals inside the span
 
 
-def find_answer(judge: Judge, evidence: RankEvidence, codimension: int | Literal["auto"]) -> Answer:
-    """Let the rows choose the codimension, or finish at the one that was told."""
+def find_answer(
+    judge: Judge,
+    evidence: RankEvidence,
+    codimension: int | Literal["auto"],
+    first: Judgement | None = None,
+) -> Answer:
+    """Let the rows choose the codimension, or finish at the one that was told.
+
+    `first` is what the rows said on the way, where they were sure.
+    """
     if codimension != "auto":
         V = evidence.basis[:, : n_inside(judge.span, codimension)]
-        return told_answer(judge, codimension, V, evidence)
-    judgement = judge.choose(evidence)
+        return told_answer(judge, codimension, V, evidence, first)
+    judgement = judge.choose(evidence, first)
     if judgement is None:
         found = weigh_no_normals(judge.span, judge.share.sum(), judge.heaviest)
         return _answer(judge.span, found, None, judge.span.rest)
@@ -44,12 +52,16 @@ def n_inside(span: RowSpan, codimension: int) -> int:
 
 
 def told_answer(
-    judge: Judge, codimension: int, V: Array, evidence: RankEvidence | None = None
+    judge: Judge,
+    codimension: int,
+    V: Array,
+    evidence: RankEvidence | None = None,
+    first: Judgement | None = None,
 ) -> Answer:
     """Answer with as many normals as were told; V (D, n_inside) are those inside the span."""
     span, rest = judge.span, judge.span.rest[:, :codimension]
     if 0 < V.shape[1] < span.rank:
-        judgement = judge.consider(V, evidence)
+        judgement = first or judge.consider(V, evidence)
         return _answer(span, judgement.codimension, judgement.fit, rest)
     if codimension == len(span.basis):
         return _answer(span, weigh_everything(span), None, rest)

@@ -16,6 +16,7 @@ from perpend.solvers import Fit, RowSpan, fit_subspace
 from perpend.solvers.loop import Callback
 
 MAX_FINISH = 60  # steps of reweighted least squares
+FEW_STEPS = 8  # enough to compare candidates; where the codimension is wrong, most never converge
 MAX_REVISIONS = 6  # changes of the codimension after looking at the inliers' spectrum
 
 
@@ -49,20 +50,21 @@ class Judge(NamedTuple):
         counts = weight > 0
         return float(np.max(weight[counts] / self.share[counts])) / self.rows.total_weight
 
-    def choose(self, evidence: RankEvidence) -> Judgement | None:
+    def choose(self, evidence: RankEvidence, first: Judgement | None = None) -> Judgement | None:
         """Choose the codimension inside the span; None means that there are no normals there.
 
-        The rank of the directions is the first candidate. Where that is not sure, others are tried
-        and the one with the best support wins.
+        The rank of the directions is the first candidate, unless there is one already. Where that
+        is not sure, others are tried and the one with the best support wins.
         """
         candidate = min(evidence.value, self.span.rank - 1)
         if candidate == 0:
             return None
-        best = self.settle(evidence.basis[:, :candidate], evidence)
-        if self.refine and best.codimension.confidence < SURE:
-            best = self._climb(best, evidence)
+        best = first or self.follow(evidence.basis[:, :candidate], evidence)
         if not self.refine:
             return best
+        if best.codimension.confidence < SURE:
+            best = self._climb(best, evidence)
+        best = self.complete(best, evidence)
         # Rows that leave directions free lie on a subspace in any case; inside it, only a likely
         # answer is worth more than that certainty.
         certain = self.span.rank < len(self.span.basis)
@@ -80,7 +82,7 @@ class Judge(NamedTuple):
         """
         V, support = evidence.basis[:, :1], -math.inf
         while V.shape[1] < self.span.rank:
-            challenger = self.settle(V, evidence)
+            challenger = self.follow(V, evidence)
             best = max(best, challenger, key=_support)
             if challenger.support <= support:
                 break
@@ -89,19 +91,21 @@ class Judge(NamedTuple):
         for change in (1, -1):
             while 0 < best.codimension.value + change < self.span.rank:
                 V = best.fit.axes[:, : best.codimension.value + change]
-                challenger = self.consider(V, evidence)
+                challenger = self.glance(V, evidence)
                 if challenger.support <= best.support:
                     break
                 best = challenger
         return best
 
-    def consider(self, V: Array, evidence: RankEvidence | None) -> Judgement:
+    def consider(
+        self, V: Array, evidence: RankEvidence | None, max_steps: int = MAX_FINISH
+    ) -> Judgement:
         """Finish at the normals V, without changing their number, and weigh the result.
 
         Without `evidence`, where no independent descents proposed the codimension, only the rows
         speak.
         """
-        steps = MAX_FINISH if self.refine else 0
+        steps = max_steps if self.refine else 0
         fit = fit_subspace(self.rows, V, self.span.basis, max_iter=steps, callback=self.callback)
         gap = largest_gap(fit.spectrum, self.rows.dtype)
         dimension = self.span.rank - V.shape[1]
@@ -111,16 +115,33 @@ class Judge(NamedTuple):
             fit, gap, certificate, weigh(fit, gap, certificate, evidence, self.rows.norms)
         )
 
-    def settle(self, V: Array, evidence: RankEvidence) -> Judgement:
-        """Finish at V, then follow the inliers' spectrum; return the best supported on the way."""
-        judgement = best = self.consider(V, evidence)
+    def weigh_again(self, judgement: Judgement, evidence: RankEvidence | None) -> Judgement:
+        """Weigh the same subspace with other evidence from the descents; no row is asked."""
+        fit, gap, certificate, _ = judgement
+        return Judgement(
+            fit, gap, certificate, weigh(fit, gap, certificate, evidence, self.rows.norms)
+        )
+
+    def glance(self, V: Array, evidence: RankEvidence) -> Judgement:
+        """Take a few steps from V only: enough to compare it with others."""
+        return self.consider(V, evidence, FEW_STEPS)
+
+    def complete(self, judgement: Judgement, evidence: RankEvidence) -> Judgement:
+        """Go on from where a glance ended, if it did not come to rest."""
+        if judgement.fit.converged or not self.refine:
+            return judgement
+        return self.consider(judgement.fit.V, evidence)
+
+    def follow(self, V: Array, evidence: RankEvidence) -> Judgement:
+        """Glance at V, then follow the inliers' spectrum; return the best supported on the way."""
+        judgement = best = self.glance(V, evidence)
         seen = {V.shape[1]}
         for _ in range(MAX_REVISIONS if self.refine else 0):
             value = judgement.gap.value
             if value in seen:
                 break
             seen.add(value)
-            judgement = self.consider(judgement.fit.axes[:, :value], evidence)
+            judgement = self.glance(judgement.fit.axes[:, :value], evidence)
             best = max(best, judgement, key=_support)
         return best
 

@@ -18,9 +18,10 @@ def enough_starts(n_starts: int, evidence: RankEvidence) -> bool:
 
 
 def grow_starts(
-    solve: Callable[[int], Directions],
+    solve: Callable[[int, Directions | None], Directions],
     weigh: Callable[[Directions], RankEvidence],
     *,
+    sure: Callable[[], bool] = lambda: False,
     at_least: int,
     at_most: int,
 ) -> tuple[Directions, RankEvidence]:
@@ -28,14 +29,17 @@ def grow_starts(
 
     Parameters
     ----------
-    solve : function of a number of new starts
+    solve : function of a number of new starts and of those solved before
     weigh : function that weighs the evidence of all directions so far
+    sure : function that says whether the answer is clear already
     at_least : the number of starts to begin with, if it is larger than usual
     at_most : the number of starts at which growing ends in any case
     """
-    directions = solve(max(N_STARTS_FIRST, at_least))
+    directions = solve(max(N_STARTS_FIRST, at_least), None)
     evidence = weigh(directions)
-    while not enough_starts(directions.B.shape[1], evidence) and directions.B.shape[1] < at_most:
-        directions = directions.join(solve(directions.B.shape[1]))
+    while not (
+        sure() or directions.B.shape[1] >= at_most or enough_starts(directions.B.shape[1], evidence)
+    ):
+        directions = directions.join(solve(directions.B.shape[1], directions))
         evidence = weigh(directions)
     return directions, evidence

@@ -12,6 +12,7 @@ P. Giampouras, B. D. Haeffele, R. Vidal. Implicit bias of projected subgradient 
 provable robust recovery of subspaces of unknown codimension. ICLR 2022.
 """
 
+from functools import cache
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -21,10 +22,12 @@ from perpend._typing import Array, RandomState
 from perpend.codimension import (
     Judge,
     RankEvidence,
+    Watch,
     as_solution,
     distinct_shares,
     find_answer,
     grow_starts,
+    n_inside,
     rank_of_directions,
 )
 from perpend.estimator import HasMethods, Interval, StrOptions, SubspaceEstimator
@@ -66,16 +69,40 @@ def dpcp(
     rule = step_rule(step)
     tol = max(tol, 8 * rows.precision)
 
-    def descend(B: Array) -> Directions:
-        return psgm(rows, B, rule=rule, max_iter=max_iter, tol=tol, callback=callback)
+    finish = refine is not False
+
+    @cache  # the first to ask for the judge pays for a scan
+    def judge() -> Judge:
+        return Judge(rows, span, distinct_shares(rows, rng), finish, callback)
+
+    watch = Watch(
+        rows, span.rank, judge, None if codimension == "auto" else n_inside(span, codimension)
+    )
+
+    def descend(B: Array, before: Directions | None = None) -> Directions:
+        def enough(now: Directions) -> bool:
+            return watch(now if before is None else before.join(now))
+
+        return psgm(
+            rows,
+            B,
+            rule=rule,
+            max_iter=max_iter,
+            tol=tol,
+            enough=enough if finish else None,
+            callback=callback,
+        )
 
     def weigh(directions: Directions) -> RankEvidence:
+        if watch.sure and watch.evidence is not None:
+            return watch.evidence
         return rank_of_directions(rows, directions, span.rank)
 
     if isinstance(init, str) and init == "random" and n_starts == "auto":
         directions, evidence = grow_starts(
-            lambda k: descend(random_starts(rng, span, k)),
+            lambda k, before: descend(random_starts(rng, span, k), before),
             weigh,
+            sure=lambda: watch.sure,
             at_least=0 if codimension == "auto" else int(1.5 * codimension) + 5,
             at_most=2 * span.rank + 16,
         )
@@ -83,9 +110,7 @@ def dpcp(
         directions = descend(_starts(init, n_starts, span, rng))
         evidence = weigh(directions)
 
-    finish = refine is not False
-    judge = Judge(rows, span, distinct_shares(rows, rng), finish, callback)
-    answer = find_answer(judge, evidence, codimension)
+    answer = find_answer(judge(), evidence, codimension, watch.judgement if watch.sure else None)
     if finish:  # the descents only propose; the finish decides
         converged = answer.fit is None or answer.fit.converged
     else:

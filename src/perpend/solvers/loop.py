@@ -18,6 +18,7 @@ class Status(Enum):
     CONVERGED = "converged"
     OUT_OF_ITERATIONS = "ran out of iterations before it converged; raise max_iter or tol"
     STOPPED = "stopped by the callback"
+    ENOUGH = "stopped because the answer was clear"
 
 
 class Progress(NamedTuple):
@@ -60,8 +61,12 @@ def iterate(
     tol: float = 0.0,
     stage: str = "",
     callback: Callback | None = None,
+    enough: Callable[[S], bool] | None = None,
 ) -> Run[S]:
-    """Repeat `step` until the state's `change` is at most `tol` or the budget is spent."""
+    """Repeat `step` until the state's `change` is at most `tol` or the budget is spent.
+
+    `enough` looks at the state after every step and may end the loop.
+    """
     history: list[float] = []
     status = Status.OUT_OF_ITERATIONS
     while True:
@@ -80,5 +85,8 @@ def iterate(
         progress = Progress(stage, len(history), state.objective, state.change, tol)
         if callback is not None and callback(progress):
             status = Status.STOPPED
+            break
+        if enough is not None and enough(state):
+            status = Status.ENOUGH
             break
     return Run(state, status, len(history), tuple(history))

@@ -8,6 +8,7 @@ step in the next scan, while the others go on. Nobody waits, nothing is kept wit
 starts that are at rest leave the product.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -15,9 +16,12 @@ import numpy as np
 from perpend._typing import Array
 from perpend.kernels import l1_objective_and_gradient
 from perpend.rows import RowSource
-from perpend.solvers.loop import Callback, iterate
+from perpend.solvers.loop import Callback, Status, iterate
 from perpend.solvers.result import Directions
 from perpend.solvers.steps import Outcome, StepRule
+
+FIRST_LOOK = 6  # evaluations before somebody may find that this is enough
+LOOK_AGAIN = 1.15  # times as many evaluations at the next look
 
 
 class _Starts(NamedTuple):
@@ -37,6 +41,7 @@ class _State(NamedTuple):
     starts: _Starts
     objective: float  # mean over the starts
     change: float  # share of the starts that are not at rest
+    n_evaluations: int  # scans
 
 
 def psgm(
@@ -47,11 +52,13 @@ def psgm(
     max_iter: int,
     tol: float,
     orthogonal_to: Array | None = None,
+    enough: Callable[[Directions], bool] | None = None,
     callback: Callback | None = None,
 ) -> Directions:
     """Descend from every column of B (D, k) and return where each start came to rest.
 
     B must be orthogonal to the orthonormal columns `orthogonal_to` (D, j); the descents stay so.
+    `enough` is shown the directions on their way, ever more rarely, and may end the descents.
     """
     unseen = rows.precision
 
@@ -92,7 +99,7 @@ def psgm(
         lost = accepted & (new.moved[a] <= unseen)
         done = rule.at_rest(new.mu[a], outcome, tol) | lost
         new.resting[a] = done | (new.n_iter[a] >= max_iter)
-        return _state(new)
+        return _state(new, state.n_evaluations + 1)
 
     f, g = evaluate(B)
     search = rule.search(B, g)
@@ -104,22 +111,53 @@ def psgm(
     # A refusal shrinks the step; there are at most as many as it takes down to the floor, and one
     # more for every time that the step has grown.
     budget = 2 * max_iter + 200
-    run = iterate(step, _state(start), max_steps=budget, stage="descent", callback=callback)
+    run = iterate(
+        step,
+        _state(start, 1),
+        max_steps=budget,
+        stage="descent",
+        callback=callback,
+        enough=None if enough is None else _Looks(enough, max_iter),
+    )
     end = run.state.starts
+    if run.status is Status.ENOUGH:
+        return _on_the_way(run.state, max_iter)
     # A start that rests without having moved was there already, as far as steps can tell.
     moved = np.where(np.isfinite(end.moved), end.moved, np.where(end.resting, tol, 1.0))
+    resolution = float(np.max(np.minimum(moved, 1.0)))
+    return _on_the_way(run.state, max_iter)._replace(resolution=resolution)
+
+
+class _Looks:
+    """Shows the directions to whoever may find them enough, at growing intervals."""
+
+    def __init__(self, enough: Callable[[Directions], bool], max_iter: int) -> None:
+        self.enough, self.max_iter = enough, max_iter
+        self.next = FIRST_LOOK
+
+    def __call__(self, state: _State) -> bool:
+        if state.n_evaluations < self.next or state.change == 0:
+            return False
+        self.next = int(LOOK_AGAIN * self.next) + 1
+        return self.enough(_on_the_way(state, self.max_iter))
+
+
+def _on_the_way(state: _State, max_iter: int) -> Directions:
+    """Return where the starts are, whether they rest there or not."""
+    starts = state.starts
     return Directions(
-        B=end.B,
-        objective=end.f,
-        n_iter=end.n_iter,
-        converged=end.resting & (end.n_iter < max_iter),
-        resolution=float(np.max(np.minimum(moved, 1.0))),
-        n_evaluations=run.n_steps + 1,
+        B=starts.B,
+        objective=starts.f,
+        n_iter=starts.n_iter,
+        converged=starts.resting & (starts.n_iter < max_iter),
+        resolution=0.0,
+        n_evaluations=state.n_evaluations,
     )
 
 
-def _state(starts: _Starts) -> _State:
-    return _State(starts, float(np.mean(starts.f)), float(np.mean(~starts.resting)))
+def _state(starts: _Starts, n_evaluations: int) -> _State:
+    objective, moving = float(np.mean(starts.f)), float(np.mean(~starts.resting))
+    return _State(starts, objective, moving, n_evaluations)
 
 
 def _cosine(A: Array, B: Array) -> Array:

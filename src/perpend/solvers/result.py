@@ -20,7 +20,7 @@ class Directions(NamedTuple):
     objective: Array  # (k,)
     n_iter: Array  # (k,)
     converged: Array  # (k,) bool: at rest before the iterations ran out
-    resolution: float  # the largest angle of a last step: B is not known better than that
+    resolution: float  # the largest angle of a last step, 0 on the way: B is not known better
     n_evaluations: int  # scans
 
     def join(self, other: "Directions") -> "Directions":

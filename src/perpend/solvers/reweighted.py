@@ -23,7 +23,7 @@ from perpend.solvers.two_groups import TwoGroups, distance_edges, two_groups
 
 class _State(NamedTuple):
     V: Array  # (D, c)
-    groups: TwoGroups
+    groups: TwoGroups  # by the distance to V, or to what V was before its last, tiny turn
     spectrum: Array  # (R,) ascending
     axes: Array  # (D, R) principal axes of the inliers
     objective: float
@@ -52,7 +52,9 @@ def fit_subspace(
     def step(state: _State) -> _State:
         V = state.axes[:, : state.V.shape[1]]
         turned = float(np.linalg.norm(V - state.V @ (state.V.T @ V), 2))
-        return look(V, turned * float(rows.norms[-1]) / state.groups.scale)
+        change = turned * float(rows.norms[-1]) / state.groups.scale
+        # A turn that is too small to count changes no distance either: the rows need not be asked.
+        return state._replace(V=V, change=change) if change <= tol else look(V, change)
 
     start = look(V, np.inf)
     run = iterate(step, start, max_steps=max_iter, tol=tol, stage="finish", callback=callback)

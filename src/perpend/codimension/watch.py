@@ -1,0 +1,96 @@
+"""Watching the descents on their way: as soon as the answer is sure, nobody need descend further.
+
+The codimension shows in the directions long before they have come to rest, and a finish from there
+is as good as one from their end. So whenever the directions show a clear rank on their way, the
+rows are asked. Once the rows are sure of a subspace, the descents go on only until they agree.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.codimension.confidence import CLEAR_SCORE
+from perpend.codimension.decision import Judge, Judgement
+from perpend.codimension.directions import RankEvidence, rank_of_directions
+from perpend.codimension.result import SURE
+from perpend.rows import RowSource
+from perpend.solvers import Directions
+
+CLEAR_GAP = 2.0  # in the directions' singular values; with less, weighing them is not worth a scan
+SETTLED = 32  # evaluations from which on "no gap anywhere" may mean "as many normals as starts"
+SAME = 1e-3  # times the inliers' scale: two finishes that differ by less found the same subspace
+
+
+class Watch:
+    """Looks at descents on their way and remembers what the rows said.
+
+    `rank` is the dimension of the rows' span, `judge` gives the judge when it is needed, and
+    `codimension` is the number of normals inside the span, where it was told.
+    """
+
+    def __init__(
+        self,
+        rows: RowSource,
+        rank: int,
+        judge: Callable[[], Judge],
+        codimension: int | None = None,
+    ) -> None:
+        self.rows, self.rank, self.judge, self.codimension = rows, rank, judge, codimension
+        self.judgement: Judgement | None = None
+        self.evidence: RankEvidence | None = None
+
+    @property
+    def sure(self) -> bool:
+        """Whether rows and descents agree on a subspace and are sure of it."""
+        return self.judgement is not None and _is_sure(self.judgement)
+
+    def __call__(self, directions: Directions) -> bool:
+        """Say whether the descents may end here."""
+        if not self._worth_a_scan(directions):
+            return False
+        evidence = rank_of_directions(self.rows, directions, self.rank)
+        before, self.evidence = self.judgement, evidence
+        if before is not None and _is_sure(self.judge().weigh_again(before, None)):
+            self.judgement = self.judge().weigh_again(before, evidence)
+            return self.sure
+        if not self._worth_a_finish(evidence, directions.n_evaluations):
+            return False
+        self.judgement = self._finish(evidence)
+        return self.sure or (before is not None and self._same(before.fit.V, self.judgement.fit.V))
+
+    def _worth_a_scan(self, directions: Directions) -> bool:
+        """Singular values cost no scan; without a gap in them there is nothing to be weighed."""
+        if directions.n_evaluations >= SETTLED:
+            return True
+        s = np.linalg.svd(directions.B, compute_uv=False)
+        tiny = s[0] * np.finfo(float).eps
+        return bool(np.any(s[:-1] >= CLEAR_GAP * np.maximum(s[1:], tiny)))
+
+    def _worth_a_finish(self, evidence: RankEvidence, n_evaluations: int) -> bool:
+        asked = evidence.value if self.codimension is None else self.codimension
+        if not 0 < asked < self.rank or asked > len(evidence.singular_values):
+            return False
+        if evidence.saturated:
+            return n_evaluations >= SETTLED
+        return evidence.score >= CLEAR_SCORE
+
+    def _finish(self, evidence: RankEvidence) -> Judgement:
+        judge = self.judge()
+        if self.codimension is None:
+            found = judge.follow(evidence.basis[:, : evidence.value], evidence)
+        else:
+            found = judge.glance(evidence.basis[:, : self.codimension], evidence)
+        likely = found.codimension.confidence >= SURE
+        return judge.complete(found, evidence) if likely else found
+
+    def _same(self, V: Array, W: Array) -> bool:
+        """Say whether the rows can't tell the two complements apart."""
+        if V.shape != W.shape or self.judgement is None:
+            return False
+        turned = float(np.linalg.norm(W - V @ (V.T @ W), 2)) * float(self.rows.norms[-1])
+        return turned <= SAME * self.judgement.fit.groups.scale
+
+
+def _is_sure(judgement: Judgement) -> bool:
+    return judgement.fit.converged and judgement.codimension.confidence >= SURE
