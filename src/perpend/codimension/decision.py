@@ -16,7 +16,7 @@ from perpend.solvers import Fit, RowSpan, fit_subspace
 from perpend.solvers.loop import Callback
 
 MAX_FINISH = 60  # steps of reweighted least squares
-FEW_STEPS = 8  # enough to compare candidates; where the codimension is wrong, most never converge
+FEW_STEPS = 4  # enough to compare candidates; where the codimension is wrong, most never converge
 MAX_REVISIONS = 6  # changes of the codimension after looking at the inliers' spectrum
 
 

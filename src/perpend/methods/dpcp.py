@@ -102,7 +102,7 @@ def dpcp(
         directions, evidence = grow_starts(
             lambda k, before: descend(random_starts(rng, span, k), before),
             weigh,
-            sure=lambda: watch.sure,
+            sure=lambda: watch.sure and not watch.all_rows,
             at_least=0 if codimension == "auto" else int(1.5 * codimension) + 5,
             at_most=2 * span.rank + 16,
         )
