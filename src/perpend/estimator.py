@@ -107,7 +107,11 @@ class SubspaceEstimator(
         )
         solution = self._solve(rows, as_generator(self.random_state))
         self._store(solution, rows)
-        distance = -self._scores(X)
+        distance = (
+            -self._scores(X)
+            if solution.distances is None or weight is not None
+            else (rows.gather(solution.distances) * rows.unit)
+        )
         self.threshold_ = self._threshold(solution, rows, distance, weight)
         self.offset_ = -self.threshold_
         self.labels_ = np.where(distance <= self.threshold_, 1, -1)

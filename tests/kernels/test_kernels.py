@@ -121,13 +121,25 @@ def test_weighted_gram(xp, dtype, seed):
     assert_contribution(xp, part, dtype, total=u, left=u * X)
 
 
+def test_distance_weighted_gram(xp, dtype, seed):
+    X, B = block(seed, dtype)
+    V = np.linalg.qr(B)[0]
+    table = np.random.default_rng(seed).uniform(size=len(EDGES)).astype(dtype)
+    part = kernels.distance_weighted_gram(
+        xp.array(X), xp.array(V), xp.array(table), xp.array(EDGES.astype(dtype))
+    )
+    J = np.linalg.norm(X.astype(float) @ V.astype(float), axis=1)
+    u = table[plain_bins(J)][:, None].astype(float)
+    assert_contribution(xp, part, dtype, total=u, left=u * X)
+
+
 def test_grouped_distances_count_like_bincount(xp, dtype, seed):
-    X, _ = block(seed, dtype)
     J = spread_distances(seed, dtype)
-    part = kernels.grouped_distances(xp.array(X), xp.array(EDGES.astype(dtype)), xp.array(J))
+    X, V = J[:, None] * np.array([[0.6, 0.8]], dtype), np.eye(2, dtype=dtype)
+    part = kernels.grouped_distances(xp.array(X), xp.array(V), xp.array(EDGES.astype(dtype)))
     left, right = xp.numpy(part.left), xp.numpy(part.right)
     assert part.total is None
-    assert part.kept is None
+    np.testing.assert_allclose(xp.numpy(part.kept), J, rtol=8 * np.finfo(dtype).eps)
     assert left.dtype == right.dtype == dtype
     w = np.random.default_rng(seed).uniform(size=len(J))
     counts = np.ravel((w[:, None] * left).T @ right)

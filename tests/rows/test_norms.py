@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from perpend.exceptions import InputError
-from perpend.kernels import Contribution, distances, grouped_distances, l1_objective_and_gradient
+from perpend.kernels import (
+    Contribution,
+    distances,
+    grouped_distances,
+    l1_objective_and_gradient,
+    weighted_gram,
+)
 from perpend.rows import as_rows
 from perpend.rows.array import row_norms
 
@@ -163,7 +169,9 @@ def test_the_given_arrays_are_never_modified(normalize, dtype):
         a.flags.writeable = False
     rows = as_rows(X, weight=w, mask=mask, normalize=normalize, block_rows=10)
     kept = rows.scan(distances, B, keep=True).kept
-    rows.scan(grouped_distances, np.geomspace(0.01, 1, 16), using=(kept,))
+    edges = np.geomspace(0.01, 1, 16)
+    rows.scan(grouped_distances, B, edges)
+    rows.scan(weighted_gram, np.ones(16), edges, using=(kept,))
     rows.scan(l1_objective_and_gradient, B)
     for a, b in zip(given, copies, strict=True):
         np.testing.assert_array_equal(a, b)

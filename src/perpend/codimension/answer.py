@@ -10,7 +10,7 @@ from perpend.codimension.decision import Judge, Judgement
 from perpend.codimension.directions import RankEvidence
 from perpend.codimension.result import Codimension
 from perpend.geometry import complement
-from perpend.rows import RowSource
+from perpend.rows import Kept, RowSource
 from perpend.solvers import Directions, Fit, RowSpan, Solution
 
 NOT_LOOKED_FOR = 0.5  # confidence in "no normals" at the most, where that was told and not found
@@ -41,8 +41,8 @@ def find_answer(
     judgement = judge.choose(evidence, first)
     if judgement is None:
         found = weigh_no_normals(judge.span, judge.share.sum(), judge.heaviest)
-        return _answer(judge.span, found, None, judge.span.rest)
-    return _answer(judge.span, judgement.codimension, judgement.fit, judge.span.rest)
+        return in_whole_space(judge.span, found, None, judge.span.rest)
+    return in_whole_space(judge.span, judgement.codimension, judgement.fit, judge.span.rest)
 
 
 def n_inside(span: RowSpan, codimension: int) -> int:
@@ -62,17 +62,17 @@ def told_answer(
     span, rest = judge.span, judge.span.rest[:, :codimension]
     if 0 < V.shape[1] < span.rank:
         judgement = first or judge.consider(V, evidence)
-        return _answer(span, judgement.codimension, judgement.fit, rest)
+        return in_whole_space(span, judgement.codimension, judgement.fit, rest)
     if codimension == len(span.basis):
-        return _answer(span, weigh_everything(span), None, rest)
+        return in_whole_space(span, weigh_everything(span), None, rest)
     found = weigh_no_normals(span, judge.share.sum(), judge.heaviest)
     # Nobody looked for normals inside the span, or there are some outside that were not asked for.
     all_outside = rest.shape[1] == span.rest.shape[1]
     most = NOT_LOOKED_FOR if all_outside else 0.0
-    return _answer(span, found._replace(confidence=min(found.confidence, most)), None, rest)
+    return in_whole_space(span, found._replace(confidence=min(found.confidence, most)), None, rest)
 
 
-def _answer(span: RowSpan, found: Codimension, fit: Fit | None, rest: Array) -> Answer:
+def in_whole_space(span: RowSpan, found: Codimension, fit: Fit | None, rest: Array) -> Answer:
     """Put normals and components of the whole space together from those inside the span."""
     if fit is not None:
         normals, components = fit.V, _components(fit, span.basis)
@@ -88,7 +88,13 @@ def _answer(span: RowSpan, found: Codimension, fit: Fit | None, rest: Array) -> 
 
 
 def as_solution(
-    rows: RowSource, answer: Answer, directions: Directions, *, told: bool, converged: bool
+    rows: RowSource,
+    answer: Answer,
+    directions: Directions,
+    *,
+    told: bool,
+    converged: bool,
+    distances: Kept | None = None,
 ) -> Solution:
     """Put together what the estimator needs; a caller who told the codimension hears no doubts."""
     return Solution(
@@ -103,6 +109,7 @@ def as_solution(
         doubts=() if told else answer.codimension.doubts,
         n_iter=int(np.max(directions.n_iter)),
         converged=converged,
+        distances=distances,
     )
 
 

@@ -49,19 +49,28 @@ def certify(
     assert kept is not None
     J = rows.gather(kept)
     counts = np.bincount(logarithmic_bins(J, groups.edges), share, minlength=len(groups.edges))
+    certificate = weigh_counts(counts, groups, rows.norms, V.shape[1], dimension)
+    return certificate._replace(n_rows=round(float(share[certificate.threshold >= J].sum())))
+
+
+def weigh_counts(
+    counts: Array, groups: TwoGroups, norms: Array, codimension: int, dimension: int
+) -> Certificate:
+    """Weigh rows of which only the number in each bin of distances is known.
+
+    `counts` says how many distinct rows are in each bin.
+    """
     # Leave out the n_free nearest: what is left of each bin after they are taken away.
     left = np.diff(np.maximum(np.cumsum(counts) - dimension, 0.0), prepend=0.0)
     gain = float(left @ groups.gain)
-    n_parameters = V.shape[1] * dimension
-    per_parameter = (
-        LUCK_PER_PARAMETER + math.log(max(share.sum() / (V.shape[1] + dimension), 1)) / 2
-    )
-    needed = LUCK + n_parameters * per_parameter
-    law = outlier_law(groups.edges, rows.norms, V.shape[1], dimension)
+    n_parameters = codimension * dimension
+    rows_per_dimension = counts.sum() / (codimension + dimension)
+    needed = LUCK + n_parameters * (LUCK_PER_PARAMETER + math.log(max(rows_per_dimension, 1)) / 2)
+    law = outlier_law(groups.edges, norms, codimension, dimension)
     threshold = label_threshold(counts, groups.edges, law, groups.threshold)
     first = min(int(np.searchsorted(groups.edges, threshold, side="right")), len(law) - 1)
     return Certificate(
-        n_rows=round(float(share[threshold >= J].sum())),
+        n_rows=round(float(counts[:first].sum())),
         n_free=dimension,
         gain=gain,
         needed=needed,

@@ -16,6 +16,7 @@ from perpend.codimension.directions import RankEvidence, rank_of_directions
 from perpend.codimension.result import SURE
 from perpend.rows import RowSource
 from perpend.solvers import Directions
+from perpend.theory import average_height
 
 CLEAR_GAP = 2.0  # in the directions' singular values; with less, weighing them is not worth a scan
 SETTLED = 32  # evaluations from which on "no gap anywhere" may mean "as many normals as starts"
@@ -58,6 +59,7 @@ class Watch:
 
     def __call__(self, directions: Directions) -> bool:
         """Say whether the descents may end here."""
+        directions = self._without_stragglers(directions)
         if not self._worth_a_scan(directions):
             return False
         evidence = rank_of_directions(self.rows, directions, self.rank)
@@ -78,6 +80,17 @@ class Watch:
             return False
         self._sure_since = self._sure_since or n_evaluations
         return not self.all_rows or n_evaluations >= PATIENCE * self._sure_since
+
+    def _without_stragglers(self, directions: Directions) -> Directions:
+        """Leave out starts that are still on their way, far behind most of the others.
+
+        They are nearer to a random direction than to where the others are, by their objective. A
+        start that rests there has found something else, and stays.
+        """
+        low = float(np.median(directions.objective))
+        high = average_height(self.rank) * float(np.mean(self.rows.norms)) * self.rows.total_weight
+        behind = directions.objective > (low + high) / 2
+        return directions.some(directions.converged | ~behind) if low < high else directions
 
     def _worth_a_scan(self, directions: Directions) -> bool:
         """Singular values cost no scan; without a gap in them there is nothing to be weighed."""

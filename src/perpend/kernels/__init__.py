@@ -12,12 +12,18 @@ from perpend.kernels.distances import (
     grouped_distances,
     logarithmic_bins,
 )
-from perpend.kernels.gram import gram, inverse_distance_gram, weighted_gram
+from perpend.kernels.gram import (
+    distance_weighted_gram,
+    gram,
+    inverse_distance_gram,
+    weighted_gram,
+)
 from perpend.kernels.l1 import heights, l1_objective, l1_objective_and_gradient
 
 __all__ = [
     "Contribution",
     "distance_and_gradient",
+    "distance_weighted_gram",
     "distances",
     "gram",
     "grouped_distances",

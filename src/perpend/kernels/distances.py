@@ -34,16 +34,17 @@ def logarithmic_bins(distance: Array, edges: Array) -> Array:
     return xp.astype(xp.clip(bins, 0, edges.shape[0] - 1), xp.int64)
 
 
-def grouped_distances(X: Array, edges: Array, distance: Array) -> Contribution:  # noqa: ARG001
-    """Give the histogram of the distances over the m = 16 q bins of `logarithmic_bins`, as (q, 16).
+def grouped_distances(X: Array, V: Array, edges: Array) -> Contribution:
+    """Keep ||V.T x|| and give its histogram over the m = 16 q bins of `logarithmic_bins`, (q, 16).
 
     Row and column of the bin are two short one-hot codes; their product is the histogram. A single
     code of length m would cost m values a row.
     """
-    xp = namespace(distance)
+    xp = namespace(X)
+    distance = distances(X, V).kept
     bins = logarithmic_bins(distance, edges)
     columns = xp.arange(16, device=bins.device)
     rows = xp.arange(edges.shape[0] // 16, device=bins.device)
-    row = xp.astype((bins // 16)[:, None] == rows[None, :], distance.dtype)  # (b, q)
-    column = xp.astype((bins % 16)[:, None] == columns[None, :], distance.dtype)  # (b, 16)
-    return Contribution(left=row, right=column)
+    row = xp.astype((bins // 16)[:, None] == rows[None, :], X.dtype)  # (b, q)
+    column = xp.astype((bins % 16)[:, None] == columns[None, :], X.dtype)  # (b, 16)
+    return Contribution(left=row, right=column, kept=distance)

@@ -2,7 +2,7 @@
 
 from perpend._typing import Array, namespace
 from perpend.kernels.contribution import Contribution
-from perpend.kernels.distances import logarithmic_bins
+from perpend.kernels.distances import distances, logarithmic_bins
 
 
 def gram(X: Array) -> Contribution:
@@ -18,6 +18,15 @@ def weighted_gram(X: Array, table: Array, edges: Array, distance: Array) -> Cont
     xp = namespace(X)
     u = xp.take(table, logarithmic_bins(distance, edges))[:, None]  # (b, 1)
     return Contribution(total=u, left=u * X)
+
+
+def distance_weighted_gram(X: Array, V: Array, table: Array, edges: Array) -> Contribution:
+    """Give what `weighted_gram` gives for the distances ||V.T x||.
+
+    This is a whole step of reweighted least squares in one pass over the rows, for callers who know
+    the weights of the bins beforehand.
+    """
+    return weighted_gram(X, table, edges, distances(X, V).kept)
 
 
 def inverse_distance_gram(X: Array, V: Array, floor: Array) -> Contribution:

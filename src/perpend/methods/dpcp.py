@@ -12,38 +12,17 @@ P. Giampouras, B. D. Haeffele, R. Vidal. Implicit bias of projected subgradient 
 provable robust recovery of subspaces of unknown codimension. ICLR 2022.
 """
 
-from functools import cache
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from perpend._typing import Array, RandomState
-from perpend.codimension import (
-    Judge,
-    RankEvidence,
-    Watch,
-    as_solution,
-    distinct_shares,
-    find_answer,
-    grow_starts,
-    n_inside,
-    rank_of_directions,
-)
+from perpend.codimension import Descent, Found, as_solution, confirm, sample_sizes, search
 from perpend.estimator import HasMethods, Interval, StrOptions, SubspaceEstimator
 from perpend.exceptions import InputError
 from perpend.rows import RowSource
-from perpend.solvers import (
-    Directions,
-    RowSpan,
-    Solution,
-    StepRule,
-    psgm,
-    random_starts,
-    row_span,
-    spectral_starts,
-    step_rule,
-)
+from perpend.solvers import Solution, StepRule, step_rule
 from perpend.solvers.loop import Callback
 from perpend.solvers.steps import STEP_METHODS, STEP_RULES
 
@@ -60,97 +39,34 @@ def dpcp(
     refine: bool | Auto = "auto",
     max_iter: int = 1000,
     tol: float = 1e-9,
+    sample_size: int | Auto | None = "auto",
     rng: np.random.Generator,
     callback: Callback | None = None,
 ) -> Solution:
     """Recover the subspace of the inliers among `rows`; the parameters are those of `DPCP`."""
     _check_sizes(codimension, n_starts, init, rows.shape[1])
-    span = row_span(rows)
-    rule = step_rule(step)
-    tol = max(tol, 8 * rows.precision)
-
     finish = refine is not False
+    descent = Descent(n_starts, init, step_rule(step), max_iter, tol)
+    how: dict[str, Any] = {"codimension": codimension, "finish": finish, "callback": callback}
 
-    @cache  # the first to ask for the judge pays for a scan
-    def judge() -> Judge:
-        return Judge(rows, span, distinct_shares(rows, rng), finish, callback)
-
-    watch = Watch(
-        rows, span.rank, judge, None if codimension == "auto" else n_inside(span, codimension)
-    )
-
-    def descend(B: Array, before: Directions | None = None) -> Directions:
-        def enough(now: Directions) -> bool:
-            return watch(now if before is None else before.join(now))
-
-        return psgm(
-            rows,
-            B,
-            rule=rule,
-            max_iter=max_iter,
-            tol=tol,
-            enough=enough if finish else None,
-            callback=callback,
+    def solved(found: Found, seen: RowSource) -> Solution:
+        return as_solution(
+            seen,
+            found.answer,
+            found.directions,
+            told=codimension != "auto",
+            converged=found.converged,
+            distances=found.distances,
         )
 
-    def weigh(directions: Directions) -> RankEvidence:
-        if watch.sure and watch.evidence is not None:
-            return watch.evidence
-        return rank_of_directions(rows, directions, span.rank)
-
-    if isinstance(init, str) and init == "random" and n_starts == "auto":
-        directions, evidence = grow_starts(
-            lambda k, before: descend(random_starts(rng, span, k), before),
-            weigh,
-            sure=lambda: watch.sure and not watch.all_rows,
-            at_least=0 if codimension == "auto" else int(1.5 * codimension) + 5,
-            at_most=2 * span.rank + 16,
-        )
-    else:
-        directions = descend(_starts(init, n_starts, span, rng))
-        evidence = weigh(directions)
-
-    answer = find_answer(judge(), evidence, codimension, watch.judgement if watch.sure else None)
-    if finish:  # the descents only propose; the finish decides
-        converged = answer.fit is None or answer.fit.converged
-    else:
-        converged = bool(np.all(directions.converged))
-    told = codimension != "auto"
-    return as_solution(rows, answer, directions, told=told, converged=converged)
-
-
-def _starts(
-    init: str | Array, n_starts: int | Auto, span: RowSpan, rng: np.random.Generator
-) -> Array:
-    if not isinstance(init, str):
-        return _given_starts(init, span)
-    if init == "spectral":
-        return spectral_starts(span, span.rank if n_starts == "auto" else n_starts)
-    assert n_starts != "auto"
-    return random_starts(rng, span, n_starts)
-
-
-def _given_starts(init: Array, span: RowSpan) -> Array:
-    B = np.asarray(init, dtype=float)
-    n_features = len(span.basis)
-    if B.ndim != 2 or B.shape[1] != n_features or len(B) == 0:
-        raise InputError(
-            f"init has shape {B.shape}; expected (n_starts, {n_features}): one direction a row."
-        )
-    norms = np.linalg.norm(B, axis=1)
-    if not np.all(np.isfinite(norms) & (norms > 0)):
-        raise InputError("init has a row that is zero or not finite; give directions.")
-    B = (B / norms[:, None]).T
-    if span.rank == n_features:
-        return B
-    inside = span.basis @ (span.basis.T @ B)  # what is orthogonal to every row is known already
-    lengths = np.linalg.norm(inside, axis=0)
-    if np.any(lengths < 1e-8):
-        raise InputError(
-            f"init has a direction that is orthogonal to every row (row {np.argmin(lengths)}); "
-            "leave it out."
-        )
-    return inside / lengths
+    for size in sample_sizes(sample_size if finish else None, *rows.shape):
+        sample = rows.subset(np.sort(rng.choice(rows.shape[0], size, replace=False, shuffle=False)))
+        found = search(sample, descent, rng=rng, **how)
+        if found.sure:
+            found = confirm(rows, found, callback)
+        if found.sure:
+            return solved(found, sample)
+    return solved(search(rows, descent, rng=rng, **how), rows)
 
 
 def _check_sizes(
@@ -214,6 +130,11 @@ class DPCP(SubspaceEstimator):
     tol : float, default=1e-9
         A descent rests when its next step would turn it by less than this angle (radians);
         "geometric" looks at its last step, and "mbls" has only the floor of its step size.
+    sample_size : "auto", int or None, default="auto"
+        Number of rows that are asked first. Where this random sample is sure of its subspace, all
+        rows confirm, finish and label it in three passes; where it is not, a sample four times as
+        large is asked, in the end all rows. "auto" samples where there are more than four times
+        ``max(4096, 24 * n_features)`` rows; None always asks all rows.
     n_jobs : int or None, default=None
         Number of threads that read rows; -1 means all processors.
     random_state : int, Generator, RandomState or None, default=None
@@ -290,6 +211,7 @@ class DPCP(SubspaceEstimator):
         "refine": [StrOptions({"auto"}), "boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
+        "sample_size": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left"), None],
     }
 
     def __init__(
@@ -305,6 +227,7 @@ class DPCP(SubspaceEstimator):
         contamination: float | None = None,
         max_iter: int = 1000,
         tol: float = 1e-9,
+        sample_size: int | Auto | None = "auto",
         n_jobs: int | None = None,
         random_state: RandomState = None,
         callback: Callback | None = None,
@@ -319,6 +242,7 @@ class DPCP(SubspaceEstimator):
         self.contamination = contamination
         self.max_iter = max_iter
         self.tol = tol
+        self.sample_size = sample_size
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.callback = callback

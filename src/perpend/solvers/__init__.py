@@ -4,10 +4,10 @@ from perpend.solvers.loop import Progress, Run, Status, iterate
 from perpend.solvers.outlier_law import label_threshold, outlier_law, outlier_misfit
 from perpend.solvers.psgm import psgm
 from perpend.solvers.result import Directions, Fit, Solution
-from perpend.solvers.reweighted import fit_subspace
+from perpend.solvers.reweighted import fit_subspace, principal_axes, turned_by
 from perpend.solvers.riemannian import riemannian
 from perpend.solvers.span import RowSpan, rank_tolerance, row_span
-from perpend.solvers.starts import random_starts, spectral_starts
+from perpend.solvers.starts import given_starts, random_starts, spectral_starts
 from perpend.solvers.steps import (
     AutoStep,
     DecayStep,
@@ -36,10 +36,12 @@ __all__ = [
     "TwoGroups",
     "distance_edges",
     "fit_subspace",
+    "given_starts",
     "iterate",
     "label_threshold",
     "outlier_law",
     "outlier_misfit",
+    "principal_axes",
     "psgm",
     "random_starts",
     "rank_tolerance",
@@ -47,5 +49,6 @@ __all__ = [
     "row_span",
     "spectral_starts",
     "step_rule",
+    "turned_by",
     "two_groups",
 ]

@@ -7,6 +7,7 @@ import numpy as np
 from perpend._typing import Array
 
 if TYPE_CHECKING:
+    from perpend.rows import Kept
     from perpend.solvers.two_groups import TwoGroups
 
 
@@ -22,6 +23,15 @@ class Directions(NamedTuple):
     converged: Array  # (k,) bool: at rest before the iterations ran out
     resolution: float  # the largest angle of a last step, 0 on the way: B is not known better
     n_evaluations: int  # scans
+
+    def some(self, chosen: Array) -> "Directions":
+        """Return the chosen starts alone."""
+        return self._replace(
+            B=self.B[:, chosen],
+            objective=self.objective[chosen],
+            n_iter=self.n_iter[chosen],
+            converged=self.converged[chosen],
+        )
 
     def join(self, other: "Directions") -> "Directions":
         """Return these starts followed by the others."""
@@ -60,3 +70,4 @@ class Solution(NamedTuple):
     doubts: tuple[str, ...]  # why the confidence is low, and what would help
     n_iter: int
     converged: bool
+    distances: "Kept | None"  # of all rows to the subspace, where they are known already

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from perpend._typing import Array
-from perpend.kernels import distances, grouped_distances, weighted_gram
-from perpend.rows import RowSource
+from perpend.kernels import grouped_distances, weighted_gram
+from perpend.rows import RowSource, Scan
 from perpend.solvers.loop import Callback, Status, iterate
 from perpend.solvers.result import Fit
 from perpend.solvers.two_groups import TwoGroups, distance_edges, two_groups
@@ -51,8 +51,7 @@ def fit_subspace(
 
     def step(state: _State) -> _State:
         V = state.axes[:, : state.V.shape[1]]
-        turned = float(np.linalg.norm(V - state.V @ (state.V.T @ V), 2))
-        change = turned * float(rows.norms[-1]) / state.groups.scale
+        change = turned_by(state.V, V) * float(rows.norms[-1]) / state.groups.scale
         # A turn that is too small to count changes no distance either: the rows need not be asked.
         return state._replace(V=V, change=change) if change <= tol else look(V, change)
 
@@ -68,15 +67,24 @@ def _inliers(rows: RowSource, V: Array, span: Array) -> tuple[TwoGroups, Array, 
     """Tell the two groups apart and return the inliers' second moments along their axes."""
     c, R = V.shape[1], span.shape[1]
     edges = distance_edges(float(rows.norms[-1]), rows.dtype)
-    kept = rows.scan(distances, V, keep=True).kept
-    assert kept is not None
-    counts = rows.scan(grouped_distances, edges, using=(kept,)).product
-    groups = two_groups(np.ravel(counts), edges, rows.norms, c, R - c)
-    scan = rows.scan(weighted_gram, groups.posterior, edges, using=(kept,))
+    look = rows.scan(grouped_distances, V, edges, keep=True)
+    assert look.kept is not None
+    groups = two_groups(np.ravel(look.product), edges, rows.norms, c, R - c)
+    scan = rows.scan(weighted_gram, groups.posterior, edges, using=(look.kept,))
+    return groups, *principal_axes(scan, span)
+
+
+def principal_axes(scan: Scan, span: Array) -> tuple[Array, Array]:
+    """Return the second moments (R,), ascending, and the axes (D, R) of a weighted gram matrix."""
     moments = scan.product / max(scan.total[0], np.finfo(float).tiny)
-    if len(span) == R:
+    if len(span) == span.shape[1]:
         spectrum, axes = np.linalg.eigh(moments)
     else:
         spectrum, axes = np.linalg.eigh(span.T @ moments @ span)
         axes = span @ axes
-    return groups, np.maximum(spectrum, 0.0), axes
+    return np.maximum(spectrum, 0.0), axes
+
+
+def turned_by(V: Array, W: Array) -> float:
+    """Return the sine of the largest angle by which W (D, c) leaves the span of V (D, c)."""
+    return float(np.linalg.norm(W - V @ (V.T @ W), 2))

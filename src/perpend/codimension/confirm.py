@@ -1,0 +1,120 @@
+"""From the answer of a sample to the answer of all rows, in at most three scans of these.
+
+A sample that is sure of its subspace leaves two questions: what the subspace is exactly, and which
+of all rows belong to it. The first takes one or two steps of reweighted least squares over all
+rows, from the sample's normals and with the sample's weights; the second one look at the distances.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.codimension.answer import in_whole_space
+from perpend.codimension.certificate import weigh_counts
+from perpend.codimension.confidence import weigh
+from perpend.codimension.search import Found
+from perpend.codimension.spectrum import largest_gap
+from perpend.kernels import distance_weighted_gram, grouped_distances
+from perpend.rows import RowSource
+from perpend.solvers import (
+    Fit,
+    RowSpan,
+    TwoGroups,
+    distance_edges,
+    iterate,
+    principal_axes,
+    row_span,
+    turned_by,
+    two_groups,
+)
+from perpend.solvers.loop import Callback
+
+SAMPLE_ERRORS = 3.0  # by so many times its own error the sample's normals may turn in the last step
+
+
+class _State(NamedTuple):
+    V: Array  # (D, c)
+    spectrum: Array  # (R,) ascending
+    axes: Array  # (D, R)
+    objective: float
+    change: float  # by how much V has turned, in units of the inliers' scale
+
+
+def confirm(rows: RowSource, found: Found, callback: Callback | None = None) -> Found:
+    """Finish at the sample's answer with all rows, and weigh it by them."""
+    span = found.span
+    n_steps = 2
+    if span.rest.shape[1]:  # a scan: rows that are not in the sample may leave its span
+        span, n_steps = row_span(rows), 1
+    V = _inside(found.answer.normals, span)
+    c, d = V.shape[1], span.rank - V.shape[1]
+    if c == 0 or d == 0:
+        return found
+    fit = _finish(rows, V, span, found, n_steps=n_steps, callback=callback)
+    edges = fit.groups.edges
+    scan = rows.scan(grouped_distances, fit.V, edges, keep=True)
+    counts = np.ravel(scan.product)
+    # Whether rows are equal was seen in the sample only: all rows count as its distinct ones do.
+    distinct = counts * (found.n_distinct / rows.total_weight)
+    groups = two_groups(counts, edges, rows.norms, c, d)
+    certificate = weigh_counts(distinct, groups, rows.norms, c, d)
+    fit = fit._replace(groups=groups._replace(threshold=certificate.threshold))
+    gap = largest_gap(fit.spectrum, rows.dtype)
+    codimension = weigh(fit, gap, certificate, found.evidence, rows.norms)
+    return found._replace(
+        answer=in_whole_space(span, codimension, fit, span.rest),
+        span=span,
+        converged=fit.converged,
+        distances=scan.kept,
+    )
+
+
+def _inside(normals: Array, span: RowSpan) -> Array:
+    """Return those of the normals (D, c) that are inside the span, without those of its rest."""
+    rest = span.rest
+    if rest.shape[1] == 0:
+        return normals
+    U, _, _ = np.linalg.svd(normals - rest @ (rest.T @ normals), full_matrices=False)
+    return U[:, : max(normals.shape[1] - rest.shape[1], 0)]
+
+
+def _finish(
+    rows: RowSource,
+    V: Array,
+    span: RowSpan,
+    found: Found,
+    *,
+    n_steps: int,
+    callback: Callback | None,
+) -> Fit:
+    """Take up to `n_steps` steps of reweighted least squares with the sample's weights."""
+    edges = distance_edges(float(rows.norms[-1]), rows.dtype)
+    groups = _sample_groups(found, edges)
+
+    def step(state: _State) -> _State:
+        scan = rows.scan(distance_weighted_gram, state.V, groups.posterior, edges)
+        spectrum, axes = principal_axes(scan, span.basis)
+        V = axes[:, : state.V.shape[1]]
+        change = turned_by(state.V, V) * float(rows.norms[-1]) / groups.scale
+        return _State(V, spectrum, axes, groups.scale, change)
+
+    start = _State(V, np.empty(0), np.empty(0), groups.scale, np.inf)
+    run = iterate(
+        step, start, max_steps=n_steps, tol=1e-3, stage="finish with all rows", callback=callback
+    )
+    end = run.state
+    # An angle of scale * sqrt(d D / N) is what the noise of N unit rows does to their subspace.
+    n_inliers = groups.share * found.n_distinct
+    error = math.sqrt((span.rank - V.shape[1]) * span.rank / max(n_inliers, 1))
+    converged = end.change <= max(1e-3, SAMPLE_ERRORS * error)
+    return Fit(end.V, groups, end.spectrum, end.axes, run.n_steps, converged)
+
+
+def _sample_groups(found: Found, edges: Array) -> TwoGroups:
+    """Return the sample's two groups; without outliers in it, whatever is exact is an inlier."""
+    if found.answer.fit is not None:
+        return found.answer.fit.groups
+    exact = (np.arange(len(edges)) == 0).astype(float)
+    return TwoGroups(edges, exact, exact, exact, 1.0, float(edges[0]), float(edges[0]))

@@ -1,0 +1,126 @@
+"""From rows to an answer: descents, watched on their way, and the rows' verdict."""
+
+from functools import cache
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.codimension.answer import Answer, find_answer, n_inside
+from perpend.codimension.certificate import distinct_shares
+from perpend.codimension.decision import Judge
+from perpend.codimension.directions import RankEvidence, rank_of_directions
+from perpend.codimension.growth import grow_starts
+from perpend.codimension.result import SURE
+from perpend.codimension.watch import Watch
+from perpend.rows import Kept, RowSource
+from perpend.solvers import (
+    Directions,
+    RowSpan,
+    StepRule,
+    given_starts,
+    psgm,
+    random_starts,
+    row_span,
+    spectral_starts,
+)
+from perpend.solvers.loop import Callback
+
+Auto: TypeAlias = Literal["auto"]
+
+
+class Descent(NamedTuple):
+    """How to descend, and from where; the parameters of `DPCP` by their names."""
+
+    n_starts: int | Auto
+    init: str | Array
+    rule: StepRule
+    max_iter: int
+    tol: float
+
+
+class Found(NamedTuple):
+    """An answer, and how it came about."""
+
+    answer: Answer
+    directions: Directions
+    evidence: RankEvidence
+    span: RowSpan
+    n_distinct: float  # how many rows count as evidence
+    converged: bool
+    distances: Kept | None = None  # of all rows, where they are known
+
+    @property
+    def sure(self) -> bool:
+        """Whether the answer is sure."""
+        return self.converged and self.answer.codimension.confidence >= SURE
+
+
+def search(
+    rows: RowSource,
+    descent: Descent,
+    *,
+    codimension: int | Auto,
+    finish: bool,
+    rng: np.random.Generator,
+    callback: Callback | None = None,
+) -> Found:
+    """Find the subspace of the inliers among `rows`; without `finish` the descents alone decide."""
+    span = row_span(rows)
+    tol = max(descent.tol, 8 * rows.precision)
+
+    @cache  # the first to ask for the judge pays for a scan
+    def judge() -> Judge:
+        return Judge(rows, span, distinct_shares(rows, rng), finish, callback)
+
+    inside = None if codimension == "auto" else n_inside(span, codimension)
+    watch = Watch(rows, span.rank, judge, inside)
+
+    def descend(B: Array, before: Directions | None = None) -> Directions:
+        def enough(now: Directions) -> bool:
+            return watch(now if before is None else before.join(now))
+
+        return psgm(
+            rows,
+            B,
+            rule=descent.rule,
+            max_iter=descent.max_iter,
+            tol=tol,
+            enough=enough if finish else None,
+            callback=callback,
+        )
+
+    def weigh(directions: Directions) -> RankEvidence:
+        if watch.sure and watch.evidence is not None:
+            return watch.evidence
+        return rank_of_directions(rows, directions, span.rank)
+
+    if descent.n_starts == "auto" and isinstance(descent.init, str) and descent.init == "random":
+        directions, evidence = grow_starts(
+            lambda k, before: descend(random_starts(rng, span, k), before),
+            weigh,
+            sure=lambda: watch.sure and not watch.all_rows,
+            at_least=0 if codimension == "auto" else int(1.5 * codimension) + 5,
+            at_most=2 * span.rank + 16,
+        )
+    else:
+        directions = descend(_starts(descent, span, rng))
+        evidence = weigh(directions)
+
+    first = watch.judgement if watch.sure else None
+    answer = find_answer(judge(), evidence, codimension, first)
+    if finish:  # the descents only propose; the finish decides
+        converged = answer.fit is None or answer.fit.converged
+    else:
+        converged = bool(np.all(directions.converged))
+    n_distinct = float(judge().share.sum())
+    return Found(answer, directions, evidence, span, n_distinct, converged)
+
+
+def _starts(descent: Descent, span: RowSpan, rng: np.random.Generator) -> Array:
+    if not isinstance(descent.init, str):
+        return given_starts(descent.init, span)
+    if descent.init == "spectral":
+        return spectral_starts(span, span.rank if descent.n_starts == "auto" else descent.n_starts)
+    assert descent.n_starts != "auto"
+    return random_starts(rng, span, descent.n_starts)
