@@ -91,7 +91,7 @@ def search(
         )
 
     def weigh(directions: Directions) -> RankEvidence:
-        if watch.sure and watch.evidence is not None:
+        if watch.answered and watch.evidence is not None:
             return watch.evidence
         return rank_of_directions(rows, directions, span.rank)
 
@@ -99,7 +99,7 @@ def search(
         directions, evidence = grow_starts(
             lambda k, before: descend(random_starts(rng, span, k), before),
             weigh,
-            sure=lambda: watch.sure and not watch.all_rows,
+            sure=lambda: watch.answered,
             at_least=0 if codimension == "auto" else int(1.5 * codimension) + 5,
             at_most=2 * span.rank + 16,
         )
@@ -107,7 +107,7 @@ def search(
         directions = descend(_starts(descent, span, rng))
         evidence = weigh(directions)
 
-    first = watch.judgement if watch.sure else None
+    first = watch.judgement if watch.answered else None
     answer = find_answer(judge(), evidence, codimension, first)
     if finish:  # the descents only propose; the finish decides
         converged = answer.fit is None or answer.fit.converged

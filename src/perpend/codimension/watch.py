@@ -21,7 +21,6 @@ from perpend.theory import average_height
 CLEAR_GAP = 2.0  # in the directions' singular values; with less, weighing them is not worth a scan
 SETTLED = 32  # evaluations from which on "no gap anywhere" may mean "as many normals as starts"
 ALL_ROWS = 0.98  # share of inliers from which on a smaller subspace may hide inside the found one
-PATIENCE = 8  # times as many evaluations as it took to be sure: the time it gets to show itself
 SAME = 1e-3  # times the inliers' scale: two finishes that differ by less found the same subspace
 
 
@@ -42,7 +41,6 @@ class Watch:
         self.rows, self.rank, self.judge, self.codimension = rows, rank, judge, codimension
         self.judgement: Judgement | None = None
         self.evidence: RankEvidence | None = None
-        self._sure_since: int | None = None  # evaluations
 
     @property
     def sure(self) -> bool:
@@ -50,12 +48,15 @@ class Watch:
         return self.judgement is not None and _is_sure(self.judgement)
 
     @property
-    def all_rows(self) -> bool:
-        """Whether that subspace holds all rows, but for a few.
+    def answered(self) -> bool:
+        """Whether that answer stands, however the descents would go on.
 
-        It is no news then if it is the sum of two smaller ones, which the descents find later.
+        A subspace that holds all rows may be the sum of two smaller ones, which the descents find
+        later: that is for the end to decide.
         """
-        return self.judgement is not None and self.judgement.fit.groups.share > ALL_ROWS
+        return (
+            self.judgement is not None and self.sure and self.judgement.fit.groups.share <= ALL_ROWS
+        )
 
     def __call__(self, directions: Directions) -> bool:
         """Say whether the descents may end here."""
@@ -66,20 +67,13 @@ class Watch:
         before, self.evidence = self.judgement, evidence
         if before is not None and _is_sure(self.judge().weigh_again(before, None)):
             self.judgement = self.judge().weigh_again(before, evidence)
-            return self._may_end(directions.n_evaluations)
+            return self.answered
         if not self._worth_a_finish(evidence, directions.n_evaluations):
             return False
         self.judgement = self._finish(evidence)
         if before is not None and not self.sure:
             return self._same(before.fit.V, self.judgement.fit.V)
-        return self._may_end(directions.n_evaluations)
-
-    def _may_end(self, n_evaluations: int) -> bool:
-        """Say whether the descents may end with the answer that there is."""
-        if not self.sure:
-            return False
-        self._sure_since = self._sure_since or n_evaluations
-        return not self.all_rows or n_evaluations >= PATIENCE * self._sure_since
+        return self.answered
 
     def _without_stragglers(self, directions: Directions) -> Directions:
         """Leave out starts that are still on their way, far behind most of the others.
