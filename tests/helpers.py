@@ -1,6 +1,4 @@
-"""What tests share: assertions, which raise and never return a verdict, and rows that count."""
-
-from collections import Counter
+"""Assertions that the tests share. Each raises; none returns a verdict that could be dropped."""
 
 import numpy as np
 
@@ -23,41 +21,3 @@ def assert_orthonormal_rows(A, tol=1e-12):
     """The rows are unit vectors, orthogonal to one another."""
     A = np.asarray(A)
     np.testing.assert_allclose(A @ A.T, np.eye(A.shape[0]), rtol=0, atol=tol)
-
-
-class CountingRows:
-    """A row source that counts the scans and floating-point operations it is asked for."""
-
-    def __init__(self, rows):
-        self._rows = rows
-        self.n_scans = Counter()
-        self.flops = 0.0
-        self.n_subsets = 0
-
-    def __getattr__(self, name):
-        return getattr(self._rows, name)
-
-    def scan(self, kernel, *params, **options):
-        n, D = self._rows.shape
-        self.n_scans[kernel.__name__] += 1
-        self.flops += n * flops_per_row(kernel.__name__, D, params)
-        return self._rows.scan(kernel, *params, **options)
-
-    def subset(self, indices):
-        self.n_subsets += 1
-        return self._rows.subset(indices)
-
-
-def flops_per_row(kernel, D, params):
-    """What a kernel costs; a gram matrix counts in full, although half of it would do."""
-    columns = params[0].shape[1] if params and np.ndim(params[0]) == 2 else 1
-    return {
-        "l1_objective_and_gradient": 4 * D * columns,
-        "l1_objective": 2 * D * columns,
-        "distances": 2 * D * columns,
-        "grouped_distances": 2 * D * columns,
-        "heights": 2 * D,
-        "gram": 2 * D * D,
-        "weighted_gram": 2 * D * D,
-        "distance_weighted_gram": 2 * D * (D + columns),
-    }[kernel]

@@ -4,8 +4,8 @@ import warnings
 
 import numpy as np
 import pytest
+from _counting import CountingRows
 
-from helpers import CountingRows
 from perpend import DPCP, dpcp, subspace_error
 from perpend.codimension import sample_sizes
 from perpend.datasets import make_subspace

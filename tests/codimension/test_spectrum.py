@@ -17,7 +17,7 @@ def test_the_gap_is_where_the_noise_ends(c, noise, seed):
 
 def test_ratio_and_runner_up():
     gap = largest_gap(np.array([1.0, 3.0, 30.0, 60.0]), np.float64)
-    assert gap == (2, 10.0, 3.0)
+    assert gap == (2, 10.0, 3.0, 1)
 
 
 def test_the_scale_of_the_spectrum_does_not_matter():
@@ -36,7 +36,7 @@ def test_what_is_rounding_depends_on_the_precision():
 
 @pytest.mark.parametrize(
     ("spectrum", "expected"),
-    [([2.0], (0, 1.0, 1.0)), ([1.0, 4.0], (1, 4.0, 1.0)), ([], (0, 1.0, 1.0))],
+    [([2.0], (0, 1.0, 1.0, 0)), ([1.0, 4.0], (1, 4.0, 1.0, 0)), ([], (0, 1.0, 1.0, 0))],
 )
 def test_short_spectra(spectrum, expected):
     assert largest_gap(np.array(spectrum), np.float64) == expected

@@ -17,6 +17,7 @@ from perpend.solvers.loop import Callback
 
 MAX_FINISH = 60  # steps of reweighted least squares
 FEW_STEPS = 4  # enough to compare candidates; where the codimension is wrong, most never converge
+STEEP = 10.0  # a rise of the inliers' variance that deserves a look, though it is not the steepest
 MAX_REVISIONS = 6  # changes of the codimension after looking at the inliers' spectrum
 
 
@@ -133,11 +134,16 @@ class Judge(NamedTuple):
         return self.consider(judgement.fit.V, evidence)
 
     def follow(self, V: Array, evidence: RankEvidence) -> Judgement:
-        """Glance at V, then follow the inliers' spectrum; return the best supported on the way."""
+        """Glance at V, then follow the inliers' spectrum; return the best supported on the way.
+
+        A subspace that runs through one outlier as well is found exactly, but that outlier alone
+        makes the variance along one of its axes: a second steep rise, behind the first one.
+        """
         judgement = best = self.glance(V, evidence)
         seen = {V.shape[1]}
         for _ in range(MAX_REVISIONS if self.refine else 0):
-            value = judgement.gap.value
+            gap = judgement.gap
+            value = gap.second if gap.value in seen and gap.runner_up > STEEP else gap.value
             if value in seen:
                 break
             seen.add(value)

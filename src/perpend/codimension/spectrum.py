@@ -14,6 +14,7 @@ class SpectralGap(NamedTuple):
     value: int  # number of small eigenvalues
     ratio: float  # of the eigenvalues across the gap
     runner_up: float  # the second-largest such ratio, 1 where there is no other
+    second: int  # number of eigenvalues below that one
 
 
 def largest_gap(spectrum: Array, dtype: Any) -> SpectralGap:
@@ -23,10 +24,12 @@ def largest_gap(spectrum: Array, dtype: Any) -> SpectralGap:
     2
     """
     if len(spectrum) < 2:
-        return SpectralGap(0, 1.0, 1.0)
+        return SpectralGap(0, 1.0, 1.0, 0)
     floor = rank_tolerance(dtype) * spectrum[-1]
     t = np.maximum(spectrum, max(floor, np.finfo(float).tiny))
     ratios = t[1:] / t[:-1]
     order = np.argsort(ratios)
-    runner_up = float(ratios[order[-2]]) if len(ratios) > 1 else 1.0
-    return SpectralGap(int(order[-1]) + 1, float(ratios[order[-1]]), runner_up)
+    value, ratio = int(order[-1]) + 1, float(ratios[order[-1]])
+    if len(ratios) == 1:
+        return SpectralGap(value, ratio, 1.0, 0)
+    return SpectralGap(value, ratio, float(ratios[order[-2]]), int(order[-2]) + 1)
