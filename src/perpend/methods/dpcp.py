@@ -189,6 +189,10 @@ class DPCP(SubspaceEstimator):
     tol : float, default=1e-9
         A descent rests when its next step would turn it by less than this angle (radians);
         "geometric" looks at its last step, and "mbls" has only the floor of its step size.
+    device : None, str or torch.device, default=None
+        Where to compute: None where the data is, a torch tensor on its own device; "cuda" moves
+        the data to the GPU once. Answers come back as the kind of array that was given. torch
+        is needed for tensors and devices: ``pip install 'perpend[torch]'``.
     n_jobs : int or None, default=None
         Number of threads that read rows; -1 means all processors.
     random_state : int, Generator, RandomState or None, default=None
@@ -280,6 +284,7 @@ class DPCP(SubspaceEstimator):
         contamination: float | None = None,
         max_iter: int = 1000,
         tol: float = 1e-9,
+        device: Any = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
         callback: Callback | None = None,
@@ -294,6 +299,7 @@ class DPCP(SubspaceEstimator):
         self.contamination = contamination
         self.max_iter = max_iter
         self.tol = tol
+        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.callback = callback
