@@ -268,7 +268,8 @@ class SubspaceEstimator(
 
     def _relative_distance(self, X: Array) -> Array:
         """Return ||N (x / ||x||)||, the sine of the angle to the subspace; 0 for zero rows."""
-        rows = as_rows(X, memory_budget=0, n_jobs=effective_n_jobs(self.n_jobs))
+        # There is room for one value a row, and not for another X.
+        rows = as_rows(X, memory_budget=X.nbytes - 1, n_jobs=effective_n_jobs(self.n_jobs))
         kept = rows.scan(distances, to_numpy(self.normals_).T, keep=True).kept
         assert kept is not None
         return per_row(rows, kept)

@@ -22,7 +22,8 @@ class Place:
 
     def __init__(self, X: Any, device: Any) -> None:
         self.given = X.device if is_tensor(X) else None
-        self.device = self.given if device is None else _usable(device)
+        wanted = self.given if device is None else device
+        self.device = None if wanted is None else _usable(wanted)
 
     def checked(self, name: str, X: Array) -> Array:
         """Return a dense tensor of floats that tracks no gradient, or say why X can't be used."""
@@ -59,19 +60,19 @@ class Place:
 @contextmanager
 def computing_on(X: Any, device: Any) -> Iterator[Place]:
     """Find the place for X, compute there in full precision, and say it clearly if it is full."""
-    place = Place(X, device)
-    if place.device is None:
-        yield place
+    if device is None and not is_tensor(X):
+        yield Place(X, None)
         return
     torch = _torch("a tensor" if device is None else f"device={str(device)!r}")
     from perpend.rows.precision import full_precision
 
     try:
         with full_precision():
-            yield place
+            yield Place(X, device)
     except torch.cuda.OutOfMemoryError as error:
         traceback.clear_frames(error.__traceback__)  # what they hold would stay on the device
-        raise DeviceMemoryError(_what_is_needed(X, place.device)) from error
+        where = torch.device(X.device if device is None else device)
+        raise DeviceMemoryError(_what_is_needed(X, where)) from error
 
 
 def _what_is_needed(X: Any, device: Any) -> str:
@@ -113,8 +114,10 @@ def _usable(device: Any) -> Any:
         _check_cuda(torch, wanted, advice)
     try:  # sums are formed in double precision, which not every device has
         return torch.zeros(1, dtype=torch.float64, device=wanted).device
+    except torch.cuda.OutOfMemoryError:
+        raise
     except (RuntimeError, AssertionError, TypeError) as error:
-        reason = str(error).partition("\n")[0]
+        reason = str(error).partition("\n")[0].partition(". ")[0].rstrip(".")
         raise InputError(f"device={str(device)!r} can't be used: {reason}. {advice}") from error
 
 

@@ -34,12 +34,11 @@ def in_memory(X: Array) -> Array:
 
 
 def like(A: Array, X: Array) -> Array:
-    """Return the small array A as an array of X's kind: a tensor has X's device and dtype."""
+    """Return the small array A as an array of X's kind, device and precision."""
     if not is_tensor(X):
-        return to_numpy(A)
-    if is_tensor(A):
-        return A.to(device=X.device, dtype=X.dtype)
-    return X.new_tensor(A)
+        A = to_numpy(A)
+        return A.astype(X.dtype, copy=False) if X.dtype in (np.float32, np.float64) else A
+    return A.to(device=X.device, dtype=X.dtype) if is_tensor(A) else X.new_tensor(A)
 
 
 def stand_in(X: Array) -> Array:
