@@ -195,7 +195,9 @@ class SubspaceEstimator(
         with computing_on(X, self.device) as place:
             X = checked(self, X, place, reset=False)
             C = like(self.components_, X).T  # (D, d)
-            return place.back(X @ C - like(self.location_, X) @ C)
+            coordinates = X @ C
+            coordinates -= like(self.location_, X) @ C  # in place: there may be many rows
+            return place.back(coordinates)
 
     def inverse_transform(self, X: Array) -> Array:
         """Return the points of the subspace that have these coordinates."""
@@ -208,7 +210,9 @@ class SubspaceEstimator(
             )
         with computing_on(X, self.device) as place:
             X = place.bring(X)
-            return place.back(X @ like(self.components_, X) + like(self.location_, X))
+            points = X @ like(self.components_, X)
+            points += like(self.location_, X)
+            return place.back(points)
 
     def distance(self, X: Array) -> Array:
         """Return the Euclidean distance of each row to the subspace, in the data's own units."""

@@ -29,9 +29,9 @@ def not_finite(X: Array) -> NotFinite | None:
     xp = namespace(X)
     first: tuple[int, int, bool] | None = None
     n_entries = n_rows = 0
-    step = max(1, (ENTRIES_OF_TENSOR if is_tensor(X) else ENTRIES) // X.shape[1])
-    for start in range(0, X.shape[0], step):
-        block = X[start : start + step, :]
+    n, step = X.shape[0], max(1, (ENTRIES_OF_TENSOR if is_tensor(X) else ENTRIES) // X.shape[1])
+    for start in range(0, n, step):
+        block = X[start : min(start + step, n), :]
         finite = xp.isfinite(block)
         if bool(xp.all(finite)):
             continue

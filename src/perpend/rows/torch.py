@@ -6,6 +6,7 @@ when the first tensor is seen.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -60,11 +61,8 @@ class TorchRows:
             memory_budget = MEMORY_BUDGET
         self._budget = memory_budget  # None: whatever is free on the device
         self._X, self._divisor = X, divisor
-        # A free choice leaves as much again for a fused twin, which is worth more than quotients.
-        needed = X.nbytes if memory_budget is not None else 2 * X.nbytes
-        if divisor is not None and store_quotients and needed <= self._room():
-            self._X, self._divisor = X / divisor[:, None], None
-            self._budget = None if memory_budget is None else memory_budget - X.nbytes
+        if divisor is not None and store_quotients:
+            self._store_quotients()
         self._weight, self._lengths = weight, lengths
         self._block_rows = block_rows
         self._fused = fused
@@ -249,12 +247,24 @@ class TorchRows:
         """Return how many bytes may still be kept beside X."""
         return free_memory(self._X.device) if self._budget is None else self._budget
 
+    def _store_quotients(self) -> None:
+        """Store the rows as the kernels see them, if there is room."""
+        # A free choice leaves as much again for a fused twin, which is worth more than quotients.
+        needed = self._X.nbytes if self._budget is not None else 2 * self._X.nbytes
+        if needed > self._room():
+            return
+        with suppress(torch.cuda.OutOfMemoryError):  # others use the device, too
+            self._X, self._divisor = self._X / self._divisor[:, None], None
+            self._budget = None if self._budget is None else self._budget - needed
+
     def _room_for(self, sample: Array) -> Array | None:
         """Return an empty tensor for the kept values of all rows, or None if there is no room."""
         shape = (self.shape[0], *sample.shape[1:])
         if int(np.prod(shape)) * sample.element_size() > self._room():
             return None
-        return sample.new_empty(shape)
+        with suppress(torch.cuda.OutOfMemoryError):
+            return sample.new_empty(shape)
+        return None
 
     def _kept(self, contribution: Callable[[slice], Contribution], store: Array | None) -> Kept:
         if store is None:
