@@ -6,6 +6,7 @@ tensors in memory, and by torch itself, as on a GPU.
 
 import copy
 import pickle
+import subprocess
 import sys
 
 import numpy as np
@@ -152,6 +153,16 @@ def test_directions_to_begin_with_may_be_a_tensor(X) -> None:
         assert_same_answer(METHODS[name](**options).fit(torch.tensor(X)), plain, 1e-8)
 
 
+def test_nobody_who_has_no_tensor_waits_for_torch() -> None:
+    code = (
+        "import sys, numpy as np; from perpend import DPCP; "
+        "model = DPCP(codimension=1, random_state=0).fit(np.eye(5)[:, :3] + 1); "
+        "model.predict(np.ones((2, 3))); print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["False"], done.stderr
+
+
 # -- using a model --------------------------------------------------------------------------------
 
 USES = ("transform", "distance", "score_samples", "decision_function", "predict")
@@ -258,13 +269,14 @@ def spoiled(value):
         spoiled(torch.nan),
         spoiled(torch.inf),
         torch.ones((3, 2), dtype=torch.complex64),
+        torch.ones((3, 2), dtype=torch.complex128),
         torch.ones((0, 3)),
         torch.ones((3, 0)),
         torch.ones(4),
         torch.ones((2, 2, 2)),
         torch.ones((1, 4)),
     ],
-    ids=["nan", "inf", "complex", "no rows", "no columns", "1-D", "3-D", "one row"],
+    ids=["nan", "inf", "complex", "long complex", "no rows", "no columns", "1-D", "3-D", "one row"],
 )
 def test_bad_tensors_get_the_messages_of_bad_arrays(bad, reading) -> None:
     errors = []

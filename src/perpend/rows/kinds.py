@@ -48,7 +48,7 @@ def stand_in(X: Array) -> Array:
     """
     if X.ndim < 2:
         return to_numpy(X)
-    dtype = str(X.dtype).removeprefix("torch.")
+    dtype = "complex128" if X.is_complex() else str(X.dtype).removeprefix("torch.")
     return np.broadcast_to(np.zeros((), dtype), tuple(X.shape))
 
 

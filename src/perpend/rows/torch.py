@@ -62,7 +62,7 @@ class TorchRows:
         self._budget = memory_budget  # None: whatever is free on the device
         self._X, self._divisor = X, divisor
         if divisor is not None and store_quotients:
-            self._store_quotients()
+            self._store_quotients(divisor)
         self._weight, self._lengths = weight, lengths
         self._block_rows = block_rows
         self._fused = fused
@@ -117,11 +117,10 @@ class TorchRows:
             return Scan(to_numpy(total), to_numpy(product), None)
 
         def contribution(rows: slice) -> Contribution:
+            block = self._block(rows)
             with full_precision():
-                part: Contribution = kernel(
-                    self._block(rows), *params, *(k.piece(rows) for k in using)
-                )
-            return part
+                part: Contribution = kernel(block, *params, *(k.piece(rows) for k in using))
+            return part._replace(right=block) if part.right is None else part
 
         store = total = product = None
         for rows in self.blocks(_width(params)):
@@ -213,9 +212,8 @@ class TorchRows:
         if part.left is None:
             return None
         left = part.left if self._weight is None else part.left * self._weight[rows, None]
-        right = self._block(rows) if part.right is None else part.right
         with full_precision():
-            return _product(left, right, self._group_rows)
+            return _product(left, part.right, self._group_rows)
 
     # -- the fused twin ----------------------------------------------------------------------------
 
@@ -247,14 +245,14 @@ class TorchRows:
         """Return how many bytes may still be kept beside X."""
         return free_memory(self._X.device) if self._budget is None else self._budget
 
-    def _store_quotients(self) -> None:
+    def _store_quotients(self, divisor: Array) -> None:
         """Store the rows as the kernels see them, if there is room."""
         # A free choice leaves as much again for a fused twin, which is worth more than quotients.
         needed = self._X.nbytes if self._budget is not None else 2 * self._X.nbytes
         if needed > self._room():
             return
         with suppress(torch.cuda.OutOfMemoryError):  # others use the device, too
-            self._X, self._divisor = self._X / self._divisor[:, None], None
+            self._X, self._divisor = self._X / divisor[:, None], None
             self._budget = None if self._budget is None else self._budget - needed
 
     def _room_for(self, sample: Array) -> Array | None:
