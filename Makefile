@@ -8,15 +8,18 @@ BIN := $(VENV)/bin
 # Two test workers with one BLAS thread each: two cores busy, none fought over.
 WORKERS ?= 2
 
+# What `make test-torch` installs; a build for your GPU may need pip's --index-url (PIP_INDEX_URL).
+TORCH ?= torch==2.13.0
+
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench reproduction clean
+.PHONY: help demo test test-torch lint bench reproduction clean
 
 help: ## show this list
 	@echo "usage: make TARGET"
 	@echo
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1	\2/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1	\2/p' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.installed ## find a hidden subspace among outliers, in a few seconds
 	@$(BIN)/perpend demo
@@ -28,6 +31,14 @@ test: lint ## all checks: lint, then every test and doctest
 	@SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -q -n $(WORKERS) tests/test_common.py
 	@echo "== pytest"
 	@$(BIN)/python -m pytest -n $(WORKERS)
+
+# torch's own threads wait actively: one for each worker.
+test-torch: export OPENBLAS_NUM_THREADS := 1
+test-torch: export OMP_NUM_THREADS := 1
+test-torch: $(VENV)/.installed-torch ## install torch as well, and run the tests on tensors
+	@echo "== pytest, tests on tensors"
+	@$(BIN)/python -m pytest -n $(WORKERS) tests/test_torch.py tests/test_cuda.py \
+	  tests/rows/test_torch_rows.py tests/kernels
 
 lint: $(VENV)/.installed-dev ## style, types and who imports whom
 	@echo "== ruff"
@@ -59,6 +70,11 @@ $(VENV)/.installed-dev: pyproject.toml | $(BIN)/pip
 	@echo "== installing perpend and its development tools into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	@touch $(VENV)/.installed $@
+
+$(VENV)/.installed-torch: pyproject.toml | $(VENV)/.installed-dev
+	@echo "== installing $(TORCH) into $(VENV)"
+	@$(BIN)/python -m pip install --quiet "$(TORCH)" --editable ".[dev,torch]"
+	@touch $@
 
 $(BIN)/pip:
 	@command -v $(PYTHON) >/dev/null 2>&1 || { \

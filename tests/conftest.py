@@ -7,10 +7,8 @@ one, which the test's name then shows.
 import os
 import random
 
-import array_api_strict
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_limits
 
 
 def _seeds():
@@ -59,19 +57,36 @@ class ReadOnlyNumPy(ArrayLibrary):
 class Strict(ArrayLibrary):
     """array-api-strict, which has nothing but the standard, on a device that is not the default."""
 
-    device = array_api_strict.Device("device1")
+    def __init__(self):
+        self.library = pytest.importorskip("array_api_strict")
+        self.device = self.library.Device("device1")
 
     def array(self, values):
-        return array_api_strict.asarray(np.array(values), device=self.device)
+        return self.library.asarray(np.array(values), device=self.device)
 
     def numpy(self, array):
-        assert array.__array_namespace__() is array_api_strict, f"left it as {type(array)}"
+        assert array.__array_namespace__() is self.library, f"left it as {type(array)}"
         assert array.device == self.device
-        return np.from_dlpack(array.to_device(array_api_strict.Device("CPU_DEVICE")))
+        return np.from_dlpack(array.to_device(self.library.Device("CPU_DEVICE")))
+
+
+class Torch(ArrayLibrary):
+    """torch tensors in memory."""
+
+    def __init__(self):
+        self.library = pytest.importorskip("torch", reason="torch is not installed")
+
+    def array(self, values):
+        return self.library.tensor(np.array(values))
+
+    def numpy(self, array):
+        assert isinstance(array, self.library.Tensor), f"left it as {type(array)}"
+        return array.numpy()
 
 
 @pytest.fixture(
-    params=[ArrayLibrary, ReadOnlyNumPy, Strict], ids=["numpy", "read-only", "array-api-strict"]
+    params=[ArrayLibrary, ReadOnlyNumPy, Strict, Torch],
+    ids=["numpy", "read-only", "array-api-strict", "torch"],
 )
 def xp(request):
     """An array library: ``xp.array(values)`` makes an array, ``xp.numpy(array)`` reads it."""
@@ -81,5 +96,7 @@ def xp(request):
 @pytest.fixture
 def one_thread():
     """Let BLAS use one thread, so that sums are formed in one order and equal means bitwise."""
+    from threadpoolctl import threadpool_limits
+
     with threadpool_limits(limits=1, user_api="blas"):
         yield

@@ -1,6 +1,6 @@
 """The few types that the whole package shares.
 
-Arrays may come from NumPy, array-api-strict or (later) torch, and no static type covers them all.
+Arrays may come from NumPy, torch or array-api-strict, and no static type covers them all.
 This is the only module in which ``Any`` stands for an array.
 """
 
@@ -27,4 +27,9 @@ def namespace(array: Array) -> Namespace:
     >>> namespace(np.ones(2)) is np
     True
     """
-    return array.__array_namespace__()
+    if hasattr(array, "__array_namespace__"):
+        return array.__array_namespace__()
+    # torch's own functions differ from the standard in names and defaults; this package is thin.
+    from array_api_compat import array_namespace
+
+    return array_namespace(array)

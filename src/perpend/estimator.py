@@ -1,11 +1,13 @@
 """What every method has in common: scikit-learn's estimator contract.
 
-Validation, normalising, attributes, labels and warnings live here. A method supplies its parameters
-and ``_function(rows, *, ..., rng) -> Solution``, and never sees an array of data.
+Normalising, attributes, labels and warnings live here; `perpend._validation` looks at what users
+pass. A method supplies its parameters and ``_function(rows, *, ..., rng) -> Solution``, and never
+sees an array of data.
 """
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from inspect import signature
 from numbers import Integral, Real
 from os import PathLike
@@ -23,15 +25,17 @@ from sklearn.base import (
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.extmath import svd_flip
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from perpend._typing import Array
+from perpend._typing import Array, namespace
+from perpend._validation import TorchDevice, checked, checked_threshold, checked_weight
 from perpend.codimension import SURE
 from perpend.exceptions import CodimensionWarning, InputError
 from perpend.geometry import as_generator
 from perpend.kernels import distances
 from perpend.rows import RowSource, as_rows
-from perpend.rows.array import row_norms
+from perpend.rows.devices import Place, computing_on
+from perpend.rows.kinds import is_tensor, like, per_row, row_norms, to_numpy
 from perpend.solvers import Solution, distance_edges
 
 __all__ = ["METHODS", "HasMethods", "Interval", "StrOptions", "SubspaceEstimator"]
@@ -53,6 +57,7 @@ class SubspaceEstimator(
     normalize: bool
     threshold: Any
     contamination: float | None
+    device: Any
     n_jobs: int | None
     random_state: Any
 
@@ -62,6 +67,7 @@ class SubspaceEstimator(
         # scikit-learn's checks insist on an interval up to one half. Most of our users' rows may be
         # outliers, so any number passes here and `fit` asks for less than one.
         "contamination": [None, Interval(Real, 0, 0.5, closed="right"), Real],
+        "device": [None, str, TorchDevice()],
         "n_jobs": [None, Integral],
         "random_state": ["random_state", np.random.Generator],
         "callback": [None, callable],
@@ -71,10 +77,11 @@ class SubspaceEstimator(
         super().__init_subclass__(**kwargs)
         METHODS[cls.__name__] = cls
 
-    def _solve(self, rows: RowSource, rng: np.random.Generator) -> Solution:
+    def _solve(self, rows: RowSource, rng: np.random.Generator, place: Place) -> Solution:
         """Call the method's function with the parameters that it shares with the estimator."""
         names = set(signature(self._function).parameters) - {"rows", "rng"}
-        return self._function(rows, rng=rng, **{name: getattr(self, name) for name in names})
+        shared = {name: place.to_numpy(name, getattr(self, name)) for name in names}
+        return self._function(rows, rng=rng, **shared)
 
     # -- fitting -----------------------------------------------------------------------------------
 
@@ -84,12 +91,19 @@ class SubspaceEstimator(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or torch tensor of shape (n_samples, n_features)
+            After a fit on a tensor the learned arrays are tensors on its device.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight w counts like w equal rows.
         """
-        X = self._checked(X, reset=True)
+        with _all_or_nothing(self), computing_on(X, self.device) as place:
+            solution = self._fit(X, sample_weight, place)
+        self._warn(solution)
+        return self
+
+    def _fit(self, X: Array, sample_weight: Array | None, place: Place) -> Solution:
+        X = checked(self, X, place, reset=True)
         if self.contamination is not None and self.threshold != "auto":
             raise InputError(
                 "Both threshold and contamination are given, and each sets the threshold. "
@@ -99,41 +113,50 @@ class SubspaceEstimator(
             raise InputError(
                 f"contamination={self.contamination}; expected a share of outliers from 0 to 1."
             )
-        weight = None
-        if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        weight = checked_weight(sample_weight, X, place)
         rows = as_rows(
-            X, weight=weight, normalize=self.normalize, n_jobs=effective_n_jobs(self.n_jobs)
+            X,
+            weight=weight,
+            normalize=self.normalize,
+            n_jobs=effective_n_jobs(self.n_jobs),
+            # A fused kernel rounds to 16 bits, which costs nothing where a finish follows.
+            fused=getattr(self, "refine", False) is not False,
         )
-        solution = self._solve(rows, as_generator(self.random_state))
-        self._store(solution, rows)
-        distance = (
-            -self._scores(X)
-            if solution.distances is None or weight is not None
-            else (rows.gather(solution.distances) * rows.unit)
-        )
+        solution = self._solve(rows, as_generator(self.random_state), place)
+        self._store(solution, rows, place)
+        distance = self._training_distance(solution, rows, X, weight)
         self.threshold_ = self._threshold(solution, rows, distance, weight)
         self.offset_ = -self.threshold_
-        self.labels_ = np.where(distance <= self.threshold_, 1, -1)
-        self._warn(solution)
-        return self
+        self.labels_ = place.back(_labels(distance, self.threshold_))
+        return solution
 
-    def _store(self, solution: Solution, rows: RowSource) -> None:
+    def _training_distance(
+        self, solution: Solution, rows: RowSource, X: Array, weight: Array | None
+    ) -> Array:
+        """Return the distances that decide the labels, without a scan where they are known."""
+        if solution.distances is None or weight is not None:
+            return -self._scores(X)
+        return per_row(rows, solution.distances) * rows.unit
+
+    def _store(self, solution: Solution, rows: RowSource, place: Place) -> None:
         """Turn the solution into attributes, bases as rows, in the precision of the data."""
+
+        def as_given(A: Array) -> Array:
+            return place.back(np.array(A, dtype=rows.dtype, order="C"))
 
         def as_row_basis(A: Array) -> Array:
             # The sign of a basis vector is arbitrary: make its largest entry positive.
             if A.shape[1]:
                 A, _ = svd_flip(A, None, u_based_decision=True)
-            return np.ascontiguousarray(A.T, dtype=rows.dtype)
+            return as_given(A.T)
 
         self.components_ = as_row_basis(solution.components)
         self.normals_ = as_row_basis(solution.normals)
         self.n_components_, self.codimension_ = len(self.components_), len(self.normals_)
-        self.location_ = np.zeros(rows.shape[1], rows.dtype)
-        self.intercept_ = np.zeros(self.codimension_, rows.dtype)
-        self.directions_ = np.ascontiguousarray(solution.directions.T, dtype=rows.dtype)
-        self.singular_values_ = solution.singular_values.astype(rows.dtype)
+        self.location_ = as_given(np.zeros(rows.shape[1]))
+        self.intercept_ = as_given(np.zeros(self.codimension_))
+        self.directions_ = as_given(solution.directions.T)
+        self.singular_values_ = as_given(solution.singular_values)
         self.n_starts_ = len(self.directions_)
         self.confidence_ = solution.confidence
         self.evidence_ = solution.evidence
@@ -148,7 +171,8 @@ class SubspaceEstimator(
     ) -> float:
         if self.contamination is not None:
             kept = 1 - self.contamination
-            return float(np.quantile(distance, kept, method="inverted_cdf", weights=weight))
+            values = to_numpy(distance)
+            return float(np.quantile(values, kept, method="inverted_cdf", weights=weight))
         if self.threshold != "auto":
             return float(self.threshold)
         if solution.groups is not None:
@@ -176,28 +200,38 @@ class SubspaceEstimator(
 
     def transform(self, X: Array) -> Array:
         """Return the coordinates of the rows in the subspace, (n_samples, n_components_)."""
-        X = self._checked(X, reset=False)
-        return (X - self.location_) @ self.components_.T
+        with computing_on(X, self.device) as place:
+            X = checked(self, X, place, reset=False)
+            C = like(self.components_, X).T  # (D, d)
+            coordinates = X @ C
+            coordinates -= like(self.location_, X) @ C  # in place: there may be many rows
+            return place.back(coordinates)
 
     def inverse_transform(self, X: Array) -> Array:
         """Return the points of the subspace that have these coordinates."""
         check_is_fitted(self)
-        X = np.asarray(X)
+        X = X if is_tensor(X) else np.asarray(X)
         if X.ndim != 2 or X.shape[1] != self.n_components_:
             raise InputError(
-                f"X has shape {X.shape}; expected (n_samples, {self.n_components_}): coordinates "
-                "in the subspace, as transform returns them."
+                f"X has shape {tuple(X.shape)}; expected (n_samples, {self.n_components_}): "
+                "coordinates in the subspace, as transform returns them."
             )
-        return X @ self.components_ + self.location_
+        with computing_on(X, self.device) as place:
+            X = place.bring(X)
+            points = X @ like(self.components_, X)
+            points += like(self.location_, X)
+            return place.back(points)
 
     def distance(self, X: Array) -> Array:
         """Return the Euclidean distance of each row to the subspace, in the data's own units."""
-        X = self._checked(X, reset=False)
-        return self._relative_distance(X) * row_norms(X)
+        with computing_on(X, self.device) as place:
+            X = checked(self, X, place, reset=False)
+            return place.back(self._relative_distance(X) * row_norms(X))
 
     def score_samples(self, X: Array) -> Array:
         """Return minus the distance that decides the labels; larger is more normal."""
-        return self._scores(self._checked(X, reset=False))
+        with computing_on(X, self.device) as place:
+            return place.back(self._scores(checked(self, X, place, reset=False)))
 
     def decision_function(self, X: Array) -> Array:
         """Return `score_samples` minus `offset_`: not negative for inliers."""
@@ -213,13 +247,13 @@ class SubspaceEstimator(
             Use this threshold instead of the fitted one; no refit is needed.
         """
         scores = self.score_samples(X)
-        limit = self.threshold_ if threshold is None else _checked_threshold(threshold)
-        return np.where(-scores <= limit, 1, -1)
+        limit = self.threshold_ if threshold is None else checked_threshold(threshold)
+        return _labels(-scores, limit)
 
     def summary(self) -> str:
         """Return the answer in a few lines of text."""
         check_is_fitted(self)
-        n, outliers = len(self.labels_), int(np.sum(self.labels_ == -1))
+        n, outliers = len(self.labels_), int((self.labels_ == -1).sum())
         sure = "sure" if self.confidence_ >= SURE else "not sure"
         return "\n".join(
             [
@@ -246,53 +280,32 @@ class SubspaceEstimator(
 
     def _relative_distance(self, X: Array) -> Array:
         """Return ||N (x / ||x||)||, the sine of the angle to the subspace; 0 for zero rows."""
-        rows = as_rows(X, memory_budget=0, n_jobs=effective_n_jobs(self.n_jobs))
-        kept = rows.scan(distances, self.normals_.T, keep=True).kept
+        # There is room for one value a row, and not for another X.
+        rows = as_rows(X, memory_budget=X.nbytes - 1, n_jobs=effective_n_jobs(self.n_jobs))
+        kept = rows.scan(distances, to_numpy(self.normals_).T, keep=True).kept
         assert kept is not None
-        return rows.gather(kept)
-
-    def _checked(self, X: Array, *, reset: bool) -> Array:
-        """Return X as a finite float array of the right width, or say what is wrong and where."""
-        if not reset:
-            check_is_fitted(self)
-        try:
-            checked = validate_data(
-                self,
-                X,
-                reset=reset,
-                dtype=[np.float64, np.float32],
-                ensure_all_finite=False,
-                ensure_min_samples=2 if reset else 1,
-            )
-        except ValueError as error:
-            if "could not convert" in str(error):
-                raise InputError(_first_text(X)) from error
-            if "Complex data" in str(error):
-                raise InputError(
-                    "Complex data not supported: X has complex entries. Use its real part, or put "
-                    "real and imaginary parts side by side as columns."
-                ) from error
-            raise
-        bad = ~np.isfinite(checked)
-        if bad.any():
-            raise InputError(self._where_not_finite(checked, bad))
-        return checked
-
-    def _where_not_finite(self, X: Array, bad: Array) -> str:
-        row, column = np.argwhere(bad)[0]
-        names = getattr(self, "feature_names_in_", None)
-        name = column if names is None else f'"{names[column]}"'
-        kind = "NaN" if np.isnan(X[row, column]) else "inf"
-        return (
-            f"Input X contains {kind}: {int(bad.sum())} entries in {int(bad.any(axis=1).sum())} "
-            f"rows are NaN or inf (first: row {row}, column {name}). Drop these rows or columns, "
-            "or impute them first."
-        )
+        return per_row(rows, kept)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+@contextmanager
+def _all_or_nothing(model: SubspaceEstimator) -> Iterator[None]:
+    """Leave the model as it was where something fails or is interrupted."""
+    before = vars(model).copy()
+    try:
+        yield
+    except BaseException:
+        model.__dict__ = before
+        raise
+
+
+def _labels(distance: Array, threshold: float) -> Array:
+    """Return +1 up to the threshold and -1 beyond."""
+    return namespace(distance).where(distance <= threshold, 1, -1)
 
 
 def _noise(solution: Solution, rows: RowSource) -> float:
@@ -310,24 +323,3 @@ def _noise(solution: Solution, rows: RowSource) -> float:
     if len(rows.norms) == 1:
         noise2 /= max(1 - noise2, 0.1)
     return float(np.sqrt(noise2)) * rows.unit
-
-
-def _checked_threshold(threshold: float) -> float:
-    if not (isinstance(threshold, Real) and threshold >= 0):
-        raise InputError(f"threshold={threshold!r}; expected a number that is not negative.")
-    return float(threshold)
-
-
-def _first_text(X: Any) -> str:
-    """Say where the first entry stands that is not a number."""
-    table = np.asarray(X, dtype=object)
-    for position, entry in np.ndenumerate(table):
-        try:
-            float(entry)
-        except ValueError:
-            place = ", ".join(str(int(i)) for i in position)
-            return (
-                f"could not convert string to float: X[{place}] is {entry!r}. "
-                "Encode text as numbers, or drop that column."
-            )
-    return "could not convert X to an array of numbers."

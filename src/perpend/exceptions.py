@@ -4,6 +4,7 @@
 
     PerpendError
     ├── InputError(ValueError)          data or a file that cannot be used: what, where, how to fix
+    ├── DeviceMemoryError(MemoryError)  a GPU is full: what is needed, and what needs less
     ├── NumericalError(ArithmeticError) a non-finite value appeared during the computation
     ├── ModelFileError(ValueError)      a saved model that is damaged, foreign or too new
     └── MissingExtraError(ImportError)  an optional package is needed: which, and how to install it
@@ -21,6 +22,10 @@ class PerpendError(Exception):
 
 class InputError(PerpendError, ValueError):
     """Data or a file that cannot be used; the message says what, where and what to do."""
+
+
+class DeviceMemoryError(PerpendError, MemoryError):
+    """A device has too little memory; the message says what is needed and what would need less."""
 
 
 class NumericalError(PerpendError, ArithmeticError):

@@ -33,6 +33,7 @@ from perpend import __version__
 from perpend._typing import Array
 from perpend.estimator import METHODS, SubspaceEstimator
 from perpend.exceptions import InputError, ModelFileError
+from perpend.rows.kinds import to_numpy
 from perpend.solvers.steps import STEP_RULES
 
 __all__ = ["load", "save", "writing"]
@@ -65,6 +66,7 @@ def save(model: SubspaceEstimator, path: str | os.PathLike[str]) -> None:
 
     Notes
     -----
+    Tensors are stored as plain arrays: a loaded model has NumPy arrays, and can be used on tensors.
     A `callback` is not stored, and neither is the state of a Generator or RandomState: the loaded
     model has ``random_state=None`` then. Both matter only when the model is fitted again.
     """
@@ -79,6 +81,8 @@ def save(model: SubspaceEstimator, path: str | os.PathLike[str]) -> None:
     parameters = {key: value for key, value in parameters.items() if key not in NOT_STORED}
     if not isinstance(parameters.get("random_state"), Integral | None):
         parameters["random_state"] = None
+    if parameters["device"] is not None:
+        parameters["device"] = str(parameters["device"])
     arrays: Arrays = {}
     header: dict[str, Any] = {
         "format": FORMAT,
@@ -181,7 +185,7 @@ def _packed(name: str, value: Any, arrays: Arrays) -> Any:  # noqa: PLR0911
         if type(value) is kind:
             return {"rule": rule, "constants": _packed(name, asdict(value), arrays)}
     if hasattr(value, "__array__"):
-        array = np.asarray(value)
+        array = to_numpy(value)
         if array.dtype.kind in PLAIN:
             arrays[name] = array
             return {"scalar" if isinstance(value, np.generic) else "array": name}

@@ -135,6 +135,10 @@ class DPCP(SubspaceEstimator):
         rows confirm, finish and label it in three passes; where it is not, a sample four times as
         large is asked, in the end all rows. "auto" samples where there are more than four times
         ``max(4096, 24 * n_features)`` rows; None always asks all rows.
+    device : None, str or torch.device, default=None
+        Where to compute: None where the data is, a torch tensor on its own device; "cuda" moves
+        the data to the GPU once. Answers come back as the kind of array that was given. torch
+        is needed for tensors and devices: ``pip install 'perpend[torch]'``.
     n_jobs : int or None, default=None
         Number of threads that read rows; -1 means all processors.
     random_state : int, Generator, RandomState or None, default=None
@@ -228,6 +232,7 @@ class DPCP(SubspaceEstimator):
         max_iter: int = 1000,
         tol: float = 1e-9,
         sample_size: int | Auto | None = "auto",
+        device: Any = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
         callback: Callback | None = None,
@@ -243,6 +248,7 @@ class DPCP(SubspaceEstimator):
         self.max_iter = max_iter
         self.tol = tol
         self.sample_size = sample_size
+        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.callback = callback

@@ -100,6 +100,10 @@ class DPCPIRLS(SubspaceEstimator):
         Most iterations.
     tol : float, default=1e-6
         It is finished when the objective falls by less than this, relatively.
+    device : None, str or torch.device, default=None
+        Where to compute: None where the data is, a torch tensor on its own device; "cuda" moves
+        the data to the GPU once. Answers come back as the kind of array that was given. torch
+        is needed for tensors and devices: ``pip install 'perpend[torch]'``.
     n_jobs : int or None, default=None
         Number of threads that read rows; -1 means all processors.
     random_state : int, Generator, RandomState or None, default=None
@@ -144,6 +148,7 @@ class DPCPIRLS(SubspaceEstimator):
         contamination: float | None = None,
         max_iter: int = 100,
         tol: float = 1e-6,
+        device: Any = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
         callback: Callback | None = None,
@@ -155,6 +160,7 @@ class DPCPIRLS(SubspaceEstimator):
         self.contamination = contamination
         self.max_iter = max_iter
         self.tol = tol
+        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.callback = callback

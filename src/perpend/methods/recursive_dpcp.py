@@ -90,6 +90,10 @@ class RecursiveDPCP(SubspaceEstimator):
         Most iterations for each normal.
     tol : float, default=1e-8
         When a descent rests; as in `DPCP`.
+    device : None, str or torch.device, default=None
+        Where to compute: None where the data is, a torch tensor on its own device; "cuda" moves
+        the data to the GPU once. Answers come back as the kind of array that was given. torch
+        is needed for tensors and devices: ``pip install 'perpend[torch]'``.
     n_jobs : int or None, default=None
         Number of threads that read rows; -1 means all processors.
     random_state : int, Generator, RandomState or None, default=None
@@ -133,6 +137,7 @@ class RecursiveDPCP(SubspaceEstimator):
         contamination: float | None = None,
         max_iter: int = 200,
         tol: float = 1e-8,
+        device: Any = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
         callback: Callback | None = None,
@@ -144,6 +149,7 @@ class RecursiveDPCP(SubspaceEstimator):
         self.contamination = contamination
         self.max_iter = max_iter
         self.tol = tol
+        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.callback = callback

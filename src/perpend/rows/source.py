@@ -10,10 +10,11 @@ class Kept:
     """Values that a scan left with the rows, one piece for each block.
 
     Where they fit the source's memory budget the pieces are stored; elsewhere `piece` computes them
-    anew whenever they are used. A solver can't tell the difference: it is only slower.
+    anew whenever they are used. A solver can't tell the difference: it is only slower. How a block
+    is named, by a number or by a slice of the rows, is the source's own business.
     """
 
-    def __init__(self, piece: Callable[[int], Array]) -> None:
+    def __init__(self, piece: Callable[[Any], Array]) -> None:
         self.piece = piece
 
 

@@ -1,0 +1,112 @@
+"""What users pass, checked in one place: the estimators' data, weights, thresholds and devices.
+
+scikit-learn checks the shape and converts what is no array. A tensor is checked where it is: of its
+shape scikit-learn sees a stand-in without memory, so that the messages are the same.
+"""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils._param_validation import HasMethods
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from perpend._typing import Array
+from perpend.exceptions import InputError
+from perpend.rows.devices import Place
+from perpend.rows.finite import NotFinite, not_finite
+from perpend.rows.kinds import in_memory, is_tensor, stand_in
+
+
+class TorchDevice(HasMethods):  # type: ignore[misc]  # scikit-learn is untyped
+    """A torch.device, recognised without torch; scikit-learn takes no constraint but its own."""
+
+    def __init__(self) -> None:
+        super().__init__("__reduce__")
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        """Tell whether the value is one."""
+        return f"{type(val).__module__}.{type(val).__name__}" == "torch.device"
+
+    def __str__(self) -> str:
+        return "a torch.device"
+
+
+def checked(model: Any, X: Any, place: Place, *, reset: bool) -> Array:
+    """Return X as finite floats of the right width, at its place; or say what is wrong and where.
+
+    With `reset` the model learns number and names of the features; else they must be the same.
+    """
+    if not reset:
+        check_is_fitted(model)
+    if is_tensor(X):
+        X = place.checked("X", X)
+        _validated(model, stand_in(X), reset=reset)
+    else:
+        X = _validated(model, X, reset=reset)
+    bad = not_finite(in_memory(X))
+    if bad is not None:
+        raise InputError(_where_not_finite(bad, getattr(model, "feature_names_in_", None)))
+    return place.bring(X)
+
+
+def checked_weight(weight: Any, X: Array, place: Place) -> Array | None:
+    """Return the weights of the rows of X as a NumPy array, or None if there are none."""
+    if weight is None:
+        return None
+    weight = place.to_numpy("sample_weight", weight)
+    X = stand_in(X) if is_tensor(X) else X
+    return _check_sample_weight(weight, X, ensure_non_negative=True)
+
+
+def checked_threshold(threshold: float) -> float:
+    """Return a threshold that is a number and not negative."""
+    if not (isinstance(threshold, Real) and threshold >= 0):
+        raise InputError(f"threshold={threshold!r}; expected a number that is not negative.")
+    return float(threshold)
+
+
+def _validated(model: Any, X: Any, *, reset: bool) -> Array:
+    """Return X as an array of floats of the right width; it may still hold NaN."""
+    try:
+        return validate_data(
+            model,
+            X,
+            reset=reset,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            ensure_min_samples=2 if reset else 1,
+        )
+    except ValueError as error:
+        if "could not convert" in str(error):
+            raise InputError(_first_text(X)) from error
+        if "Complex data" in str(error):
+            raise InputError(
+                "Complex data not supported: X has complex entries. Use its real part, or put "
+                "real and imaginary parts side by side as columns."
+            ) from error
+        raise
+
+
+def _where_not_finite(bad: NotFinite, names: Array | None) -> str:
+    name = bad.column if names is None else f'"{names[bad.column]}"'
+    return (
+        f"Input X contains {'NaN' if bad.is_nan else 'inf'}: {bad.n_entries} entries in "
+        f"{bad.n_rows} rows are NaN or inf (first: row {bad.row}, column {name}). Drop these rows "
+        "or columns, or impute them first."
+    )
+
+
+def _first_text(X: Any) -> str:
+    """Say where the first entry stands that is not a number."""
+    table = np.asarray(X, dtype=object)
+    for position, entry in np.ndenumerate(table):
+        try:
+            float(entry)
+        except ValueError:
+            place = ", ".join(str(int(i)) for i in position)
+            return (
+                f"could not convert string to float: X[{place}] is {entry!r}. "
+                "Encode text as numbers, or drop that column."
+            )
+    return "could not convert X to an array of numbers."
