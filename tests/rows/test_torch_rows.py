@@ -10,6 +10,7 @@ import pytest
 from perpend.exceptions import InputError
 from perpend.kernels import (
     Contribution,
+    distance_weighted_gram,
     distances,
     gram,
     grouped_distances,
@@ -100,9 +101,13 @@ def test_every_kernel_gives_the_sums_of_numpy_rows(block_rows, seed):
             if value is not None:
                 assert_close(got, value)
     kept, other = (r.scan(distances, B, keep=True).kept for r in (rows, plain))
-    for kernel, *params in [(grouped_distances, EDGES), (weighted_gram, table, EDGES)]:
-        scan = rows.scan(kernel, *params, using=(kept,))
-        assert_close(scan.product, plain.scan(kernel, *params, using=(other,)).product)
+    scan = rows.scan(weighted_gram, table, EDGES, using=(kept,))
+    assert_close(scan.product, plain.scan(weighted_gram, table, EDGES, using=(other,)).product)
+    for kernel, *params in [
+        (grouped_distances, B, EDGES),
+        (distance_weighted_gram, B, table, EDGES),
+    ]:
+        assert_close(rows.scan(kernel, *params).product, plain.scan(kernel, *params).product)
 
 
 def test_the_same_scan_gives_the_same_bits(dtype):
