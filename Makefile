@@ -14,7 +14,7 @@ TORCH ?= torch==2.13.0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-torch lint bench reproduction clean
+.PHONY: help demo test test-torch lint bench bench-store bench-cuda reproduction clean
 
 help: ## show this list
 	@echo "usage: make TARGET"
@@ -49,9 +49,26 @@ lint: $(VENV)/.installed-dev ## style, types and who imports whom
 	@echo "== import-linter"
 	@$(BIN)/lint-imports
 
-bench: export OPENBLAS_NUM_THREADS := 1
-bench: $(VENV)/.installed ## time the hot loop, as ratios within one run
+bench bench-store bench-cuda: export OPENBLAS_NUM_THREADS := 1
+bench: $(VENV)/.installed ## time the hot loop and whole fits, and print what was measured
 	@$(BIN)/python benchmarks/hotloop.py
+	@$(BIN)/python benchmarks/products.py --seeds 10
+	@$(BIN)/python benchmarks/fits.py
+	@$(BIN)/python benchmarks/growth.py
+	@$(BIN)/python benchmarks/many_rows.py --rows 1000000
+
+bench-store: $(VENV)/.installed-dev ## the same at full size, stored; makes docs/benchmarks.md
+	@$(BIN)/python benchmarks/hotloop.py --store
+	@$(BIN)/python benchmarks/products.py --store
+	@$(BIN)/python benchmarks/fits.py --store
+	@$(BIN)/python benchmarks/growth.py --store
+	@$(BIN)/python benchmarks/many_rows.py --store
+	@$(BIN)/python benchmarks/page.py
+
+bench-cuda: $(VENV)/.installed-torch ## the GPU benchmarks, stored; makes docs/benchmarks.md
+	@$(BIN)/python benchmarks/cuda_kernels.py --store
+	@$(BIN)/python benchmarks/cuda_batched.py --store
+	@$(BIN)/python benchmarks/page.py
 
 reproduction: $(VENV)/.installed-dev ## every figure and table of the paper, at full size (up to two hours)
 	@$(BIN)/perpend reproduce all --out docs/reproduction

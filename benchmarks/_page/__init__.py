@@ -1,0 +1,1 @@
+"""The parts of docs/benchmarks.md: one file for each group of sections."""

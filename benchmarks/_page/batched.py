@@ -1,0 +1,146 @@
+"""The section on small problems and stacks of problems on a GPU."""
+
+from typing import Any
+
+from _page.drawing import beside, name_lines, upright_bar
+from _page.section import Bar, Result, Section, at_most, image, number, span
+from perpend.experiments._text import table
+from perpend.plots import COLORS, figure
+from perpend.plots._style import MUTED
+
+ITERATION_US, FIT_MS, GRID_SECONDS = 10, 5, 60
+KERNELS = {"pair": "fused, bf16 high + low", "double": "fused, float64", "eager": "eager torch"}
+FITS = {
+    "fit": "`dpcp_batch`, whole fit",
+    "fit_without_finish": "the same without its finish",
+    "fit_in_plain_torch": "the same in eager torch",
+}
+
+
+PARTS = {"data": MUTED, "copy": COLORS[2], "solve": COLORS[0], "measure": COLORS[1]}
+
+
+def describe(result: Result) -> str:
+    """Say what small problems cost, alone and together."""
+    small, many, grid = result["small"], result["many"], result["grid"]
+    n, D, k = small["shape"]
+    alone, stacked = small["iteration_us"], many["iteration_us"]
+    times = [
+        [name, number(alone[key]), number(stacked[key] / many["problems"])]
+        for key, name in KERNELS.items()
+    ]
+    fits = [[name, number(small["fit_ms"][key])] for key, name in FITS.items()]
+    return "\n\n".join(
+        [
+            "One small problem cannot fill a GPU, and eager torch spends its time on launching. "
+            "Captured fused kernels bring an iteration from "
+            f"{number(alone['eager'])} to {number(alone['pair'])} microseconds, and a whole fit to "
+            f"{number(small['fit_ms']['fit'])} ms; the "
+            f"{max(run['trials'] for run in grid.values())} fits of the paper's phase transition "
+            "take "
+            f"{span(run['seconds']['total'] for run in grid.values())} s.",
+            image("cuda-small", "An iteration and a whole fit of one small problem"),
+            f"{n:,} rows of {D} features, {k} starts, microseconds for one iteration of a problem:",
+            table(["kernels", "one problem", f"each of {many['problems']} problems"], times),
+            f"Milliseconds for a warm fit, which finds codimension {small['codimension']} with an "
+            f"error of {small['error']:.1g} and {small['wrong_labels']} wrong labels:",
+            table(["", "one problem"], [*fits, _stacked_fit(many)]),
+            "The grid is the data of the paper's phase transition, made from the same seeds, "
+            "solved in batches and compared trial by trial with the stored results of the CPU "
+            "([reproduction](reproduction.md)):",
+            image("cuda-grid", "Time of the whole grid, by what it is spent on"),
+            _grid_table(grid),
+        ]
+    )
+
+
+def _stacked_fit(many: Result) -> list[str]:
+    return [f"`dpcp_batch`, each of {many['problems']} problems", number(many["fit_ms_each"])]
+
+
+def _grid_table(grid: dict[str, Result]) -> str:
+    header = [
+        "run", "seconds", "of them: data", "copy", "solve", "measure", "trials recovered: CPU",
+        "here", "cells that differ",
+    ]  # fmt: skip
+    rows = []
+    for name, run in grid.items():
+        parts = [run["seconds"][part] for part in ("total", "data", "copy", "solve", "measure")]
+        cpu, here = run["recovered_trials"]
+        differ = f"{len(run['cells_that_differ'])}"
+        rows.append([name, *map(number, parts), f"{cpu} of {run['trials']}", here, differ])
+    return table(header, rows)
+
+
+def bars(result: Result) -> list[Bar]:
+    """An iteration, a fit, and each run of the grid."""
+    small = result["small"]
+    size = "{:,} × {}, {} starts".format(*small["shape"])
+    us, ms = small["iteration_us"], small["fit_ms"]
+    double = f" ({number(us['double'])} in float64)"
+    return [
+        at_most(f"an iteration, {size}", [us["pair"]], ITERATION_US, " microseconds", double),
+        at_most(f"a whole warm fit, {size}", [ms["fit"]], FIT_MS, " ms"),
+        *(
+            at_most(f"the grid, {name}", [run["seconds"]["total"]], GRID_SECONDS, " s")
+            for name, run in result["grid"].items()
+        ),
+    ]
+
+
+def draw(result: Result) -> dict[str, Any]:
+    """Draw one small problem, and the grid."""
+    return {"cuda-small": _draw_small(result["small"]), "cuda-grid": _draw_grid(result["grid"])}
+
+
+def _draw_small(small: Result) -> Any:
+    names = {key: name.replace("`", "") for key, name in FITS.items()}
+    with figure(1, 2, panel=(5.0, 2.1)) as (drawing, axes):
+        one, two = axes.flat
+        _bars_of(one, small["iteration_us"], KERNELS, ITERATION_US, "µs")
+        one.set(xlabel="microseconds for an iteration")
+        _bars_of(two, small["fit_ms"], names, FIT_MS, "ms")
+        two.set(xlabel="milliseconds for a warm fit")
+    return drawing
+
+
+def _bars_of(
+    ax: Any, values: dict[str, float], names: dict[str, str], bar: float, unit: str
+) -> None:
+    for i, key in enumerate(names):
+        color = MUTED if "eager" in names[key] else COLORS[0]
+        ax.barh(i, values[key], 0.5, color=color)
+        beside(ax, values[key], i, number(values[key]), color)
+    name_lines(ax, list(names.values()))
+    upright_bar(ax, bar, f"bar {bar} {unit}", (1 - 1 / len(names), 1))  # of the first line alone
+    ax.set_xlim(0, 1.2 * max(bar, *(values[key] for key in names)))
+
+
+def _draw_grid(grid: dict[str, Result]) -> Any:
+    """Stack the parts of each run's time."""
+    with figure(1, 1, panel=(7.4, 2.3)) as (drawing, axes):
+        ax = axes[0, 0]
+        for i, run in enumerate(grid.values()):
+            start = 0.0
+            for part, color in PARTS.items():
+                name = None if i else part
+                ax.barh(i, run["seconds"][part], 0.5, left=start, color=color, label=name)
+                start += run["seconds"][part]
+            beside(ax, start, i, f"{number(run['seconds']['total'])} s")
+        name_lines(ax, list(grid))
+        upright_bar(ax, GRID_SECONDS, f"bar {GRID_SECONDS} s")
+        largest = max(run["seconds"]["total"] for run in grid.values())
+        ax.set(xlabel="seconds for the whole grid", xlim=(0, 1.2 * max(GRID_SECONDS, largest)))
+        drawing.legend(loc="outside right center")
+    return drawing
+
+
+SECTION = Section(
+    "cuda_batched",
+    "Small problems and many at once, on a GPU",
+    "python benchmarks/cuda_batched.py",
+    ("small", "many", "grid"),
+    describe,
+    bars,
+    draw,
+)

@@ -1,0 +1,93 @@
+"""Drawing that several sections share, in the house style of `perpend.plots`."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from perpend.plots import COLORS
+from perpend.plots._style import MUTED
+
+INK = "#555555"
+
+
+class Dots(NamedTuple):
+    """One value for each line of a dot plot."""
+
+    values: Sequence[float]
+    color: str = COLORS[0]
+    marker: str = "o"
+    filled: bool = True
+
+
+def dot_plot(ax: Any, names: Sequence[str], series: Mapping[str, Dots]) -> None:
+    """Draw values from left to right, one line for each name, the first on top."""
+    places = range(len(names))
+    for label, dots in series.items():
+        face = dots.color if dots.filled else "white"
+        ax.plot(
+            dots.values, places, dots.marker, color=dots.color, markerfacecolor=face,
+            markersize=6.5, markeredgewidth=1.4, label=label,
+        )  # fmt: skip
+    name_lines(ax, names)
+
+
+def name_lines(ax: Any, names: Sequence[str]) -> None:
+    """Write names on the vertical axis, the first on top."""
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.grid(visible=False, axis="x")
+
+
+def upright_bar(ax: Any, value: float, text: str, within: tuple[float, float] = (0, 1)) -> None:
+    """Draw a bar as a thin upright line with its name at the top; `within` is a share of height."""
+    ax.axvline(value, *within, color=MUTED, linestyle="--", linewidth=1.1, zorder=1)
+    ax.annotate(
+        text, (value, within[1]), xycoords=("data", "axes fraction"), xytext=(0, 2),
+        textcoords="offset points", ha="center", va="bottom", fontsize=8, color=INK,
+    )  # fmt: skip
+
+
+def level(ax: Any, value: float, text: str, x: tuple[float, float]) -> None:
+    """Draw a bar as a thin level line from x to x, with its name below its right end."""
+    ax.plot(x, [value, value], color=MUTED, linestyle="--", linewidth=1.1, zorder=1)
+    ax.annotate(
+        text, (x[1], value), xytext=(0, -3), textcoords="offset points",
+        ha="right", va="top", fontsize=8, color=INK,
+    )  # fmt: skip
+
+
+def beside(ax: Any, x: float, y: float, text: str, color: str = INK) -> None:
+    """Write a text to the right of a point, on white, so that lines pass behind it."""
+    ax.annotate(
+        text, (x, y), xytext=(8, 0), textcoords="offset points", va="center", fontsize=8,
+        color=color, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
+    )  # fmt: skip
+
+
+def above(ax: Any, x: float, y: float, text: str, color: str = INK) -> None:
+    """Write a text above a point, on white."""
+    ax.annotate(
+        text, (x, y), xytext=(0, 7), textcoords="offset points", ha="center", va="bottom",
+        fontsize=8, color=color, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
+    )  # fmt: skip
+
+
+def whole_ticks(axis: Any, values: Iterable[float], apart: float = 1.4) -> None:
+    """Put the ticks of a logarithmic axis on measured sizes, as plain numbers with room between."""
+    shown: list[float] = []
+    for value in sorted(values):
+        if not shown or value >= apart * shown[-1]:
+            shown.append(value)
+    axis.set_ticks(shown, [short(value) for value in shown])
+    axis.set_ticks([], minor=True)
+
+
+def short(value: float) -> str:
+    """Write a size briefly.
+
+    >>> short(12), short(10_000), short(1_000_000)
+    ('12', '10k', '1M')
+    """
+    for unit, letter in ((1e6, "M"), (1e3, "k")):
+        if value >= unit:
+            return f"{value / unit:g}{letter}"
+    return f"{value:g}"

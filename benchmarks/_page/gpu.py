@@ -1,0 +1,156 @@
+"""The section on the fused GPU kernels."""
+
+from typing import Any
+
+from _page.drawing import level, whole_ticks
+from _page.section import Bar, Result, Section, at_least, image, number, span
+from perpend.experiments._text import table
+from perpend.plots import COLORS, figure
+from perpend.plots._style import MARKERS
+
+PRECISIONS = {  # name in the results -> name on the page
+    "bf16x2": "bf16 high + low",
+    "bf16": "bf16",
+    "float64": "float64",
+    "float32": "float32",
+}
+
+
+def describe(result: Result) -> str:
+    """Say what a share of the copy bandwidth means."""
+    groups = _groups(result["results"])
+    header = [
+        "precision", "starts", "features", "share of copy bandwidth", "times eager torch",
+        "error: objective", "gradient", "same bits again",
+    ]  # fmt: skip
+    rows = []
+    for (precision, starts, weighted), cases in groups.items():
+        rows.append(
+            [
+                PRECISIONS[precision] + (", weighted" if weighted else ""),
+                starts,
+                ", ".join(f"{case['shape'][1]}" for case in cases),
+                span(case["share_of_copy_bandwidth"] for case in cases),
+                span(case["faster_than_plain_torch"] for case in cases),
+                f"{max(case['objective_error'] for case in cases):.0e}",
+                f"{max(case['gradient_error'] for case in cases):.0e}",
+                "yes" if all(case["same_bits_again"] for case in cases) else "**no**",
+            ]
+        )
+    sizes = [case["ms"] for case in result["results"] if not case["weighted"]]
+    return "\n\n".join(
+        [
+            "The rows cross the GPU's memory once for each pass, and at a share of 1 a pass is as "
+            "fast as that memory. The same three lines in eager torch take "
+            f"{span(case['faster_than_plain_torch'] for case in result['results'])} times as long.",
+            image("cuda", "Share of the copy bandwidth, by features and precision"),
+            image("cuda-ratio", "How many times faster than eager torch"),
+            table(header, rows),
+            f"2 to 4 GB of rows, {span(sizes)} ms a pass. Share: the bytes of X, read once, over "
+            "the time, over the bandwidth of a large copy on the same device "
+            f"({number(result['copy_bytes_per_second'] / 1e12)} TB/s, read and written); a copy "
+            "also writes, so a kernel that only reads can exceed 1. Eager torch runs in the same "
+            "precision, float32 for bf16 high + low. Errors are the largest against float64 "
+            "([how the kernels work](decisions/0009-fused-gpu-kernels.md)).",
+        ]
+    )
+
+
+def _groups(cases: list[Result]) -> dict[tuple[str, int, bool], list[Result]]:
+    """Put cases together that differ in the features alone, in the order of their features."""
+    groups: dict[tuple[str, int, bool], list[Result]] = {}
+    for case in sorted(cases, key=lambda case: case["shape"][1]):
+        groups.setdefault((case["precision"], case["shape"][2], case["weighted"]), []).append(case)
+    names = list(PRECISIONS)
+    return dict(sorted(groups.items(), key=lambda g: (g[0][2], names.index(g[0][0]), g[0][1])))
+
+
+def bars(result: Result) -> list[Bar]:
+    """One line for each precision and number of starts; the features that miss it are named."""
+    made = []
+    for (precision, starts, _), cases in _groups(result["results"]).items():
+        for limit in dict.fromkeys(case["bar"] for case in cases if case["bar"] is not None):
+            asked = [case for case in cases if case["bar"] == limit]
+            features = [case["shape"][1] for case in asked]
+            rows = f"{asked[0]['shape'][0]:,} rows, " if len(asked) == 1 else ""
+            low = [c["shape"][1] for c in asked if not c["share_of_copy_bandwidth"] >= limit]
+            made.append(
+                at_least(
+                    f"{PRECISIONS[precision]}, {rows}{span(features)} features, {starts} starts",
+                    [case["share_of_copy_bandwidth"] for case in asked],
+                    limit,
+                    " of copy bandwidth",
+                    f"; too low with {', '.join(map(str, low))} features" if low else "",
+                )
+            )
+    return made
+
+
+def draw(result: Result) -> dict[str, Any]:
+    """Draw shares and ratios over the features, many and few starts apart."""
+    groups = {key: cases for key, cases in _groups(result["results"]).items() if not key[2]}
+    return {
+        "cuda": _panels(groups, "share_of_copy_bandwidth", "share of the copy bandwidth"),
+        "cuda-ratio": _panels(groups, "faster_than_plain_torch", "times faster than eager torch"),
+    }
+
+
+def _panels(groups: dict[Any, list[Result]], value: str, label: str) -> Any:
+    shares = value == "share_of_copy_bandwidth"
+    few = {key: cases for key, cases in groups.items() if key[1] <= 16}
+    many = {key: cases for key, cases in groups.items() if key[1] > 16}
+    titles = {"up to 16 starts": few, "32 starts": many}
+    with figure(1, 2, panel=(4.9, 3.3), sharey=True, width_ratios=(1.6, 1)) as (drawing, axes):
+        for ax, (title, shown) in zip(axes.flat, titles.items(), strict=True):
+            for precision, cases in _lines(shown).items():
+                i = list(PRECISIONS).index(precision)
+                x = [case["shape"][1] for case in cases]
+                y = [case[value] for case in cases]
+                style = {"marker": MARKERS[i], "color": COLORS[i], "label": PRECISIONS[precision]}
+                line = "none" if precision == "float32" else "-"  # its starts differ
+                ax.plot(x, y, linestyle=line, **style)
+            cases = [case for group in shown.values() for case in group]
+            if shares:
+                _draw_bars(ax, cases)
+            ax.set(title=title, xscale="log", xlabel="features")
+            features = {case["shape"][1] for case in cases}
+            whole_ticks(ax.xaxis, features, 1.4 if len(features) > 6 else 1.2)
+        axes[0, 0].set_ylabel(label)
+        values = [case[value] for cases in groups.values() for case in cases]
+        if shares:
+            axes[0, 0].set_ylim(0, 1.15 * max(1, *values))
+        else:
+            axes[0, 0].set_yscale("log")
+            whole_ticks(axes[0, 0].yaxis, [0.2, 0.5, 1, 2, 5, 10, 20, 50, 100])
+            axes[0, 0].set_ylim(min(1, *values), 1.3 * max(values))
+        handles, names = axes[0, 0].get_legend_handles_labels()
+        drawing.legend(handles, names, loc="outside upper center", ncols=4)
+    return drawing
+
+
+def _lines(groups: dict[Any, list[Result]]) -> dict[str, list[Result]]:
+    lines: dict[str, list[Result]] = {}
+    for (precision, _, _), cases in groups.items():
+        lines.setdefault(precision, []).extend(cases)
+    return {name: sorted(cases, key=lambda c: c["shape"][1]) for name, cases in lines.items()}
+
+
+def _draw_bars(ax: Any, cases: list[Result]) -> None:
+    """Draw each bar over the features that it is asked of."""
+    for limit in dict.fromkeys(case["bar"] for case in cases if case["bar"] is not None):
+        x = [case["shape"][1] for case in cases if case["bar"] == limit]
+        wide = (min(x), max(x)) if len(x) > 1 else (x[0] / 1.4, x[0] * 1.4)
+        whose = {PRECISIONS[case["precision"]] for case in cases if case["bar"] == limit}
+        only = f", {whose.pop()}" if len(whose) == 1 else ""
+        level(ax, limit, f"bar {limit:.2f}{only}", wide)
+
+
+SECTION = Section(
+    "cuda",
+    "GPU kernels",
+    "python benchmarks/cuda_kernels.py",
+    ("results", "copy_bytes_per_second"),
+    describe,
+    bars,
+    draw,
+)

@@ -1,0 +1,171 @@
+"""The sections on growth and on many rows."""
+
+from typing import Any
+
+import numpy as np
+
+from _page.drawing import beside, name_lines, upright_bar, whole_ticks
+from _page.section import Bar, Result, Section, at_most, image, number
+from perpend.experiments._text import table
+from perpend.plots import COLORS, figure
+from perpend.plots._style import MUTED
+
+WORDS = {"n": "rows", "D": "features", "starts": "starts"}
+SLOPE_IN_ROWS, SLACK = 1.0, 0.05
+MEMORY_GIB, SCANS = 1.0, 3
+
+# -- growth ----------------------------------------------------------------------------------------
+
+
+def describe_growth(result: Result) -> str:
+    """Say what a slope means."""
+    slopes = {name: part["slope"] for name, part in result["results"].items()}
+    around = ", ".join(f"{number(result['around'][name])} {WORDS[name]}" for name in WORDS)
+    header = ["growing", "sizes", "seconds", "slope"]
+    rows = [
+        [
+            WORDS[name],
+            "; ".join(f"{size:,}" for size in part["sizes"]),
+            "; ".join(number(seconds) for seconds in part["seconds"]),
+            f"{part['slope']:.2f}",
+        ]
+        for name, part in result["results"].items()
+    ]
+    return "\n\n".join(
+        [
+            "A slope of 1 on logarithmic axes means twice the time for twice the size. "
+            f"With slopes of {slopes['n']:.2f} in the rows, {slopes['D']:.2f} in the features and "
+            f"{slopes['starts']:.2f} in the starts, you can scale a time that you know to the size "
+            "that you want.",
+            image("growth", "Time of a fit against rows, features and starts"),
+            table(header, rows),
+            f"Around {around}. Each fit takes {result['iterations']} iterations of the published "
+            "geometric rule, without sampling and without a finish, so that all do the same work "
+            "for each row; everything else that a fit does counts as well. One thread.",
+        ]
+    )
+
+
+def bars_growth(result: Result) -> list[Bar]:
+    """Twice the rows must take twice the time."""
+    slope = result["results"]["n"]["slope"]
+    held = abs(slope - SLOPE_IN_ROWS) <= SLACK
+    return [Bar("slope in the rows", f"{SLOPE_IN_ROWS:.2f} ± {SLACK}", f"{slope:.3f}", held)]
+
+
+def draw_growth(result: Result) -> dict[str, Any]:
+    """Draw times with their fitted lines, and a line of slope 1."""
+    parts = result["results"]
+    with figure(1, len(parts), panel=(3.3, 3.1), sharey=True) as (drawing, axes):
+        for i, (ax, (name, part)) in enumerate(zip(axes.flat, parts.items(), strict=True)):
+            x, y = np.array(part["sizes"], float), np.array(part["seconds"])
+            slope, start = np.polyfit(np.log(x), np.log(y), 1)
+            line = np.exp(start + slope * np.log(x))
+            ax.plot(x, y[-1] * x / x[-1], color=MUTED, linewidth=1.1, linestyle="--", zorder=1)
+            ax.plot(x, line, color=COLORS[i], linewidth=1.2)
+            ax.plot(x, y, "o", color=COLORS[i])
+            ax.set(xscale="log", yscale="log", xlabel=WORDS[name])
+            text = f"slope {part['slope']:.2f}"
+            ax.text(0.06, 0.93, text, transform=ax.transAxes, color=COLORS[i], va="top")
+            if name == "n":
+                bar = f"bar {SLOPE_IN_ROWS:.2f} ± {SLACK}"
+                ax.text(0.06, 0.83, bar, transform=ax.transAxes, color=MUTED, va="top", fontsize=8)
+            ax.text(0.94, 0.06, "dashed: slope 1", transform=ax.transAxes, color=MUTED,
+                    ha="right", fontsize=8)  # fmt: skip
+            whole_ticks(ax.xaxis, part["sizes"])
+        axes[0, 0].set_ylabel("seconds for a fit")
+        axes[0, 0].yaxis.set_major_formatter("{x:g}")
+    return {"growth": drawing}
+
+
+# -- many rows -------------------------------------------------------------------------------------
+
+
+def _scans(result: Result) -> int:
+    return int(sum(result["scans_after_validating"].values()))
+
+
+def describe_many_rows(result: Result) -> str:
+    """Say what many rows cost beyond holding them."""
+    listed = ", ".join(
+        f"{count} of `{name}`" for name, count in result["scans_after_validating"].items()
+    )
+    rows = [
+        ["data", f"{result['rows']:,} × {result['features']}, {result['data_gib']} GiB, float32"],
+        ["memory beyond the data", f"{result['memory_beyond_the_data_gib']} GiB"],
+        ["time", f"{result['seconds']} s, {result['validating_passes']} validating passes"],
+        ["scans of all rows after the validating one", f"{_scans(result)}: {listed}"],
+        [
+            "codimension (10 is right)",
+            f"{result['codimension']}, confidence {result['confidence']:.2f}",
+        ],
+        ["error of the subspace", f"{result['error']:.1g}"],
+        ["wrong labels", f"{result['wrong_labels']:,} of {result['rows']:,}"],
+    ]
+    return "\n\n".join(
+        [
+            "`DPCP()` solves a random sample of many rows; all of them confirm, finish and label "
+            f"its answer in {_scans(result)} scans. Beside {result['data_gib']} GiB of data the "
+            f"fit takes {result['memory_beyond_the_data_gib']} GiB.",
+            image("many-rows", "Memory beyond the data, and scans of all rows"),
+            table(["", "measured"], rows),
+            "Codimension 10, 40 % outliers, two threads. The memory is the growth of the largest "
+            "resident set during the fit; a validating pass reads all rows once and checks them.",
+        ]
+    )
+
+
+def bars_many_rows(result: Result) -> list[Bar]:
+    """Little memory and few scans."""
+    size = f"{result['rows']:,} rows"
+    memory = result["memory_beyond_the_data_gib"]
+    return [
+        at_most(f"{size}: memory beyond the data", [memory], MEMORY_GIB, " GiB"),
+        at_most(f"{size}: scans after the validating one", [_scans(result)], SCANS),
+    ]
+
+
+def draw_many_rows(result: Result) -> dict[str, Any]:
+    """Draw memory and scans beside their bars."""
+    memory = {
+        "the data": result["data_gib"],
+        "beyond the data": result["memory_beyond_the_data_gib"],
+    }
+    with figure(1, 2, panel=(4.8, 2.0)) as (drawing, axes):
+        left, right = axes.flat
+        for i, (value, color) in enumerate(zip(memory.values(), (MUTED, COLORS[0]), strict=True)):
+            left.barh(i, value, 0.5, color=color)
+            beside(left, value, i, f"{value:.2f} GiB", color)
+        name_lines(left, list(memory))
+        upright_bar(left, MEMORY_GIB, f"bar {MEMORY_GIB:g} GiB", (0, 0.5))
+        left.set(xlabel="memory (GiB)", xlim=(0, 1.25 * max(MEMORY_GIB, *memory.values())))
+        scans = {**result["scans_after_validating"], "all": _scans(result)}
+        for i, (name, count) in enumerate(scans.items()):
+            color = COLORS[0] if name == "all" else MUTED
+            right.barh(i, count, 0.5, color=color)
+            beside(right, count, i, f"{count}", color)
+        name_lines(right, [name.replace("_", " ") for name in scans])
+        upright_bar(right, SCANS, f"bar {SCANS}", (0, 1 / len(scans)))
+        right.set(xlabel="scans of all rows", xlim=(0, 1.25 * max(SCANS, _scans(result))))
+        right.set_xticks(range(max(SCANS, _scans(result)) + 1))
+    return {"many-rows": drawing}
+
+
+GROWTH = Section(
+    "growth",
+    "How the time grows",
+    "python benchmarks/growth.py",
+    ("results", "around"),
+    describe_growth,
+    bars_growth,
+    draw_growth,
+)
+MANY_ROWS = Section(
+    "many_rows",
+    "Many rows",
+    "python benchmarks/many_rows.py",
+    ("scans_after_validating", "memory_beyond_the_data_gib"),
+    describe_many_rows,
+    bars_many_rows,
+    draw_many_rows,
+)

@@ -1,0 +1,247 @@
+"""docs/benchmarks.md is what the stored results say, all of it, the missed bars included."""
+
+import copy
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import page
+import pytest
+from _page.section import at_least, at_most
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "benchmarks/results"
+STORED = {path.stem: json.loads(path.read_text()) for path in FOLDER.glob("*.json")}
+TEXT = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
+
+
+def missed_by_hand(results) -> list[str]:
+    """Names of the missed bars, judged here from the numbers, with no help of the page's code."""
+    verdicts = [*work(results), *size(results), *gpu(results), *recovery(results)]
+    return [name for held, name in verdicts if not held]
+
+
+def work(results) -> Iterator[tuple[bool, str]]:
+    for row in results.get("products", {}).get("results", []):
+        if row["way"] == "DPCP":
+            yield row["median"] <= row["bar"], f"{100 * row['r']:.0f} % outliers, median"
+    for row in results.get("fits", {}).get("gram_pcas", []):
+        yield row["gram_pcas"] <= row["bar"], f"`{row['method']}`, each of"
+
+
+def size(results) -> Iterator[tuple[bool, str]]:
+    if "growth" in results:
+        yield 0.95 <= results["growth"]["results"]["n"]["slope"] <= 1.05, "slope in the rows"
+    if "many_rows" in results:
+        many = results["many_rows"]
+        yield many["memory_beyond_the_data_gib"] <= 1, "memory beyond the data"
+        yield sum(many["scans_after_validating"].values()) <= 3, "scans after the validating one"
+
+
+def gpu(results) -> Iterator[tuple[bool, str]]:
+    for row in results.get("cuda", {}).get("results", []):
+        if row["bar"] is not None:
+            held = row["share_of_copy_bandwidth"] >= row["bar"]
+            yield held, f"too low with {row['shape'][1]} features"
+    if "cuda_batched" in results:
+        small, grid = results["cuda_batched"]["small"], results["cuda_batched"]["grid"]
+        yield small["iteration_us"]["pair"] <= 10, "an iteration, 5,000 × 200, 10 starts"
+        yield small["fit_ms"]["fit"] <= 5, "a whole warm fit, 5,000 × 200, 10 starts"
+        for name, run in grid.items():
+            yield run["seconds"]["total"] <= 60, f"the grid, {name}"
+
+
+def recovery(results) -> Iterator[tuple[bool, str]]:
+    for setting, verdict in results.get("recovery", {}).get("bars", {}).items():
+        yield verdict["holds"], f"recovery, {setting},"
+
+
+def marked(text: str) -> list[str]:
+    """Lines of the list of missed bars at the top."""
+    return [line for line in text.splitlines() if line.startswith("- **missed**")]
+
+
+def assert_all_marked(results) -> None:
+    text = page.page(results)
+    missed = missed_by_hand(results)
+    assert (len(marked(text)) > 0) == (len(missed) > 0)
+    for name in missed:
+        assert any(name in line for line in marked(text)), name
+    for line in marked(text):
+        assert any(name in line for name in missed), line
+
+
+def test_the_page_is_what_the_stored_results_say():
+    assert page.page(page.load(FOLDER)) == TEXT
+
+
+@pytest.mark.parametrize("name", sorted(STORED))
+def test_every_stored_result_is_on_the_page(name):
+    assert f"[{name}.json](../benchmarks/results/{name}.json)" in TEXT
+
+
+def test_every_picture_and_every_linked_file_is_there():
+    links = [link for link in re.findall(r"\]\(([^)#]+)\)", TEXT) if "://" not in link]
+    assert links
+    for link in links:
+        assert (ROOT / "docs" / link).exists(), link
+        if link.endswith(".png"):
+            assert (ROOT / "docs" / link).with_suffix(".svg").exists(), link
+
+
+def test_the_page_names_no_folder_of_a_machine():
+    assert not re.findall(r"[\s(`](?:/|[A-Z]:\\|~/)\w+", TEXT)
+
+
+def test_missed_bars_are_marked_as_missed():
+    assert_all_marked(page.load(FOLDER))
+
+
+# Results as the benchmarks write them; one number is then made bad enough to miss its bar.
+GPU_ROW = {
+    "precision": "bf16", "weighted": False, "ms": 0.4, "faster_than_plain_torch": 3.0, "bar": 0.8,
+    "objective_error": 1e-6, "gradient_error": 1e-4, "same_bits_again": True,
+}  # fmt: skip
+RUN = {
+    "seconds": {"total": 30.0, "data": 9.0, "copy": 1.0, "solve": 19.0, "measure": 1.0},
+    "trials": 1000, "recovered_trials": [600, 600], "cells_that_differ": [],
+}  # fmt: skip
+WAYS = {"pair": 8.0, "double": 28.0, "eager": 150.0}
+PASS = {
+    "shape": [5000, 200, 10], "gemm_gflops": 50.0, "ms": {"compiled": 1.0},
+    "share_of_gemm_rate": {"compiled": 0.9, "numpy": 0.7, "plain": 0.4},
+    "two_threads_over_one": {"compiled": 1.9, "numpy": 1.5},
+    "faster_than_plain": {"compiled": 2.0, "numpy": 1.5},
+}  # fmt: skip
+MADE_UP = {
+    "hotloop": {
+        "passes": [{**PASS, "dtype": dtype} for dtype in ("float64", "float32")],
+        "iterations": [{
+            "shape": [5000, 200, 10], "iterations": 41.0, "evaluations": 75,
+            "ms_per_iteration": {"compiled": 2.0, "numpy": 3.0, "plain": 4.0, "free": 3.0},
+            "share_of_gemm_rate": {"compiled": 0.4, "numpy": 0.3}, "two_threads_over_one": 1.9,
+            "faster_than_plain": 2.0, "faster_than_free_line_search": 1.5,
+        }],
+    },
+    "products": {
+        "D": 200, "n_inliers": 1500, "n_starts": 30,
+        "results": [
+            {"r": r, "way": way, "seeds": 10, "exact": 10, "median": median, "bar": bar,
+             "ninety_percent": median, "largest": median, "within": 1.0}
+            for r, bar in ((0.6, 60), (0.7, 120))
+            for way, median in (("DPCP", 50.0), ("published rule", 400.0))
+        ],
+    },
+    "fits": {
+        "gram_pcas": [
+            {"method": name, "gram_pcas": 6.0, "bar": bar, "error": 1e-15, "sure": True,
+             "milliseconds": 300.0}
+            for name, bar in (("DPCP()", 10), ("DPCP(sample_size=None)", 25)) for _ in range(2)
+        ],
+        "told": [
+            {"method": name, "times_dpcp": 1.5, "error": 1e-15, "iterations": 40,
+             "milliseconds": 200.0}
+            for name in ("DPCP()", "RSGM, told c") for _ in range(2)
+        ],
+    },
+    "growth": {
+        "iterations": 20, "around": {"n": 1000, "D": 50, "starts": 16},
+        "results": {
+            name: {"sizes": [10, 20, 40], "seconds": [0.1, 0.2, 0.4], "slope": 1.0}
+            for name in ("n", "D", "starts")
+        },
+    },
+    "many_rows": {
+        "rows": 10_000_000, "features": 100, "data_gib": 3.73, "memory_beyond_the_data_gib": 0.5,
+        "seconds": 20.0, "validating_passes": 5.0, "codimension": 10, "confidence": 1.0,
+        "scans_after_validating": {"distance_weighted_gram": 2, "grouped_distances": 1},
+        "error": 1e-8, "wrong_labels": 0,
+    },
+    "cuda": {
+        "copy_bytes_per_second": 4e12,
+        "results": [
+            {**GPU_ROW, "shape": [1000, D, k], "share_of_copy_bandwidth": 1.0}
+            for D, k in ((64, 16), (200, 16), (64, 32))
+        ],
+    },
+    "cuda_batched": {
+        "small": {
+            "shape": [5000, 200, 10], "iteration_us": WAYS, "codimension": 5, "error": 1e-15,
+            "fit_ms": {"fit": 4.0, "fit_without_finish": 2.0, "fit_in_plain_torch": 20.0},
+            "wrong_labels": 0,
+        },
+        "many": {"problems": 64, "iteration_us": WAYS, "fit_ms_each": 0.3},
+        "grid": {"published, float64": RUN, "dpcp_batch()": copy.deepcopy(RUN)},
+    },
+    "recovery": {
+        "bars": {
+            "D=3": {"exact": 50, "of": 50, "asked": 1.0, "sure_and_wrong": 0, "holds": True},
+            "D=9": {"right": 50, "of": 50, "asked": 0.9, "sure_and_wrong": 0, "holds": True},
+        }
+    },
+}  # fmt: skip
+BAD = [
+    ("products", "results", 0, "median", 60.1),
+    ("products", "results", 2, "median", 120.1),
+    ("fits", "gram_pcas", 1, "gram_pcas", 10.1),
+    ("fits", "gram_pcas", 3, "gram_pcas", 25.1),
+    ("growth", "results", "n", "slope", 1.051),
+    ("growth", "results", "n", "slope", 0.949),
+    ("many_rows", "memory_beyond_the_data_gib", 1.01),
+    ("many_rows", "scans_after_validating", "grouped_distances", 2),
+    ("cuda", "results", 1, "share_of_copy_bandwidth", 0.79),
+    ("cuda", "results", 2, "share_of_copy_bandwidth", float("nan")),
+    ("cuda_batched", "small", "iteration_us", "pair", 10.1),
+    ("cuda_batched", "small", "fit_ms", "fit", 5.1),
+    ("cuda_batched", "grid", "dpcp_batch()", "seconds", "total", 60.1),
+    ("recovery", "bars", "D=9", "holds", False),
+]
+
+
+def test_nothing_is_marked_where_all_bars_are_held():
+    assert missed_by_hand(MADE_UP) == []
+    assert_all_marked(MADE_UP)
+    assert "**missed**" not in page.page(MADE_UP)
+
+
+@pytest.mark.parametrize("bad", BAD, ids=lambda bad: " ".join(map(str, bad[:-1])))
+def test_one_bad_number_is_one_missed_bar(bad):
+    results = copy.deepcopy(MADE_UP)
+    *path, last, value = bad
+    place = results
+    for key in path:
+        place = place[key]
+    place[last] = value
+    assert len(missed_by_hand(results)) == 1
+    assert_all_marked(results)
+    assert len(marked(page.page(results))) == 1
+    in_its_section = [line for line in page.page(results).splitlines() if "| **missed** |" in line]
+    assert len(in_its_section) == (path[0] != "recovery" if path else 1)
+
+
+def test_values_equal_to_the_bar_hold_it_and_nothing_measured_does_not():
+    assert at_most("time", [1.0, 3.0], 3).held
+    assert at_least("share", [0.8, 1.0], 0.8).held
+    assert not at_most("time", [], 3).held
+    assert not at_least("share", [], 0.8).held
+
+
+def test_a_section_without_results_says_which_command_makes_them():
+    text = page.page({})
+    for section in page.SECTIONS:
+        assert f"## {section.title}\n\nLeft out: no results are stored." in text
+        assert f"`{section.command} --store` makes them" in text
+
+
+def test_results_of_an_older_form_are_left_out_and_named():
+    text = page.page({"hotloop": {"results": []}})
+    assert "[hotloop.json](../benchmarks/results/hotloop.json) is older" in text
+
+
+@pytest.mark.parametrize("section", page.SECTIONS, ids=lambda section: section.name)
+def test_every_picture_on_the_page_is_drawn(section):
+    drawn = section.draw(MADE_UP[section.name])
+    assert drawn
+    named = re.findall(r"\(benchmarks/([\w-]+)\.png\)", section.describe(MADE_UP[section.name]))
+    assert sorted(drawn) == sorted(named)
