@@ -184,14 +184,24 @@ def test_sums_across_blocks_are_formed_in_double_precision():
 
 
 def test_default_blocks_fit_the_cache_and_are_never_tiny():
-    def block_rows(n, D):
+    def block_rows(n, D, k=0, keep=False):
         sizes = []
-        as_rows(np.ones((n, D))).scan(lambda X: sizes.append(len(X)) or Contribution())
-        return sizes
+
+        def kernel(X, *params):
+            sizes.append(len(X))
+            return Contribution(kept=X[:, 0])
+
+        rows = as_rows(np.ones((n, D)))
+        rows.scan(kernel, *([np.ones((D, k))] if k else []), keep=keep)
+        return sizes[1:] if keep else sizes  # the first is the sample of a kept value
 
     assert block_rows(10_000, 10) == [3276, 3276, 3276, 172]
-    assert block_rows(200, 5000) == [64, 64, 64, 8]
+    assert block_rows(600, 5000) == [256, 256, 88]  # (D, D) sums are dear: few of them
+    assert block_rows(300, 500, k=32) == [62, 62, 62, 62, 52]  # 62 * 500 * 32 < 1e6
+    assert block_rows(100, 5000, k=32) == [48, 48, 4]
     assert block_rows(5, 3) == [5]
+    # Kept values lie in blocks of one size, whatever the kernel.
+    assert block_rows(200, 500, k=32, keep=True) == block_rows(200, 500, keep=True) == [65] * 3 + [5]
 
 
 # -- kept values ----------------------------------------------------------------------------------
