@@ -248,7 +248,7 @@ APART void NAME(gather)(ptrdiff_t rows, ptrdiff_t D, const REAL *x, ptrdiff_t ro
         const REAL *from = turned ? out : x + i * row_stride;
         for (ptrdiff_t d = D; d < stride; d++) out[d] = 0;
         if (turned && !divisor) continue;
-        if (NAME(is_power_of_two)(by)) /* a product is ten times faster than a quotient */
+        if (NAME(is_power_of_two)(by)) /* products take less time than quotients */
             for (ptrdiff_t d = 0; d < D; d++) out[d] = from[d] * scale;
         else
             for (ptrdiff_t d = 0; d < D; d++) out[d] = from[d] / by;
