@@ -26,9 +26,10 @@ def in_order(
     each of them gets one BLAS thread: BLAS's own wait actively, and lose most of their speed beside
     a busy neighbour. With one, BLAS is left as it is.
     """
-    threads = min(n_jobs, n_items, n_processors())
+    threads = min(n_jobs, n_items)
+    threads = min(threads, n_processors()) if threads > 1 else 1
     turns = _Turns(work, take, n_items)
-    if threads < 2:
+    if threads == 1:
         turns.serve()
     elif uses_blas:
         with _blas().limit(limits=1):

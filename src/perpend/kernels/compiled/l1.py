@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from perpend._typing import Array
-from perpend.kernels.compiled.library import function, variants
+from perpend.kernels.compiled.library import l1_functions, variants
 
 LINE = 64
 """Bytes in a cache line, and in the longest vector: what vectors are aligned to."""
@@ -46,20 +46,19 @@ class L1Sums:
         self._X, self._weight, self._divisor = X, weight, divisor
         self._strides = tuple(step // X.itemsize for step in X.strides)
         B = np.ascontiguousarray(B, dtype=X.dtype)
-        variant = variant or _fastest(D, X.itemsize)
-        self._sums = function("perpend_l1", variant, X.dtype.name)
-        self._scratch_bytes = function("perpend_l1_scratch", variant, X.dtype.name)(D, k)
+        functions = l1_functions(variant or _fastest(D, X.itemsize), X.dtype.char)
+        self._sums = functions.sums
+        self._scratch_bytes = functions.scratch(D, k)
         # Whole vectors: up to a line of zeros beyond the last direction.
         self._packed = _aligned(D * (k * X.itemsize + LINE))
-        pack = function("perpend_l1_pack", variant, X.dtype.name)
-        pack(D, k, B.ctypes.data, self._packed.ctypes.data)
+        functions.pack(D, k, B.ctypes.data, self._packed.ctypes.data)
 
     @staticmethod
     def fits(X: Array, weight: Array | None, divisor: Array | None, *params: Any) -> bool:
         """Whether the library can read these arrays where they lie."""
         whole = X.flags.aligned and all(step % X.itemsize == 0 for step in X.strides)
         return bool(
-            X.dtype in (np.float64, np.float32)
+            X.dtype.char in "df"
             and X.dtype.isnative
             and X.size > 0
             and whole

@@ -4,7 +4,7 @@ import ctypes
 import os
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ABI = 1
 """What `perpend_abi` in l1.c must answer; a library left over from another version is refused."""
@@ -25,24 +25,34 @@ def variants() -> tuple[str, ...]:
 
     The tuple is empty where compiled twins are not available.
     """
-    return VARIANTS[: _load().perpend_level() + 1] if available() else ()
+    return _runnable() if available() else ()
+
+
+class L1Functions(NamedTuple):
+    """The functions of l1.c for one variant and one type of numbers."""
+
+    scratch: Any  # D, k -> bytes
+    pack: Any  # D, k, B -> packed
+    sums: Any  # rows, D, k, X and its strides, weight, divisor, packed B -> total, product; scratch
 
 
 @cache
-def function(name: str, variant: str, dtype_name: str) -> Any:
-    """Return one of the library's functions with its types, e.g. ``perpend_l1_avx2_f64``."""
+def l1_functions(variant: str, dtype_char: str) -> L1Functions:
+    """Return the functions for a variant and a dtype's character, "d" or "f"."""
     size, pointer = ctypes.c_ssize_t, ctypes.c_void_p
-    types = {
-        # D, k -> bytes
-        "perpend_l1_scratch": (ctypes.c_size_t, [size, size]),
-        # D, k, B -> packed
-        "perpend_l1_pack": (None, [size, size, pointer, pointer]),
-        # rows, D, k, X and its strides, weight, divisor, packed B -> total, product; scratch
-        "perpend_l1": (None, [size] * 3 + [pointer] + [size] * 2 + [pointer] * 6),
-    }
-    found = getattr(_load(), f"{name}_{variant}_{'f64' if dtype_name == 'float64' else 'f32'}")
-    found.restype, found.argtypes = types[name]
-    return found
+    end = f"{variant}_{'f64' if dtype_char == 'd' else 'f32'}"
+    scratch = getattr(_load(), f"perpend_l1_scratch_{end}")
+    scratch.restype, scratch.argtypes = ctypes.c_size_t, [size, size]
+    pack = getattr(_load(), f"perpend_l1_pack_{end}")
+    pack.restype, pack.argtypes = None, [size, size, pointer, pointer]
+    sums = getattr(_load(), f"perpend_l1_{end}")
+    sums.restype, sums.argtypes = None, [size] * 3 + [pointer] + [size] * 2 + [pointer] * 6
+    return L1Functions(scratch, pack, sums)
+
+
+@cache
+def _runnable() -> tuple[str, ...]:
+    return VARIANTS[: _load().perpend_level() + 1]
 
 
 @cache
