@@ -142,7 +142,8 @@ def test_groups_cover_all_rows_and_are_of_one_size(shape):
     assert all(a.stop == b.start for a, b in itertools.pairwise(groups))
     assert len({g.stop - g.start for g in groups[:-1]}) <= 1
     assert len(groups) <= l1.GROUPS_MOST
-    assert len(groups) == 1 or groups[0].stop >= l1.GROUP_ROWS_LEAST
+    assert len(groups) == 1 or groups[0].stop % l1.GROUP_ROWS == 0
+    assert len(groups) == 1 or groups[0].stop >= 4 * l1.GROUP_ROWS
 
 
 @needs_library
@@ -177,6 +178,8 @@ def test_what_the_library_cannot_read_has_no_twin():
     assert not compiled.L1Sums.fits(X.astype(">f8"), None, None, B)
     assert not compiled.L1Sums.fits(np.ones((0, 3)), None, None, B)
     assert not compiled.L1Sums.fits(X, None, None, np.ones((3, 0)))
+    assert not compiled.L1Sums.fits(X, None, None, np.ones((4, 2)))
+    assert not compiled.L1Sums.fits(X, np.ones(3), None, B)
     assert not compiled.L1Sums.fits(X, None, None, np.ones(3))
     assert not compiled.L1Sums.fits(X, None, None)
     shifted = np.ones(4 * 3 * 8 + 1, np.uint8)[1:].view(np.float64).reshape(4, 3)

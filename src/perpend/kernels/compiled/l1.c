@@ -29,7 +29,7 @@
 #define LINE 64            /* bytes in a cache line */
 #define CHUNK_BYTES 256    /* directions in one go: 32 doubles or 64 floats */
 #define SIGN_BYTES 24576   /* signs of one block of rows stay in a first-level cache of 32 KiB, */
-#define BLOCK_BYTES 393216 /* its entries, and those of the next, in a second-level cache of 1 MiB */
+#define BLOCK_BYTES 393216 /* its entries and the next block's in a second-level one of 1 MiB */
 #define SEGMENT 512        /* features in one go: so much of B stays in the second-level cache */
 #define ROWS_UNIT 48       /* every tile height divides it */
 #define ROWS_MOST 384
@@ -51,6 +51,7 @@
 #define MANTISSA DBL_MANT_DIG
 #define NAME(name) JOIN3(name, VARIANT, f64)
 #include "l1_tiles.h"
+#include "l1_rows.h"
 #undef REAL
 #undef INTEGER
 #undef SMALLEST
@@ -63,6 +64,7 @@
 #define MANTISSA FLT_MANT_DIG
 #define NAME(name) JOIN3(name, VARIANT, f32)
 #include "l1_tiles.h"
+#include "l1_rows.h"
 
 #ifdef BASELINE
 

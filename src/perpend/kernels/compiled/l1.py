@@ -11,15 +11,18 @@ from perpend.kernels.compiled.library import l1_functions, variants
 LINE = 64
 """Bytes in a cache line, and in the longest vector: what vectors are aligned to."""
 
-GROUP_ENTRIES = 2**17
-"""About so many entries of X make a group, the unit that threads share: some 0.1 to 0.3 ms of work,
-twenty times what calling it costs."""
+GROUP_ENTRIES = 2**19
+"""About so many entries of X make a group, the unit that threads share: at least half a millisecond
+of work, fifty times what calling it costs."""
 
-GROUP_ROWS_LEAST = 192
-"""Shorter groups would spend their time on clearing and adding (k, D) sums."""
+GROUPS_LEAST = 4
+"""Smaller problems have so many groups nevertheless, or just one if they are a quarter as large."""
 
 GROUPS_MOST = 64
 """More groups would serve no thread and only add calls."""
+
+GROUP_ROWS = 48
+"""Groups have a multiple of so many rows, the unit of the blocks in l1.c."""
 
 
 class L1Sums:
@@ -52,6 +55,7 @@ class L1Sums:
         # Whole vectors: up to a line of zeros beyond the last direction.
         self._packed = _aligned(D * (k * X.itemsize + LINE))
         functions.pack(D, k, B.ctypes.data, self._packed.ctypes.data)
+        self._addresses = X.ctypes.data, self._packed.ctypes.data
 
     @staticmethod
     def fits(X: Array, weight: Array | None, divisor: Array | None, *params: Any) -> bool:
@@ -62,9 +66,10 @@ class L1Sums:
             and X.dtype.isnative
             and X.size > 0
             and whole
-            and all(v is None or _is_plain(v, X.dtype) for v in (weight, divisor))
+            and all(v is None or _is_plain(v, X) for v in (weight, divisor))
             and len(params) == 1
             and params[0].ndim == 2
+            and params[0].shape[0] == X.shape[1]
             and params[0].shape[1] > 0
         )
 
@@ -72,15 +77,17 @@ class L1Sums:
         """Return total (k,) and product (k, D) of these rows, in float64."""
         D, k = self._shape
         total, product = np.empty(k), np.empty((k, D))
+        X, packed = self._addresses
         self._sums(
             rows.stop - rows.start,
+            len(self._X) - rows.stop,
             D,
             k,
-            self._X.ctypes.data + rows.start * self._X.strides[0],
+            X + rows.start * self._X.strides[0],
             *self._strides,
             _address(self._weight, rows.start),
             _address(self._divisor, rows.start),
-            self._packed.ctypes.data,
+            packed,
             total.ctypes.data,
             product.ctypes.data,
             _scratch(self._scratch_bytes).ctypes.data,
@@ -89,11 +96,13 @@ class L1Sums:
 
 
 def _groups(n: int, D: int) -> list[slice]:
-    """Cut n rows into equal ranges; four or a multiple of it, for threads to share evenly."""
+    """Cut n rows into equal ranges, in a number that a few threads share evenly."""
     n_groups = 1
-    if n * D >= 2 * GROUP_ENTRIES:
-        n_groups = min(GROUPS_MOST, 4 * -(-n * D // (4 * GROUP_ENTRIES)), n // GROUP_ROWS_LEAST)
-    size = -(-n // max(n_groups, 1))
+    if n * D > GROUP_ENTRIES // 4:
+        wanted = GROUPS_LEAST * -(-n * D // (GROUPS_LEAST * GROUP_ENTRIES))
+        # Groups of few rows would spend their time on clearing and adding (k, D) sums.
+        n_groups = max(1, min(wanted, GROUPS_MOST, n // (4 * GROUP_ROWS)))
+    size = GROUP_ROWS * -(-n // (n_groups * GROUP_ROWS))
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
@@ -105,8 +114,10 @@ def _fastest(D: int, itemsize: int) -> str:
     return able[-1]
 
 
-def _is_plain(values: Array, dtype: Any) -> bool:
-    return values.dtype == dtype and bool(values.flags.c_contiguous and values.flags.aligned)
+def _is_plain(values: Array, X: Array) -> bool:
+    """Whether there is one value for each row, of the same type, side by side."""
+    fits = values.dtype == X.dtype and values.shape == X.shape[:1]
+    return fits and bool(values.flags.c_contiguous and values.flags.aligned)
 
 
 def _address(values: Array | None, start: int) -> int | None:

@@ -1,26 +1,32 @@
-/* The kernel itself, for one type REAL. `l1.c` includes it for double and for float.
+/* The two products of one block of rows; `l1.c` includes it for REAL double and for REAL float.
 
-   Rows come in blocks. Of a block, tiles of R rows and V vectors of directions are formed in
-   registers (P = X B); they leave |p| in `sum` and the weighted sign in a buffer that stays in the
-   first-level cache. Then tiles of C directions and two vectors of features collect sign(P).T X over
-   all rows of the block, while the next block is fetched: without that, memory and arithmetic
-   would wait for each other. Block sums are added up in double precision. */
+   Tiles of R rows and V vectors of directions are formed in registers (P = X B). They leave |p| in
+   `sum` and the weighted sign in a buffer that stays in the first-level cache. Then tiles of C
+   directions and two vectors of features collect sign(P).T X over all rows of the block, while the
+   next block is fetched: without that, memory and arithmetic would wait for each other. Block sums
+   are added up in double precision. */
 
 #define LANES ((ptrdiff_t)(WIDTH / sizeof(REAL)))
 #define CHUNK ((ptrdiff_t)(CHUNK_BYTES / sizeof(REAL)))
 #define VEC NAME(vec)
 #define UVEC NAME(uvec)
 #define IVEC NAME(ivec)
+#define HALF NAME(half)
+#define IHALF NAME(ihalf)
 
 typedef REAL VEC __attribute__((vector_size(WIDTH), may_alias));
 typedef REAL UVEC __attribute__((vector_size(WIDTH), may_alias, aligned(sizeof(REAL))));
 typedef INTEGER IVEC __attribute__((vector_size(WIDTH), may_alias));
 
+typedef REAL HALF __attribute__((vector_size(WIDTH / 2), may_alias));
+typedef INTEGER IHALF __attribute__((vector_size(WIDTH / 2), may_alias));
+
 INLINE VEC NAME(splat)(REAL x) { return x - (VEC){0}; }
+INLINE HALF NAME(splat_half)(REAL x) { return x - (HALF){0}; }
 
-/* -- how directions are cut --------------------------------------------------------------------- */
+/* -- how directions are cut -------------------------------------------------------------------- */
 
-/* The size of part `j` when `whole` is cut into as few equal parts of at most `most` as possible. */
+/* The size of part `j` if `whole` is cut into as few equal parts of at most `most` as possible. */
 INLINE ptrdiff_t NAME(part)(ptrdiff_t whole, ptrdiff_t most, ptrdiff_t j) {
     ptrdiff_t parts = (whole + most - 1) / most;
     return whole / parts + (j < whole % parts);
@@ -35,100 +41,141 @@ INLINE ptrdiff_t NAME(part)(ptrdiff_t whole, ptrdiff_t most, ptrdiff_t j) {
 #define TILE_COLUMNS 6
 #endif
 
+/* How `columns` directions of a chunk are held: in so many vectors, and in half a one if it does
+   for the last of them. Half vectors are worth their code only where vectors are long. */
+INLINE int NAME(has_half)(ptrdiff_t columns) {
+    return WIDTH == 64 && columns % LANES > 0 && columns % LANES <= LANES / 2;
+}
+INLINE ptrdiff_t NAME(vectors)(ptrdiff_t columns) {
+    return NAME(has_half)(columns) ? columns / LANES : (columns + LANES - 1) / LANES;
+}
+
 /* Copy B (D, k) into panels as wide as the tiles that read them, with zeros beyond column k. */
 void NAME(perpend_l1_pack)(ptrdiff_t D, ptrdiff_t k, const REAL *B, REAL *packed) {
     for (ptrdiff_t c = 0; c < k; c += CHUNK) {
-        ptrdiff_t columns = k - c < CHUNK ? k - c : CHUNK;
-        ptrdiff_t vectors = (columns + LANES - 1) / LANES, first = c;
-        for (ptrdiff_t v = 0, g = 0; v < vectors; g++) {
-            ptrdiff_t V = NAME(part)(vectors, TILE_VECTORS, g), wide = V * LANES;
-            for (ptrdiff_t d = 0; d < D; d++)
-                for (ptrdiff_t j = 0; j < wide; j++)
-                    *packed++ = first + j < k ? B[d * k + first + j] : 0;
+        ptrdiff_t columns = k - c < CHUNK ? k - c : CHUNK, first = c;
+        ptrdiff_t vectors = NAME(vectors)(columns);
+        for (ptrdiff_t g = 0; first < c + columns; g++) {
+            int half = first == c + vectors * LANES;
+            ptrdiff_t wide = half ? LANES / 2 : LANES * NAME(part)(vectors, TILE_VECTORS, g);
+            ptrdiff_t given = k - first < wide ? k - first : wide;
+            for (ptrdiff_t d = 0; d < D; d++, packed += wide) {
+                for (ptrdiff_t j = 0; j < given; j++) packed[j] = B[d * k + first + j];
+                for (ptrdiff_t j = given; j < wide; j++) packed[j] = 0;
+            }
             first += wide;
-            v += V;
         }
     }
 }
 
-/* -- P = X B: tiles of R rows and V vectors ------------------------------------------------------ */
+/* -- P = X B: tiles of R rows, V vectors and H (0 or 1) half vectors --------------------------- */
+
+/* Turn p into w sign(p), and add w |p| to f; T is a type of vectors, I the one of their bits. */
+#define SIGN(T, I, p, w, f)                                                                       \
+    do {                                                                                          \
+        T positive = (T)((I)(w) & (I)((p) > (T){0}));                                             \
+        T negative = (T)((I)(w) & (I)((p) < (T){0}));                                             \
+        f += (positive - negative) * (p);                                                         \
+        p = positive - negative;                                                                  \
+    } while (0)
 
 /* One tile, for `D` features of a segment. Between segments P waits where the signs will be. */
-INLINE void NAME(p_tile)(const int R, const int V, int first, int last, ptrdiff_t D, const REAL *x,
-                         ptrdiff_t xs, const REAL *B, const REAL *w, REAL *sum, REAL *S,
-                         ptrdiff_t ss) {
+INLINE void NAME(p_tile)(const int R, const int V, const int H, int first, int last, ptrdiff_t D,
+                         const REAL *x, ptrdiff_t xs, const REAL *B, const REAL *Bh, const REAL *w,
+                         REAL *sum, REAL *S, ptrdiff_t ss) {
     VEC acc[16][4];
-    UNROLL for (int r = 0; r < R; r++) UNROLL for (int v = 0; v < V; v++) acc[r][v] = (VEC){0};
+    HALF half[16];
+    UNROLL for (int r = 0; r < R; r++) {
+        UNROLL for (int v = 0; v < V; v++) acc[r][v] = (VEC){0};
+        half[r] = (HALF){0};
+    }
     if (!first)
-        UNROLL for (int r = 0; r < R; r++) UNROLL for (int v = 0; v < V; v++) acc[r][v] =
-            *(VEC *)(S + r * ss + v * LANES);
+        UNROLL for (int r = 0; r < R; r++) {
+            UNROLL for (int v = 0; v < V; v++) acc[r][v] = *(VEC *)(S + r * ss + v * LANES);
+            if (H) half[r] = *(HALF *)(S + r * ss + V * LANES);
+        }
     for (ptrdiff_t d = 0; d < D; d++) {
         VEC b[4];
         UNROLL for (int v = 0; v < V; v++) b[v] = ((const VEC *)B)[d * V + v];
         UNROLL for (int r = 0; r < R; r++) {
             VEC xd = NAME(splat)(x[r * xs + d]);
             UNROLL for (int v = 0; v < V; v++) acc[r][v] += xd * b[v];
+            if (H) half[r] += NAME(splat_half)(x[r * xs + d]) * ((const HALF *)Bh)[d];
         }
     }
-    if (!last) {
-        UNROLL for (int r = 0; r < R; r++) UNROLL for (int v = 0; v < V; v++)
-            *(VEC *)(S + r * ss + v * LANES) = acc[r][v];
-        return;
-    }
-    UNROLL for (int v = 0; v < V; v++) {
-        VEC f = ((VEC *)sum)[v];
-        UNROLL for (int r = 0; r < R; r++) {
-            VEC p = acc[r][v], wide = NAME(splat)(w[r]);
-            IVEC positive = (IVEC)wide & (IVEC)(p > 0), negative = (IVEC)wide & (IVEC)(p < 0);
-            VEC s = (VEC)positive - (VEC)negative; /* w sign(p) */
-            f += s * p;                            /* w |p| */
-            *(VEC *)(S + r * ss + v * LANES) = s;
+    if (last) {
+        UNROLL for (int v = 0; v < V; v++) {
+            VEC f = ((VEC *)sum)[v];
+            UNROLL for (int r = 0; r < R; r++) SIGN(VEC, IVEC, acc[r][v], NAME(splat)(w[r]), f);
+            ((VEC *)sum)[v] = f;
         }
-        ((VEC *)sum)[v] = f;
+        if (H) {
+            HALF f = *(HALF *)(sum + V * LANES);
+            UNROLL for (int r = 0; r < R; r++)
+                SIGN(HALF, IHALF, half[r], NAME(splat_half)(w[r]), f);
+            *(HALF *)(sum + V * LANES) = f;
+        }
+    }
+    UNROLL for (int r = 0; r < R; r++) {
+        UNROLL for (int v = 0; v < V; v++) *(VEC *)(S + r * ss + v * LANES) = acc[r][v];
+        if (H) *(HALF *)(S + r * ss + V * LANES) = half[r];
     }
 }
 
-#define P_ROWS(R, V)                                                                              \
-    APART void NAME(p_rows_##V)(ptrdiff_t rows, int first, int last, ptrdiff_t D, const REAL *x,  \
-                                ptrdiff_t xs, const REAL *B, const REAL *w, REAL *sum, REAL *S,   \
-                                ptrdiff_t ss) {                                                   \
+/* All rows of a block: R at a time, then one by one. */
+#define P_ROWS(R, V, H)                                                                           \
+    APART void NAME(p_rows_##V##H)(ptrdiff_t rows, int first, int last, ptrdiff_t D,              \
+                                   const REAL *x, ptrdiff_t xs, const REAL *B, const REAL *Bh,    \
+                                   const REAL *w, REAL *sum, REAL *S, ptrdiff_t ss) {             \
         ptrdiff_t i = 0;                                                                          \
-        for (; i + R <= rows; i += R)                                                             \
-            NAME(p_tile)(R, V, first, last, D, x + i * xs, xs, B, w + i, sum, S + i * ss, ss);    \
-        for (; i < rows; i++)                                                                     \
-            NAME(p_tile)(1, V, first, last, D, x + i * xs, xs, B, w + i, sum, S + i * ss, ss);    \
+        for (; i + R <= rows; i += R, x += R * xs, S += R * ss)                                   \
+            NAME(p_tile)(R, V, H, first, last, D, x, xs, B, Bh, w + i, sum, S, ss);               \
+        for (; i < rows; i++, x += xs, S += ss)                                                   \
+            NAME(p_tile)(1, V, H, first, last, D, x, xs, B, Bh, w + i, sum, S, ss);               \
     }
+#define P_CASE(V, H)                                                                              \
+    case 2 * V + H:                                                                               \
+        NAME(p_rows_##V##H)(rows, first, last, size, x + d, xs, b, bh, w, sum, S, ss);            \
+        break;
 
 #if REGISTERS == 32
-P_ROWS(16, 1)
-P_ROWS(12, 2)
-P_ROWS(8, 3)
-P_ROWS(6, 4)
+P_ROWS(16, 1, 0)
+P_ROWS(12, 2, 0)
+P_ROWS(8, 3, 0)
+P_ROWS(6, 4, 0)
+#if WIDTH == 64
+P_ROWS(16, 0, 1)
+P_ROWS(12, 1, 1)
+P_ROWS(8, 2, 1)
+P_ROWS(6, 3, 1)
+#endif
 #else
-P_ROWS(8, 1)
-P_ROWS(6, 2)
-P_ROWS(4, 3)
+P_ROWS(8, 1, 0)
+P_ROWS(6, 2, 0)
+P_ROWS(4, 3, 0)
 #endif
 
-/* One panel of V vectors, for all rows of a block and all features. */
-INLINE void NAME(p_panel)(ptrdiff_t V, ptrdiff_t rows, ptrdiff_t D, const REAL *x, ptrdiff_t xs,
-                          const REAL *B, const REAL *w, REAL *sum, REAL *S, ptrdiff_t ss) {
+/* One panel of V vectors and H half ones, for all rows of a block and all features. */
+INLINE void NAME(p_panel)(ptrdiff_t V, int H, ptrdiff_t rows, ptrdiff_t D, const REAL *x,
+                          ptrdiff_t xs, const REAL *B, const REAL *w, REAL *sum, REAL *S,
+                          ptrdiff_t ss) {
     for (ptrdiff_t d = 0; d < D; d += SEGMENT) {
         int first = d == 0, last = d + SEGMENT >= D;
         ptrdiff_t size = last ? D - d : SEGMENT;
-        const REAL *b = B + d * V * LANES;
-        switch (V) {
-            case 1: NAME(p_rows_1)(rows, first, last, size, x + d, xs, b, w, sum, S, ss); break;
-            case 2: NAME(p_rows_2)(rows, first, last, size, x + d, xs, b, w, sum, S, ss); break;
-            case 3: NAME(p_rows_3)(rows, first, last, size, x + d, xs, b, w, sum, S, ss); break;
+        const REAL *b = B + d * V * LANES, *bh = B + D * V * LANES + d * LANES / 2;
+        switch (2 * V + H) {
+            P_CASE(1, 0) P_CASE(2, 0) P_CASE(3, 0)
 #if REGISTERS == 32
-            case 4: NAME(p_rows_4)(rows, first, last, size, x + d, xs, b, w, sum, S, ss); break;
+            P_CASE(4, 0)
+#endif
+#if WIDTH == 64
+            P_CASE(0, 1) P_CASE(1, 1) P_CASE(2, 1) P_CASE(3, 1)
 #endif
         }
     }
 }
 
-/* -- product += S.T X: tiles of C directions and V vectors of features --------------------------- */
+/* -- product += S.T X: tiles of C directions and V vectors of features ------------------------- */
 
 /* What to fetch while a block is worked on: at row i a line at `next + ahead[i]` bytes, and another
    `beside` it. A mask of 0 keeps to the first line: a cheap way of fetching nothing. */
@@ -137,7 +184,7 @@ typedef struct {
     ptrdiff_t beside, mask, ahead[ROWS_MOST];
 } NAME(fetch);
 
-/* Where a tile reads: vector v begins at feature start[v], and its lanes from `fresh[v]` on are new.
+/* Where a tile reads: vector v begins at feature start[v], and its lanes from fresh[v] on are new.
    The last vector of a row overlaps the one before it, so that nothing is read beyond the row. */
 typedef struct {
     ptrdiff_t start[2], fresh[2];
@@ -161,7 +208,8 @@ INLINE void NAME(g_tile)(const int C, const int V, ptrdiff_t rows, const REAL *x
             UNROLL for (int v = 0; v < V; v++) acc[c][v] += s * xv[v];
         }
     }
-    UNROLL for (int c = 0; c < C; c++) UNROLL for (int v = 0; v < V; v++) tile[2 * c + v] = acc[c][v];
+    UNROLL for (int c = 0; c < C; c++)
+        UNROLL for (int v = 0; v < V; v++) tile[2 * c + v] = acc[c][v];
 }
 
 #define G_TILE(C)                                                                                 \
@@ -213,123 +261,3 @@ INLINE void NAME(g_block)(ptrdiff_t rows, ptrdiff_t D, ptrdiff_t columns, const 
         }
     }
 }
-
-/* -- blocks of rows ------------------------------------------------------------------------------ */
-
-/* Copy columns side by side into rows, few at a time, so that their lines stay in the cache. */
-APART void NAME(turn)(ptrdiff_t rows, ptrdiff_t D, const REAL *x, ptrdiff_t row_stride,
-                      ptrdiff_t column_stride, REAL *to, ptrdiff_t stride) {
-    for (ptrdiff_t d = 0; d < D; d += LANES) {
-        const REAL *from = x + d * column_stride;
-        REAL *out = to + d;
-        for (ptrdiff_t i = 0; i < rows; i++, from += row_stride, out += stride)
-            if (D - d >= LANES)
-                UNROLL for (int j = 0; j < LANES; j++) out[j] = from[j * column_stride];
-            else
-                for (ptrdiff_t j = 0; j < D - d; j++) out[j] = from[j * column_stride];
-    }
-}
-
-/* Whether x / by and x * (1 / by) are the same number for every x: `by` is a power of two, and not
-   so far from 1 that its reciprocal is none. */
-INLINE int NAME(is_power_of_two)(REAL by) {
-    INTEGER bits, mantissa = ((INTEGER)1 << (MANTISSA - 1)) - 1;
-    memcpy(&bits, &by, sizeof by);
-    return (bits & mantissa) == 0 && by >= SMALLEST && 1 / by >= SMALLEST;
-}
-
-/* Copy rows side by side, divided by their divisors; features beyond D are zero. */
-APART void NAME(gather)(ptrdiff_t rows, ptrdiff_t D, const REAL *x, ptrdiff_t row_stride,
-                        ptrdiff_t column_stride, const REAL *divisor, REAL *to, ptrdiff_t stride) {
-    int turned = column_stride != 1;
-    if (turned) NAME(turn)(rows, D, x, row_stride, column_stride, to, stride);
-    for (ptrdiff_t i = 0; i < rows; i++) {
-        REAL *out = to + i * stride, by = divisor ? divisor[i] : 1, scale = 1 / by;
-        const REAL *from = turned ? out : x + i * row_stride;
-        for (ptrdiff_t d = D; d < stride; d++) out[d] = 0;
-        if (turned && !divisor) continue;
-        if (NAME(is_power_of_two)(by)) /* products take less time than quotients */
-            for (ptrdiff_t d = 0; d < D; d++) out[d] = from[d] * scale;
-        else
-            for (ptrdiff_t d = 0; d < D; d++) out[d] = from[d] / by;
-    }
-}
-
-INLINE ptrdiff_t NAME(least)(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
-
-/* Distance of gathered rows: whole vectors, and not all rows in the same few sets of a cache. */
-INLINE ptrdiff_t NAME(stride)(ptrdiff_t D) {
-    ptrdiff_t stride = (D + LANES - 1) / LANES * LANES;
-    return stride * sizeof(REAL) % 512 ? stride : stride + LINE / (ptrdiff_t)sizeof(REAL);
-}
-
-/* Rows in one block: a multiple of ROWS_UNIT within the bounds that the caches set. */
-INLINE ptrdiff_t NAME(block_rows)(ptrdiff_t D, ptrdiff_t k) {
-    ptrdiff_t columns = (NAME(least)(k, CHUNK) + LANES - 1) / LANES * LANES, size = sizeof(REAL);
-    ptrdiff_t rows = NAME(least)(SIGN_BYTES / (columns * size), BLOCK_BYTES / (D * size));
-    rows = NAME(least)(rows, ROWS_MOST) / ROWS_UNIT * ROWS_UNIT;
-    return rows ? rows : ROWS_UNIT;
-}
-
-/* Bytes that `perpend_l1` needs for itself. */
-size_t NAME(perpend_l1_scratch)(ptrdiff_t D, ptrdiff_t k) {
-    return sizeof(REAL) * (CHUNK + NAME(block_rows)(D, k) * (1 + CHUNK + NAME(stride)(D)));
-}
-
-/* Add up `rows` rows of X. `packed` is what `perpend_l1_pack` made of B (D, k); `weight` and
-   `divisor` may be null; strides count entries. Writes total (k,) and product (k, D). */
-void NAME(perpend_l1)(ptrdiff_t rows, ptrdiff_t D, ptrdiff_t k, const REAL *X,
-                      ptrdiff_t row_stride, ptrdiff_t column_stride, const REAL *weight,
-                      const REAL *divisor, const REAL *packed, double *total, double *product,
-                      REAL *scratch) {
-    ptrdiff_t most = NAME(block_rows)(D, k), stride = NAME(stride)(D), size = sizeof(REAL);
-    REAL *sum = scratch, *S = sum + CHUNK, *gathered = S + most * CHUNK;
-    REAL *ones = gathered + most * stride;
-    int gather = column_stride != 1 || divisor || D < LANES || row_stride * size % 512 == 0;
-    /* Lines lie along the features, or along the rows; then a line holds several of them. */
-    int along_rows = row_stride == 1 && column_stride != 1;
-    ptrdiff_t held = LINE / size, lines = 2 * WIDTH > LINE ? 2 * WIDTH / LINE : 1;
-    NAME(fetch) fetch = {.beside = along_rows ? column_stride * size : LINE};
-    for (ptrdiff_t i = 0; i < most; i++) {
-        ones[i] = 1;
-        fetch.ahead[i] = size * (along_rows ? i - i % held + i % held * lines * column_stride
-                                            : i * row_stride);
-    }
-    memset(total, 0, k * sizeof(double));
-    memset(product, 0, k * D * sizeof(double));
-    for (ptrdiff_t i = 0; i < rows; i += most) {
-        ptrdiff_t m = NAME(least)(most, rows - i), xs = row_stride;
-        const REAL *x = X + i * row_stride, *w = weight ? weight + i : ones, *B = packed;
-        const char *next = (const char *)(x + m * row_stride);
-        if (gather) {
-            NAME(gather)(m, D, x, row_stride, column_stride, divisor ? divisor + i : NULL, gathered,
-                         stride);
-            x = gathered, xs = stride;
-        }
-        for (ptrdiff_t c = 0; c < k; c += CHUNK) {
-            ptrdiff_t columns = NAME(least)(CHUNK, k - c);
-            ptrdiff_t vectors = (columns + LANES - 1) / LANES, ss = vectors * LANES;
-            memset(sum, 0, CHUNK * size);
-            for (ptrdiff_t v = 0, g = 0; v < vectors; g++) {
-                ptrdiff_t V = NAME(part)(vectors, TILE_VECTORS, g);
-                NAME(p_panel)(V, m, D, x, xs, B, w, sum + v * LANES, S + v * LANES, ss);
-                B += D * V * LANES;
-                v += V;
-            }
-            for (ptrdiff_t j = 0; j < columns; j++) total[c + j] += sum[j];
-            fetch.next = next;
-            fetch.mask = c == 0 && i + m < rows ? -1 : 0;
-            NAME(g_block)(m, D, columns, x, xs, S, ss, &fetch, size * column_stride, product + c * D);
-        }
-    }
-}
-
-#undef LANES
-#undef CHUNK
-#undef VEC
-#undef UVEC
-#undef IVEC
-#undef P_ROWS
-#undef G_TILE
-#undef TILE_VECTORS
-#undef TILE_COLUMNS

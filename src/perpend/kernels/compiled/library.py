@@ -33,7 +33,9 @@ class L1Functions(NamedTuple):
 
     scratch: Any  # D, k -> bytes
     pack: Any  # D, k, B -> packed
-    sums: Any  # rows, D, k, X and its strides, weight, divisor, packed B -> total, product; scratch
+    # rows, rows after them, D, k, X and its strides, weight, divisor, packed B
+    # -> total, product; scratch
+    sums: Any
 
 
 @cache
@@ -46,7 +48,7 @@ def l1_functions(variant: str, dtype_char: str) -> L1Functions:
     pack = getattr(_load(), f"perpend_l1_pack_{end}")
     pack.restype, pack.argtypes = None, [size, size, pointer, pointer]
     sums = getattr(_load(), f"perpend_l1_{end}")
-    sums.restype, sums.argtypes = None, [size] * 3 + [pointer] + [size] * 2 + [pointer] * 6
+    sums.restype, sums.argtypes = None, [size] * 4 + [pointer] + [size] * 2 + [pointer] * 6
     return L1Functions(scratch, pack, sums)
 
 
