@@ -57,7 +57,8 @@ reproduction: $(VENV)/.installed-dev ## every figure and table of the paper, at 
 	@$(BIN)/perpend reproduce all --out docs/reproduction
 
 clean: ## remove .venv, caches and build leftovers
-	rm -rf $(VENV) build dist src/perpend/kernels/compiled/*.so .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -f src/perpend/kernels/compiled/*.so
+	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamps: the environment is touched again only when one of these changes.
