@@ -74,16 +74,19 @@ reproduction: $(VENV)/.installed-dev ## every figure and table of the paper, at 
 	@$(BIN)/perpend reproduce all --out docs/reproduction
 
 clean: ## remove .venv, caches and build leftovers
+	rm -f src/perpend/kernels/compiled/*.so
 	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Stamps: the environment is touched again only when pyproject.toml changes.
-$(VENV)/.installed: pyproject.toml | $(BIN)/pip
+# Stamps: the environment is touched again only when one of these changes.
+SETUP := pyproject.toml hatch_build.py $(wildcard src/perpend/kernels/compiled/l1*.[ch])
+
+$(VENV)/.installed: $(SETUP) | $(BIN)/pip
 	@echo "== installing perpend into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --editable .
 	@touch $@
 
-$(VENV)/.installed-dev: pyproject.toml | $(BIN)/pip
+$(VENV)/.installed-dev: $(SETUP) | $(BIN)/pip
 	@echo "== installing perpend and its development tools into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	@touch $(VENV)/.installed $@

@@ -1,14 +1,15 @@
-"""Time of one whole iteration of ``step="auto"``, line search included, as ratios in one run.
+"""How near the hot loop comes to the machine's limit, as ratios in one run.
 
-Three ways to run the same rule from the same starts to the same end, on one thread:
+The limit of one pass over the rows is what its two products (4 n D k flops) take at the rate of a
+large square GEMM on one thread. Two tables:
 
-- perpend: one fused pass over row blocks gives objective and gradient at every trial point;
-- plain NumPy: one product for each trial of the starts that still search, one for the gradient;
-- free line search: ``P = X B`` and ``Q = X G`` are kept, so that a trial costs no product; also
-  in row blocks.
+- one pass, ``rows.scan(l1_objective_and_gradient, B)``: with the compiled kernel and with NumPy, on
+  one thread and on two, in float64 and float32;
+- one accepted iteration of ``step="auto"``, line search included, from the same starts to the same
+  end; beside it two rivals that run the same rule (`_line_searches.py`).
 
-The limit is what two products (4 n D k flops) would take at the machine's own GEMM rate.
-Run ``python benchmarks/hotloop.py``; add ``--store`` to write benchmarks/results/hotloop.json.
+Times are the best of several, interleaved. Run ``python benchmarks/hotloop.py``; add ``--store`` to
+write benchmarks/results/hotloop.json.
 """
 
 import os
@@ -21,133 +22,30 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from _line_searches import RULE, TOL, Free, Plain, synchronous
 from _store import hardware, store
 
 from perpend.datasets import make_subspace
 from perpend.geometry import random_directions
-from perpend.rows import as_rows
-from perpend.rows.array import BLOCK_ENTRIES
-from perpend.solvers import AutoStep, Outcome, psgm
+from perpend.kernels import compiled, l1_objective_and_gradient
+from perpend.rows import ArrayRows
+from perpend.solvers import psgm
 
-SIZES = [(5000, 200, 10), (50_000, 200, 30), (1_000_000, 50, 16), (2_000_000, 10, 10)]
-RULE = AutoStep()
-TOL = 1e-9
+SIZES = [
+    (5000, 200, 10),
+    (5000, 200, 30),
+    (50_000, 200, 30),
+    (200_000, 500, 32),
+    (1_000_000, 50, 16),
+    (2_000_000, 10, 10),
+]
+WAYS = {"compiled": ("1", 1), "compiled, 2 threads": ("1", 2), "numpy": ("0", 1)}
+WAYS["numpy, 2 threads"] = ("0", 2)
+PASS_SECONDS = 0.5  # so long one pass is repeated in each way, and at least
+PASSES_LEAST = 3  # times
+ITERATION_FLOPS = 1.5e11  # large problems are stopped after so much work
+RUNS = 3
 MAX_ITER = 1000
-REPEATS = 3
-
-
-class Plain:
-    """The products of plain NumPy: one for each trial, one for the gradient."""
-
-    def __init__(self, X: Any, B: Any) -> None:
-        self.X, self.B = X, B
-        self.P = X @ B
-
-    def gradient(self) -> Any:
-        """Return X.T sign(X B)."""
-        return self.X.T @ np.sign(self.P)
-
-    def look(self, v: Any) -> None:
-        """Prepare trials along v."""
-        self.v: Any = v
-        self.ahead: Any = None
-
-    def objective(self, mu: Any, columns: Any) -> Any:
-        """Return the objective after these steps, and remember where they lead."""
-        trial = self.B[:, columns] - mu * self.v[:, columns]
-        trial /= np.linalg.norm(trial, axis=0)
-        P = self.X @ trial
-        if len(columns) == self.B.shape[1]:
-            self.ahead = P, trial
-        else:
-            self.ahead = self.ahead or (self.P.copy(), self.B.copy())
-            self.ahead[0][:, columns], self.ahead[1][:, columns] = P, trial
-        return np.abs(P).sum(axis=0)
-
-    def move(self, mu: Any) -> None:  # noqa: ARG002
-        """Take the last trial of every start."""
-        self.P, self.B = self.ahead or (self.P, self.B)
-
-    def leave(self, stay: Any) -> None:
-        """Let the other starts rest."""
-        self.P, self.B = self.P[:, stay], self.B[:, stay]
-
-
-class Free(Plain):
-    """The free line search: X v is kept too, so that a trial costs no product; in row blocks."""
-
-    def __init__(self, X: Any, B: Any) -> None:
-        rows = BLOCK_ENTRIES // X.shape[1]
-        self.blocks = [slice(i, i + rows) for i in range(0, len(X), rows)]
-        super().__init__(X, B)
-
-    def gradient(self) -> Any:
-        """Return X.T sign(X B)."""
-        return sum(np.sign(self.P[s]).T @ self.X[s] for s in self.blocks).T
-
-    def look(self, v: Any) -> None:
-        """Prepare trials along v."""
-        self.v, self.Q = v, np.empty_like(self.P)
-        for s in self.blocks:
-            np.matmul(self.X[s], v, out=self.Q[s])
-
-    def objective(self, mu: Any, columns: Any) -> Any:
-        """Return the sum of |P - mu Q| / sqrt(1 + mu^2)."""
-        every = slice(None) if len(columns) == self.B.shape[1] else columns
-        f = sum(np.abs(self.P[s, every] - mu * self.Q[s, every]).sum(axis=0) for s in self.blocks)
-        return f / np.sqrt(1 + mu**2)
-
-    def move(self, mu: Any) -> None:
-        """Take a step mu of every start; some may be zero."""
-        h = np.sqrt(1 + mu**2)
-        self.B = (self.B - mu * self.v) / h
-        for s in self.blocks:
-            self.P[s] -= mu * self.Q[s]
-            self.P[s] /= h
-
-
-def synchronous(products: Plain) -> float:
-    """Run the rule with all starts in step, as one would write it; return the mean iterations."""
-    k = products.B.shape[1]
-    f, mu = np.abs(products.P).sum(axis=0), np.full(k, RULE.mu0)
-    n_iter, streak = np.zeros((2, k), dtype=int)
-    total, before = 0, None
-    while products.B.shape[1]:
-        v, slope = RULE.search(products.B, products.gradient())
-        if before is not None:
-            taken = products.B - before
-            turn = -np.sum(taken * v, axis=0) / np.linalg.norm(taken, axis=0)
-            everyone = np.ones(len(mu), dtype=bool)
-            mu = RULE.following(mu, Outcome(everyone, streak, n_iter, turn, turn, turn))
-        before = products.B
-        products.look(v)
-        searching = np.flatnonzero(mu > TOL)
-        accepted = np.zeros(len(mu), dtype=bool)
-        while searching.size:
-            f_trial = products.objective(mu[searching], searching)
-            yes = RULE.accepts(
-                f_trial, f[searching], mu[searching], slope[searching], n_iter[searching]
-            )
-            accepted[searching[yes]] = True
-            f[searching[yes]] = f_trial[yes]
-            streak[searching] = np.where(yes, streak[searching] + 1, 0)
-            searching = searching[~yes]
-            mu[searching] *= RULE.shrink
-            searching = searching[mu[searching] > TOL]
-        products.move(np.where(accepted, mu, 0.0))
-        n_iter += accepted
-        total += int(accepted.sum())
-        stay = accepted & (n_iter < MAX_ITER)
-        if not stay.all():
-            products.leave(stay)
-            f, mu, n_iter, streak, before = (x[..., stay] for x in (f, mu, n_iter, streak, before))
-    return total / k
-
-
-def gemm_rate() -> float:
-    """Return the flops per second of a large product on one thread."""
-    A = np.random.default_rng(0).standard_normal((1024, 1024))
-    return 2 * 1024**3 / min(timed(lambda: A @ A)[0] for _ in range(10))
 
 
 def timed(function: Callable[[], Any]) -> tuple[float, Any]:
@@ -157,54 +55,144 @@ def timed(function: Callable[[], Any]) -> tuple[float, Any]:
     return time.perf_counter() - start, result
 
 
-def measure(n: int, D: int, k: int) -> dict[str, Any]:
-    """Run all three from the same starts, best of several, interleaved."""
-    data = make_subspace(n // 2, n - n // 2, n_features=D, codimension=k // 3, random_state=0)
-    X = data.X
-    B = random_directions(np.random.default_rng(1), D, k)
-    rows = as_rows(X)
-    ways: dict[str, Callable[[], Any]] = {
-        "perpend": lambda: psgm(rows, B, rule=RULE, max_iter=MAX_ITER, tol=TOL),
-        "plain": lambda: synchronous(Plain(X, B)),
-        "free": lambda: synchronous(Free(X, B)),
+def gemm_rate(dtype: Any) -> float:
+    """Return the flops per second of a large product on one thread."""
+    A = np.random.default_rng(0).standard_normal((1024, 1024)).astype(dtype)
+    return 2 * 1024**3 / min(timed(lambda: A @ A)[0] for _ in range(8))
+
+
+def read_bandwidth() -> float:
+    """Return the bytes per second that one thread reads from memory."""
+    x = np.ones(2**25)
+    return x.nbytes / min(timed(lambda: x @ x)[0] for _ in range(5))
+
+
+def use(way: str) -> int:
+    """Choose the path of a way; return its number of threads."""
+    os.environ["PERPEND_COMPILED"], threads = WAYS[way]
+    return threads
+
+
+def plain_pass(X: Any, B: Any) -> tuple[Any, Any]:
+    """Return objective and gradient as one would write them."""
+    P = X @ B
+    return np.abs(P).sum(axis=0), X.T @ np.sign(P)
+
+
+def best_of(calls: dict[str, Callable[[], Any]], seconds: float, least: int) -> dict[str, float]:
+    """Return the shortest time of each call; they take turns."""
+    best = dict.fromkeys(calls, np.inf)
+    rounds = 0
+    end = time.perf_counter() + seconds * len(calls)
+    while time.perf_counter() < end or rounds < least:
+        rounds += 1
+        for name, call in calls.items():
+            best[name] = min(best[name], timed(call)[0])
+    return best
+
+
+def one_pass(X: Any, B: Any) -> dict[str, Any]:
+    """Time one pass in every way."""
+    n, D = X.shape
+    B = B.astype(X.dtype)
+
+    def scan(way: str) -> Callable[[], Any]:
+        rows = ArrayRows(X, n_jobs=WAYS[way][1])
+        return lambda: (use(way), rows.scan(l1_objective_and_gradient, B))
+
+    calls = {way: scan(way) for way in WAYS}
+    before = gemm_rate(X.dtype)
+    best = best_of({**calls, "plain": lambda: plain_pass(X, B)}, PASS_SECONDS, PASSES_LEAST)
+    rate = max(before, gemm_rate(X.dtype))
+    limit = 4 * n * D * B.shape[1] / rate
+    return {
+        "shape": [n, D, B.shape[1]],
+        "dtype": X.dtype.name,
+        "gemm_gflops": rate / 1e9,
+        "ms": {way: 1e3 * best[way] for way in (*WAYS, "plain")},
+        "share_of_gemm_rate": {way: limit / best[way] for way in ("compiled", "numpy", "plain")},
+        "two_threads_over_one": {
+            way: best[way] / best[f"{way}, 2 threads"] for way in ("compiled", "numpy")
+        },
+        "faster_than_plain": {way: best["plain"] / best[way] for way in ("compiled", "numpy")},
     }
+
+
+def one_iteration(X: Any, B: Any) -> dict[str, Any]:
+    """Time whole descents of the rule in every way, and of its rivals."""
+    n, D = X.shape
+    flops = 4 * n * D * B.shape[1]
+    max_iter = int(min(MAX_ITER, max(8, ITERATION_FLOPS / flops)))
+
+    def descent(way: str) -> Callable[[], Any]:
+        rows = ArrayRows(X, n_jobs=WAYS[way][1])
+        return lambda: (use(way), psgm(rows, B, rule=RULE, max_iter=max_iter, tol=TOL))[1]
+
+    calls = {way: descent(way) for way in ("compiled", "compiled, 2 threads", "numpy")}
+    calls["plain"] = lambda: synchronous(Plain(X, B), max_iter)
+    calls["free"] = lambda: synchronous(Free(X, B), max_iter)
+    runs = RUNS if flops < 1e9 else 1
     best: dict[str, float] = {}
     ends: dict[str, Any] = {}
-    for _ in range(REPEATS):
-        for name, run in ways.items():
-            seconds, ends[name] = timed(run)
-            best[name] = min(seconds, best.get(name, np.inf))
-    iterations = float(np.mean(ends["perpend"].n_iter))
-    for name in ("plain", "free"):
-        assert abs(ends[name] - iterations) < 0.1 * iterations, (name, ends[name], iterations)
-    two_products = 4 * n * D * k / gemm_rate()
-    ours = best["perpend"] / iterations
+    rate = gemm_rate(X.dtype)
+    for _ in range(runs):
+        for name, call in calls.items():
+            seconds, end = timed(call)
+            ends[name] = end if name in ("plain", "free") else float(np.mean(end.n_iter))
+            if name == "compiled":
+                evaluations = end.n_evaluations
+            best[name] = min(best.get(name, np.inf), seconds / ends[name])
+        rate = max(rate, gemm_rate(X.dtype))
+    for iterations in ends.values():  # the same rule from the same starts
+        assert abs(iterations - ends["compiled"]) < 0.1 * ends["compiled"], ends
     return {
-        "shape": [n, D, k],
-        "iterations": iterations,
-        "evaluations": ends["perpend"].n_evaluations,
-        "ms_per_iteration": 1e3 * ours,
-        "faster_than_plain": best["plain"] / ends["plain"] / ours,
-        "faster_than_free_line_search": best["free"] / ends["free"] / ours,
-        "share_of_gemm_rate": two_products / ours,
+        "shape": [n, D, B.shape[1]],
+        "iterations": ends["compiled"],
+        "evaluations": evaluations,
+        "ms_per_iteration": {name: 1e3 * seconds for name, seconds in best.items()},
+        "share_of_gemm_rate": {way: flops / rate / best[way] for way in ("compiled", "numpy")},
+        "two_threads_over_one": best["compiled"] / best["compiled, 2 threads"],
+        "faster_than_plain": best["plain"] / best["compiled"],
+        "faster_than_free_line_search": best["free"] / best["compiled"],
     }
 
 
 def main() -> None:
-    """Print the table; store it if asked to."""
-    print("(n, D, starts)         its  ms/it   x plain  x free  share of two products at GEMM rate")
-    results = []
-    for size in SIZES:
-        row = measure(*size)
-        results.append(row)
+    """Print both tables; store them if asked to."""
+    if not compiled.available():
+        print('There is no compiled library here: "compiled" means NumPy, too.')
+    bandwidth = read_bandwidth()
+    print(f"reads {bandwidth / 1e9:.1f} GB/s on one thread\n")
+    print("one pass                                ms   share of GEMM rate   2 threads  x plain")
+    print("(n, D, starts)                    compiled   compiled  numpy      compiled   compiled")
+    passes, iterations = [], []
+    for n, D, k in SIZES:
+        data = make_subspace(n // 2, n - n // 2, n_features=D, codimension=k // 3, random_state=0)
+        B = random_directions(np.random.default_rng(1), D, k)
+        for dtype in (np.float64, np.float32):
+            row = one_pass(data.X.astype(dtype), B)
+            passes.append(row)
+            share, two = row["share_of_gemm_rate"], row["two_threads_over_one"]
+            print(
+                f"{(n, D, k)!s:22}{row['dtype']:8}{row['ms']['compiled']:10.2f}"
+                f"{share['compiled']:10.2f}{share['numpy']:8.2f}{two['compiled']:12.2f}"
+                f"{row['faster_than_plain']['compiled']:11.2f}",
+                flush=True,
+            )
+        iterations.append(one_iteration(data.X, B))
+    print("\none accepted iteration of step='auto', float64")
+    print("(n, D, starts)         its  passes   ms/it  share  2 threads  x numpy  x plain  x free")
+    for row in iterations:
+        ms = row["ms_per_iteration"]
         print(
-            f"{size!s:22}{row['iterations']:4.0f} {row['ms_per_iteration']:7.2f}"
-            f"{row['faster_than_plain']:8.2f}{row['faster_than_free_line_search']:8.2f}"
-            f"{row['share_of_gemm_rate']:8.2f}",
-            flush=True,
+            f"{tuple(row['shape'])!s:22}{row['iterations']:4.0f}{row['evaluations']:8d}"
+            f"{ms['compiled']:8.2f}{row['share_of_gemm_rate']['compiled']:7.2f}"
+            f"{row['two_threads_over_one']:10.2f}{ms['numpy'] / ms['compiled']:10.2f}"
+            f"{row['faster_than_plain']:9.2f}{row['faster_than_free_line_search']:8.2f}"
         )
     if "--store" in sys.argv:
-        store("hotloop", {"hardware": hardware(), "results": results})
+        content = {"read_bytes_per_second": bandwidth, "passes": passes, "iterations": iterations}
+        store("hotloop", {"hardware": hardware(), **content})
 
 
 if __name__ == "__main__":

@@ -118,7 +118,9 @@ def test_weighted_gram(xp, dtype, seed):
         xp.array(X), xp.array(table), xp.array(EDGES.astype(dtype)), xp.array(J)
     )
     u = table[plain_bins(J)][:, None].astype(float)
-    assert_contribution(xp, part, dtype, total=u, left=u * X)
+    half = np.sqrt(u) * X
+    assert_contribution(xp, part, dtype, total=u, left=half, right=half)
+    assert part.left is part.right
 
 
 def test_distance_weighted_gram(xp, dtype, seed):
@@ -130,7 +132,9 @@ def test_distance_weighted_gram(xp, dtype, seed):
     )
     J = np.linalg.norm(X.astype(float) @ V.astype(float), axis=1)
     u = table[plain_bins(J)][:, None].astype(float)
-    assert_contribution(xp, part, dtype, total=u, left=u * X)
+    half = np.sqrt(u) * X
+    assert_contribution(xp, part, dtype, total=u, left=half, right=half)
+    assert part.left is part.right
 
 
 def test_grouped_distances_count_like_bincount(xp, dtype, seed):

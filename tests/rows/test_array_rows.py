@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from perpend.kernels import Contribution, distances, gram, heights, l1_objective_and_gradient
+from perpend.kernels import (
+    Contribution,
+    distances,
+    gram,
+    heights,
+    l1_objective_and_gradient,
+)
 from perpend.rows import ArrayRows, Kept, as_rows
 
 N, D, K = 101, 6, 3
@@ -68,7 +74,23 @@ def test_sums_are_those_of_plain_numpy(dtype, layout, normalize, budget, seed):
     np.testing.assert_array_equal(given, X)
 
 
-def test_the_block_stands_on_the_right_where_a_kernel_gives_none(dtype, seed):
+@pytest.mark.parametrize("layout", ["C", "F", "read-only", "strided"])
+@pytest.mark.parametrize("how", [{}, {"normalize": False}, {"memory_budget": 0}], ids=str)
+def test_objective_and_gradient_on_both_paths(path, dtype, layout, how, seed):
+    X, B = data(seed, dtype, n=1500)
+    X[::50] = 0
+    w = np.random.default_rng(seed).uniform(size=1500)
+    rows = as_rows(view(X, layout), weight=w, **how)
+    w = rows.gather(rows.weights)
+    f, g = rows.scan(l1_objective_and_gradient, B)[:2]
+    U = rows.take(np.arange(1500)).astype(float)
+    P = U @ B
+    assert f.dtype == g.dtype == np.float64
+    assert_close(f, w @ np.abs(P), dtype, n=1500)
+    assert_close(g, (w[:, None] * np.sign(P)).T @ U, dtype, n=1500)
+
+
+def test_the_block_stands_on_the_right_where_a_kernel_gives_none(path, dtype, seed):
     X, B = data(seed, dtype)
     w = np.random.default_rng(seed).uniform(size=N)
     rows = as_rows(X, weight=w, block_rows=10)
@@ -77,6 +99,25 @@ def test_the_block_stands_on_the_right_where_a_kernel_gives_none(dtype, seed):
     assert_close(f, w @ np.abs(U @ B), dtype)
     assert_close(g, (w[:, None] * np.sign(U @ B)).T @ U, dtype)
     assert_close(rows.scan(gram).product, U.T @ (w[:, None] * U), dtype)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("budget", [0, 2**30])
+def test_symmetric_products_are_those_of_plain_numpy(dtype, weighted, budget, seed):
+    """A kernel that gives one array as both sides, or the block itself, has half the work."""
+    X, _ = data(seed, dtype)
+    w = np.random.default_rng(seed).uniform(size=N) if weighted else np.ones(N)
+    rows = as_rows(X, weight=w if weighted else None, memory_budget=budget, block_rows=10)
+
+    def cosines(X):
+        C = np.cos(X)
+        return Contribution(left=C, right=C)
+
+    C = np.cos(unit(X))
+    for kernel, A in [(gram, unit(X)), (cosines, C)]:
+        product = rows.scan(kernel).product
+        assert_close(product, A.T @ (w[:, None] * A), dtype)
+        np.testing.assert_array_equal(product, product.T)
 
 
 def test_parts_that_a_kernel_does_not_give_are_none():
@@ -184,14 +225,26 @@ def test_sums_across_blocks_are_formed_in_double_precision():
 
 
 def test_default_blocks_fit_the_cache_and_are_never_tiny():
-    def block_rows(n, D):
+    def block_rows(n, D, k=0, keep=False):
         sizes = []
-        as_rows(np.ones((n, D))).scan(lambda X: sizes.append(len(X)) or Contribution())
-        return sizes
+
+        def kernel(X, *params):
+            sizes.append(len(X))
+            return Contribution(kept=X[:, 0])
+
+        rows = as_rows(np.ones((n, D)))
+        rows.scan(kernel, *([np.ones((D, k))] if k else []), keep=keep)
+        return sizes[1:] if keep else sizes  # the first is the sample of a kept value
 
     assert block_rows(10_000, 10) == [3276, 3276, 3276, 172]
-    assert block_rows(200, 5000) == [64, 64, 64, 8]
+    assert block_rows(600, 5000) == [256, 256, 88]  # (D, D) sums are dear: few of them
+    assert block_rows(300, 500, k=32) == [62, 62, 62, 62, 52]  # 62 * 500 * 32 < 1e6
+    assert block_rows(100, 5000, k=32) == [48, 48, 4]
     assert block_rows(5, 3) == [5]
+    # Kept values lie in blocks of one size, whatever the kernel.
+    assert (
+        block_rows(200, 500, k=32, keep=True) == block_rows(200, 500, keep=True) == [65] * 3 + [5]
+    )
 
 
 # -- kept values ----------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from perpend.kernels import (
     weighted_gram,
 )
 from perpend.rows import as_rows
-from perpend.rows.array import row_norms
+from perpend.rows.norms import row_norms
 
 N, D = 101, 6
 

@@ -17,7 +17,8 @@ def weighted_gram(X: Array, table: Array, edges: Array, distance: Array) -> Cont
     """
     xp = namespace(X)
     u = xp.take(table, logarithmic_bins(distance, edges))[:, None]  # (b, 1)
-    return Contribution(total=u, left=u * X)
+    half = xp.sqrt(u) * X  # the same on both sides: a source then computes half of the product
+    return Contribution(total=u, left=half, right=half)
 
 
 def distance_weighted_gram(X: Array, V: Array, table: Array, edges: Array) -> Contribution:

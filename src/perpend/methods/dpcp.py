@@ -165,7 +165,8 @@ class DPCP(SubspaceEstimator):
     evidence_ : dict
         The numbers behind the confidence.
     directions_ : array of shape (n_starts_, n_features)
-        Where the descents came to rest.
+        Where the descents ended. They stop as soon as the codimension is sure; with
+        ``refine=False`` they come to rest.
     singular_values_ : array
         Singular values of `directions_`.
     n_starts_ : int

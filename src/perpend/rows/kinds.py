@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from perpend._typing import Array
-from perpend.rows import array
+from perpend.rows import norms, preparation
+from perpend.rows.array import MEMORY_BUDGET
 from perpend.rows.source import Kept, RowSource
 
 READ_AS_NUMPY = {"cpu"}
@@ -100,12 +101,12 @@ def as_rows(
                 block_rows=block_rows,
                 fused=fused,
             )
-    return array.as_rows(
+    return preparation.as_rows(
         in_memory(X),
         weight=None if weight is None else to_numpy(weight),
         mask=None if mask is None else to_numpy(mask),
         normalize=normalize,
-        memory_budget=array.MEMORY_BUDGET if memory_budget is None else memory_budget,
+        memory_budget=MEMORY_BUDGET if memory_budget is None else memory_budget,
         block_rows=block_rows,
         n_jobs=n_jobs,
     )
@@ -117,7 +118,7 @@ def row_norms(X: Array) -> Array:
         from perpend.rows.tensors import row_norms
 
         return row_norms(X)
-    return array.row_norms(X)
+    return norms.row_norms(X)
 
 
 def per_row(rows: RowSource, kept: Kept) -> Array:

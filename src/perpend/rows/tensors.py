@@ -10,8 +10,9 @@ import torch
 
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.rows.array import N_NORMS, _power_of_two
 from perpend.rows.kinds import to_numpy
+from perpend.rows.norms import power_of_two
+from perpend.rows.preparation import N_NORMS
 from perpend.rows.torch import TorchRows, numpy_dtype
 
 
@@ -41,7 +42,7 @@ def torch_rows(
     if weight is not None or not bool(takes_part.all()):
         weight = takes_part.to(torch.float64) if weight is None else takes_part * weight
         far = np.finfo(numpy_dtype(X)).maxexp / 8
-        weight = (weight / _power_of_two(float(weight.max()), far=far)).to(X.dtype)
+        weight = (weight / power_of_two(float(weight.max()), far=far)).to(X.dtype)
     present = norms[takes_part]
     divisor, lengths, unit, quantiles = None, None, 1.0, None
     if normalize:
@@ -51,7 +52,7 @@ def torch_rows(
             divisor = torch.where(norms > 0, norms, 1)
     elif len(present):
         # A power of two loses no digit, and step rules made for unit rows then serve these, too.
-        unit = _power_of_two(float(present.max()), far=3)
+        unit = power_of_two(float(present.max()), far=3)
         # Rows that do not take part may be of any size, and 0 * inf is not 0: none may overflow.
         divisor = torch.where(takes_part, unit, norms.clamp(min=unit))
         divisor = None if bool((divisor == 1).all()) else divisor

@@ -1,0 +1,141 @@
+"""The compiled twin of `l1_objective_and_gradient`."""
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.kernels.compiled.library import l1_functions, variants
+
+LINE = 64
+"""Bytes in a cache line, and in the longest vector: what vectors are aligned to."""
+
+GROUP_ENTRIES = 2**19
+"""About so many entries of X make a group, the unit that threads share: at least half a millisecond
+of work, fifty times what calling it costs."""
+
+GROUPS_LEAST = 4
+"""Smaller problems have so many groups nevertheless, or just one if they are a quarter as large."""
+
+GROUPS_MOST = 64
+"""More groups would serve no thread and only add calls."""
+
+GROUP_ROWS = 48
+"""Groups have a multiple of so many rows, the unit of the blocks in l1.c."""
+
+
+class L1Sums:
+    """Sums of w |x.b| and w sign(x.b) x over ranges of rows, for all directions B (D, k) at once.
+
+    `groups` are the ranges to ask for. They depend on the shape of X alone, so that sums which are
+    added up in their order depend on nothing else. `variant` names one of `variants()`; the default
+    is the fastest.
+    """
+
+    def __init__(
+        self,
+        X: Array,
+        weight: Array | None,
+        divisor: Array | None,
+        B: Array,
+        *,
+        variant: str | None = None,
+    ) -> None:
+        n, D = X.shape
+        k = B.shape[1]
+        self.groups = _groups(n, D)
+        self._shape = D, k
+        self._X, self._weight, self._divisor = X, weight, divisor
+        self._strides = tuple(step // X.itemsize for step in X.strides)
+        B = np.ascontiguousarray(B, dtype=X.dtype)
+        functions = l1_functions(variant or _fastest(D, X.itemsize), X.dtype.char)
+        self._sums = functions.sums
+        self._scratch_bytes = functions.scratch(D, k)
+        # Whole vectors: up to a line of zeros beyond the last direction.
+        self._packed = _aligned(D * (k * X.itemsize + LINE))
+        functions.pack(D, k, B.ctypes.data, self._packed.ctypes.data)
+        self._addresses = X.ctypes.data, self._packed.ctypes.data
+
+    @staticmethod
+    def fits(X: Array, weight: Array | None, divisor: Array | None, *params: Any) -> bool:
+        """Whether the library can read these arrays where they lie."""
+        whole = X.flags.aligned and all(step % X.itemsize == 0 for step in X.strides)
+        return bool(
+            X.dtype.char in "df"
+            and X.dtype.isnative
+            and X.size > 0
+            and whole
+            and all(v is None or _is_plain(v, X) for v in (weight, divisor))
+            and len(params) == 1
+            and params[0].ndim == 2
+            and params[0].shape[0] == X.shape[1]
+            and params[0].shape[1] > 0
+        )
+
+    def __call__(self, rows: slice) -> tuple[Array, Array]:
+        """Return total (k,) and product (k, D) of these rows, in float64."""
+        D, k = self._shape
+        total, product = np.empty(k), np.empty((k, D))
+        X, packed = self._addresses
+        self._sums(
+            rows.stop - rows.start,
+            len(self._X) - rows.stop,
+            D,
+            k,
+            X + rows.start * self._X.strides[0],
+            *self._strides,
+            _address(self._weight, rows.start),
+            _address(self._divisor, rows.start),
+            packed,
+            total.ctypes.data,
+            product.ctypes.data,
+            _scratch(self._scratch_bytes).ctypes.data,
+        )
+        return total, product
+
+
+def _groups(n: int, D: int) -> list[slice]:
+    """Cut n rows into equal ranges, in a number that a few threads share evenly."""
+    n_groups = 1
+    if n * D > GROUP_ENTRIES // 4:
+        wanted = GROUPS_LEAST * -(-n * D // (GROUPS_LEAST * GROUP_ENTRIES))
+        # Groups of few rows would spend their time on clearing and adding (k, D) sums.
+        n_groups = max(1, min(wanted, GROUPS_MOST, n // (4 * GROUP_ROWS)))
+    size = GROUP_ROWS * -(-n // (n_groups * GROUP_ROWS))
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def _fastest(D: int, itemsize: int) -> str:
+    """Return the variant to use; rows shorter than a long vector are served by a shorter one."""
+    able = variants()
+    if able[-1] == "avx512" and D * itemsize < LINE:
+        return "avx2"
+    return able[-1]
+
+
+def _is_plain(values: Array, X: Array) -> bool:
+    """Whether there is one value for each row, of the same type, side by side."""
+    fits = values.dtype == X.dtype and values.shape == X.shape[:1]
+    return fits and bool(values.flags.c_contiguous and values.flags.aligned)
+
+
+def _address(values: Array | None, start: int) -> int | None:
+    return None if values is None else values.ctypes.data + start * values.itemsize
+
+
+def _aligned(n_bytes: int) -> Array:
+    """Return an array of bytes that begins at a cache line."""
+    room = np.empty(n_bytes + LINE, np.uint8)
+    first = -room.ctypes.data % LINE
+    return room[first : first + n_bytes]
+
+
+_own = threading.local()
+
+
+def _scratch(n_bytes: int) -> Array:
+    """Return this thread's working memory; it is kept, so that its pages need no clearing."""
+    if getattr(_own, "scratch", None) is None or _own.scratch.size < n_bytes:
+        _own.scratch = _aligned(n_bytes)
+    return _own.scratch

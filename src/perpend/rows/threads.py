@@ -1,0 +1,105 @@
+"""Threads that share the blocks of one scan, and results that come in a fixed order."""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from threading import Lock
+from typing import Any, Generic, TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+Result = TypeVar("Result")
+
+
+def in_order(
+    work: Callable[[int], Result],
+    take: Callable[[Result], None],
+    n_items: int,
+    *,
+    n_jobs: int,
+    uses_blas: bool,
+) -> None:
+    """Call ``take(work(j))`` for j = 0, 1, ..., always in this order, with work in several threads.
+
+    There are never more threads than items, or than processors that we may run on. With several,
+    each of them gets one BLAS thread: BLAS's own wait actively, and lose most of their speed beside
+    a busy neighbour. With one, BLAS is left as it is.
+    """
+    threads = min(n_jobs, n_items)
+    threads = min(threads, n_processors()) if threads > 1 else 1
+    turns = _Turns(work, take, n_items)
+    if threads == 1:
+        turns.serve()
+    elif uses_blas:
+        with _blas().limit(limits=1):
+            _share(turns, threads)
+    else:
+        _share(turns, threads)
+
+
+def n_processors() -> int:
+    """Return the number of processors that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class _Turns(Generic[Result]):
+    """Items that several threads claim one by one, and results taken in the order of the items."""
+
+    def __init__(
+        self, work: Callable[[int], Result], take: Callable[[Result], None], n_items: int
+    ) -> None:
+        self._work, self._take = work, take
+        self._unclaimed = iter(range(n_items))
+        self._waiting: dict[int, Result] = {}  # results that came before their turn
+        self._turn = 0
+        self._lock = Lock()
+
+    def serve(self) -> None:
+        """Work until no item is left. After an error nobody claims another one."""
+        try:
+            while (j := self._claim()) is not None:
+                self._give(j, self._work(j))
+        except BaseException:
+            self._unclaimed = iter(range(0))
+            raise
+
+    def _claim(self) -> int | None:
+        with self._lock:
+            return next(self._unclaimed, None)
+
+    def _give(self, j: int, result: Result) -> None:
+        with self._lock:
+            self._waiting[j] = result
+            while self._turn in self._waiting:
+                self._take(self._waiting.pop(self._turn))
+                self._turn += 1
+
+
+def _share(turns: _Turns[Any], threads: int) -> None:
+    """Serve from this thread and others; one that has not begun when all is done is let go."""
+    helpers = [_pool().submit(turns.serve) for _ in range(threads - 1)]
+    try:
+        turns.serve()
+    finally:
+        for helper in helpers:
+            if not helper.cancel():
+                helper.result()
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    """Return the helpers of this process, made when first needed; they wait without using time."""
+    return ThreadPoolExecutor(max(1, n_processors() - 1), thread_name_prefix="perpend")
+
+
+if hasattr(os, "register_at_fork"):  # threads do not survive a fork: a child makes its own
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+@cache
+def _blas() -> Any:
+    """Return the control over BLAS's threads; finding the libraries costs milliseconds."""
+    return ThreadpoolController()
