@@ -67,6 +67,7 @@ bench-store: $(VENV)/.installed-dev ## the same at full size, stored; makes docs
 
 bench-cuda: $(VENV)/.installed-torch ## the GPU benchmarks, stored; makes docs/benchmarks.md
 	@$(BIN)/python benchmarks/cuda_kernels.py --store
+	@$(BIN)/python benchmarks/cuda_fits.py --store
 	@$(BIN)/python benchmarks/cuda_batched.py --store
 	@$(BIN)/python benchmarks/page.py
 

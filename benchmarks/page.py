@@ -11,7 +11,7 @@ import argparse
 import json
 from pathlib import Path
 
-from _page import batched, fits, gpu, growth, hotloop, quality
+from _page import batched, fits, gpu, gpu_fits, growth, hotloop, quality
 from _page.section import Bar, Result, Section, bars_table
 from _store import RESULTS
 
@@ -28,6 +28,7 @@ SECTIONS = [
     growth.GROWTH,
     growth.MANY_ROWS,
     gpu.SECTION,
+    gpu_fits.SECTION,
     batched.SECTION,
 ]
 HARDWARE = {"cpu": "", "device": "", "python": "Python ", "numpy": "NumPy ", "torch": "torch "}

@@ -165,6 +165,14 @@ MADE_UP = {
             for D, k in ((64, 16), (200, 16), (64, 32))
         ],
     },
+    "cuda_fits": {
+        "results": [
+            {"shape": [50_000, 200], "dtype": dtype, "sample_size": sample, "milliseconds": 60.0,
+             "gram_pcas": 30.0, "times_faster_than_memory": 9.0, "sure": True, "error": 1e-15,
+             "distance_to_memory": 1e-15, "other_labels": 0}
+            for dtype in ("float64", "float32") for sample in ("auto", None)
+        ],
+    },
     "cuda_batched": {
         "small": {
             "shape": [5000, 200, 10], "iteration_us": WAYS, "codimension": 5, "error": 1e-15,
