@@ -34,8 +34,8 @@ def describe(result: Result) -> str:
         [
             "Hand `DPCP` a tensor that is on the GPU, and the fit runs there: "
             f"{span(row['times_faster_than_memory'] for row in rows)} times faster than on the "
-            "same rows in the memory of that machine. The answers are those of the processor: "
-            f"{others} labels differ in all of these fits together.",
+            "same rows in the memory of that machine, whose fit is timed once. Against the answers "
+            f"there, {others} labels differ in all of these fits together.",
             image("cuda-fits", "How many times faster than the same fit in memory"),
             table(header, lines),
             "Codimension 10, 40 % outliers, no noise; the first fit, which compiles the kernels, "
