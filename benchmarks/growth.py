@@ -21,7 +21,7 @@ from _store import hardware, store
 
 from perpend import DPCP
 
-ITERATIONS = 20
+ITERATIONS = 100
 AROUND = {"n": 100_000, "D": 50, "starts": 16}
 SIZES = {
     "n": [10_000, 30_000, 100_000, 300_000, 1_000_000],

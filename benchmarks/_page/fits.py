@@ -4,7 +4,7 @@ from statistics import median
 from typing import Any
 
 from _page.drawing import Dots, above, beside, dot_plot, name_lines, upright_bar, whole_ticks
-from _page.section import Bar, Result, Section, at_most, image, number, span
+from _page.section import Bar, Result, Section, at_least, at_most, image, number, span
 from perpend.experiments._text import percent, table
 from perpend.plots import COLORS, figure
 from perpend.plots._style import MUTED
@@ -163,6 +163,14 @@ def bars_fits(result: Result) -> list[Bar]:
             " gram-PCAs",
         )
         for name, rows in _by_method(result["gram_pcas"]).items()
+    ] + [
+        at_least(
+            f"time of {name}, over that of `DPCP()`",
+            [row["times_dpcp"] for row in rows],
+            1,
+        )
+        for name, rows in _by_method(result["told"]).items()
+        if name == "RSGM, told c, to 1e-6"
     ]
 
 
