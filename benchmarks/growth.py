@@ -21,11 +21,11 @@ from _store import hardware, store
 
 from perpend import DPCP
 
-ITERATIONS = 100
-AROUND = {"n": 100_000, "D": 50, "starts": 16}
+ITERATIONS = 30
+AROUND = {"n": 100_000, "D": 100, "starts": 32}
 SIZES = {
     "n": [10_000, 30_000, 100_000, 300_000, 1_000_000],
-    "D": [12, 25, 50, 100, 200],
+    "D": [25, 50, 100, 200, 400],
     "starts": [4, 8, 16, 32, 64],
 }
 REPEATS = 3

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
+    "BatchSolution": "perpend.batch",
     "DPCP": "perpend.methods",
     "DPCPIRLS": "perpend.methods",
     "RSGM": "perpend.methods",
@@ -22,6 +23,7 @@ _HOMES = {
     "as_rows": "perpend.rows",
     "datasets": "perpend",
     "dpcp": "perpend.methods",
+    "dpcp_batch": "perpend.batch",
     "dpcp_irls": "perpend.methods",
     "load": "perpend.persistence",
     "metrics": "perpend",
@@ -36,11 +38,13 @@ __all__ = [
     "DPCP",
     "DPCPIRLS",
     "RSGM",
+    "BatchSolution",
     "RecursiveDPCP",
     "__version__",
     "as_rows",
     "datasets",
     "dpcp",
+    "dpcp_batch",
     "dpcp_irls",
     "load",
     "metrics",
@@ -53,6 +57,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from perpend import datasets, metrics, theory
+    from perpend.batch import BatchSolution, dpcp_batch
     from perpend.methods.dpcp import DPCP, dpcp
     from perpend.methods.dpcp_irls import DPCPIRLS, dpcp_irls
     from perpend.methods.recursive_dpcp import RecursiveDPCP, recursive_dpcp
