@@ -63,7 +63,9 @@ def build(folder: Path) -> None:
             list(pool.map(compile_one, VARIANTS))
         linked = Path(temporary, LIBRARY)
         run([*cc, "-shared", *objects.values(), "-o", str(linked)], folder)
-        shutil.copy(linked, folder / LIBRARY)
+        # In one step: a process that loads half a library dies.
+        shutil.copy(linked, folder / f"{LIBRARY}.new")
+        (folder / f"{LIBRARY}.new").replace(folder / LIBRARY)
 
 
 def compiler() -> list[str]:

@@ -391,8 +391,10 @@ def test_rows_beyond_n_rows_are_not_looked_at(seed, kind):
     np.testing.assert_array_equal(host(one.labels)[2, 150:], 1)
 
 
-def test_a_problem_has_the_same_answer_alone_and_in_company(seed, kind):
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_a_problem_has_the_same_answer_alone_and_in_company(seed, kind, noise):
     X = stacked(data_sets(seed, (1, 2, 3, 2, 1)))
+    X = X + noise / np.sqrt(12) * np.random.default_rng(seed).standard_normal(X.shape)
     together = dpcp_batch(kind(X), random_state=0)
     for i in range(5):
         alone = dpcp_batch(kind(X[i : i + 1]), random_state=0)
@@ -587,3 +589,40 @@ def test_replays_follow_their_input():
             ours = dpcp_batch(on_gpu(X), random_state=0, refine=refine)
             assert_same_answers(ours, dpcp_batch(X, random_state=0, refine=refine), 1e-7)
             assert int(ours.codimension[0]) == seed + 1
+
+
+@pytest.mark.parametrize(("D", "c"), [(3, 2), (8, 7)])
+def test_moments_without_any_noise_can_be_factorised(D, c, kind):
+    """Lines without noise: all but one eigenvalue of their moments are rounding errors."""
+    sets = [
+        make_subspace(100, 50, n_features=D, codimension=c, random_state=seed) for seed in range(40)
+    ]
+    found = dpcp_batch(kind(np.stack([data.X for data in sets])), random_state=0)
+    assert np.mean(host(found.codimension) == c) > 0.9
+
+
+def test_messages_count_problems_from_the_first_of_all():
+    X = np.random.default_rng(0).standard_normal((20, 1000, 8))
+    X[17, 3, 0] = np.nan
+    with pytest.raises(InputError, match="first in problem 17"):
+        dpcp_batch(X)
+    X[17] = 1.0
+    X[18, 3:] = 0.0
+    with pytest.raises(InputError, match="Problem 18 has 3 rows"):
+        dpcp_batch(X)
+
+
+def test_masks_and_odd_arguments_are_refused():
+    X = np.random.default_rng(0).standard_normal((1, 50, 4))
+    with pytest.raises(InputError, match="masked"):
+        dpcp_batch(np.ma.masked_invalid(X))
+    with pytest.raises(InputError, match="step="):
+        dpcp_batch(X, step=["auto"])
+    with pytest.raises(InputError, match="real numbers"):
+        dpcp_batch(X, starts=np.ones((1, 4, 2), complex))
+
+
+def test_a_tensor_that_requires_grad_is_refused():
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    with pytest.raises(InputError, match="detach"):
+        dpcp_batch(torch.randn(1, 50, 4).requires_grad_())

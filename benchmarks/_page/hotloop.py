@@ -11,6 +11,7 @@ from perpend.plots._style import MUTED
 COMPILED, NUMPY, FREE = COLORS[0], COLORS[1], COLORS[2]
 LINES = "rows × features, starts"
 WIDE, MANY, NARROW = 200, 30, 20  # features and starts of the shapes that have bars
+SHAPES = f"float64, {WIDE} features and {MANY} starts or more"
 SHARE, TWO_THREADS, TIMES_PLAIN = 0.6, 1.6, 2.0
 
 
@@ -93,18 +94,18 @@ def bars(result: Result) -> list[Bar]:
     ]
     return [
         at_least(
-            "share of the limit, one pass of all starts, one thread",
+            f"share of the limit, one pass of all starts, one thread, {SHAPES}",
             (row["share_of_gemm_rate"]["compiled"] for row in passes),
             SHARE,
         ),
         at_least(
-            "share of the limit, one accepted iteration, one thread",
+            f"share of the limit, one accepted iteration, one thread, {SHAPES}",
             (row["share_of_gemm_rate"]["compiled"] for row in large),
             SHARE,
             note=", as refused trials count",
         ),
         at_least(
-            "two threads over one, one pass",
+            f"two threads over one, one pass, {SHAPES}",
             (row["two_threads_over_one"]["compiled"] for row in passes),
             TWO_THREADS,
         ),

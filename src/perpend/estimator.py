@@ -133,8 +133,13 @@ class SubspaceEstimator(
     def _training_distance(
         self, solution: Solution, rows: RowSource, X: Array, weight: Array | None
     ) -> Array:
-        """Return the distances that decide the labels, without a scan where they are known."""
-        if solution.distances is None or weight is not None:
+        """Return the distances that decide the labels, without a scan where they are known.
+
+        A quantile is the distance of one row, and must be the very number that `predict` finds.
+        Rows of weight zero have a scale of their own where rows are not normalised.
+        """
+        own_scale = weight is not None and not self.normalize
+        if solution.distances is None or own_scale or self.contamination is not None:
             return -self._scores(X)
         return per_row(rows, solution.distances) * rows.unit
 

@@ -86,7 +86,10 @@ def test_evidence_grows_with_every_further_row() -> None:
 
 
 def test_codimension_zero_is_as_sure_as_the_smallest_subspace_that_would_show() -> None:
-    few, many = weigh_no_normals(span_of(10, 10), 100), weigh_no_normals(span_of(10, 10), 100_000)
+    few, many = (
+        weigh_no_normals(span_of(10, 10), 100, np.ones(1)),
+        weigh_no_normals(span_of(10, 10), 100_000, np.ones(1)),
+    )
     assert few.value == many.value == 0
     assert few.confidence == pytest.approx(1 - 1 / (np.sqrt(100) * average_height(10)))
     assert few.doubts
@@ -95,14 +98,14 @@ def test_codimension_zero_is_as_sure_as_the_smallest_subspace_that_would_show() 
 
 
 def test_a_row_that_stands_often_may_be_a_line() -> None:
-    half = weigh_no_normals(span_of(10, 10), 100_000, heaviest=0.5)
+    half = weigh_no_normals(span_of(10, 10), 100_000, np.ones(1), heaviest=0.5)
     assert half.confidence == 0.5
     assert "50% of the weight is on rows that are equal up to sign" in half.doubts[0]
-    rare = weigh_no_normals(span_of(10, 10), 100_000, heaviest=1e-4)
-    assert rare == weigh_no_normals(span_of(10, 10), 100_000)
+    rare = weigh_no_normals(span_of(10, 10), 100_000, np.ones(1), heaviest=1e-4)
+    assert rare == weigh_no_normals(span_of(10, 10), 100_000, np.ones(1))
 
 
 def test_rows_on_a_smaller_span_are_sure_once_they_are_more_than_it_takes() -> None:
-    assert weigh_no_normals(span_of(4, 10), 4).confidence == 0
-    assert weigh_no_normals(span_of(4, 10), 6).confidence == pytest.approx(0.75)
-    assert weigh_no_normals(span_of(4, 10), 20).confidence > 0.99
+    assert weigh_no_normals(span_of(4, 10), 4, np.ones(1)).confidence == 0
+    assert weigh_no_normals(span_of(4, 10), 6, np.ones(1)).confidence == pytest.approx(0.75)
+    assert weigh_no_normals(span_of(4, 10), 20, np.ones(1)).confidence > 0.99

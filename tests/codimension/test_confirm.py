@@ -136,3 +136,55 @@ def test_the_papers_algorithm_alone_never_samples():
         rng=np.random.default_rng(0),
     )
     assert rows.n_subsets == 0
+
+
+def test_a_thin_subspace_that_no_small_sample_shows_is_found():
+    """2 % of the rows lie on a subspace: of 2000 rows forty, and few enough to be overlooked."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40_000, 12))
+    X[:2400] = X[:2400, :6] @ rng.standard_normal((6, 12))
+    model = DPCP(sample_size=400, random_state=0).fit(X)
+    assert model.codimension_ == 6
+    assert model.confidence_ >= 0.95
+
+
+def test_a_sample_of_rows_that_all_weigh_nothing_is_no_answer():
+    data = big(0)
+    weight = np.zeros(len(data.X))
+    weight[:300] = 1.0
+    model = DPCP(sample_size=10, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(data.X, sample_weight=weight)
+    assert len(model.labels_) == len(data.X)
+
+
+def test_the_threshold_is_that_of_all_rows(seed):
+    data = make_subspace(
+        24_000, 16_000, n_features=10, codimension=3, noise=0.01, random_state=seed
+    )
+    whole = DPCP(sample_size=None, random_state=seed).fit(data.X)
+    part = DPCP(random_state=seed).fit(data.X)
+    assert part.threshold_ == pytest.approx(whole.threshold_, rel=1e-3)
+    assert part.evidence_["rows_on_subspace"] == pytest.approx(
+        whole.evidence_["rows_on_subspace"], rel=0.01
+    )
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_labels_by_a_quantile_are_those_of_predict(seed, normalize):
+    data = big(seed, noise=0.05)
+    X = data.X * np.random.default_rng(seed).uniform(1, 3, (len(data.X), 1))
+    model = DPCP(sample_size=SIZE, contamination=0.4, normalize=normalize, random_state=seed).fit(X)
+    np.testing.assert_array_equal(model.labels_, model.predict(X))
+
+
+def test_given_starts_meet_all_rows():
+    data = big(0)
+    rows = CountingRows(as_rows(data.X))
+    dpcp(rows, sample_size=SIZE, init=np.eye(20)[:10], rng=np.random.default_rng(0))
+    assert rows.n_subsets == 0
+
+
+def test_sizes_may_be_small_integers_of_numpy():
+    assert list(sample_sizes(np.int16(4096), 70_000, 5)) == [4096, 16384, 65536]

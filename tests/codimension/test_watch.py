@@ -90,7 +90,7 @@ def test_a_plane_inside_what_holds_all_rows_is_still_found():
 
 
 def watched(judge):
-    """Directions without any rank, looked at twelve times."""
+    """Directions without any rank, looked at once."""
     data = make_subspace(300, 300, n_features=20, codimension=3, random_state=0)
     rows = as_rows(data.X)
     span = row_span(rows)

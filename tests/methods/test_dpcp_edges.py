@@ -185,3 +185,14 @@ def assert_finite(model: DPCP) -> None:
     for name, value in vars(model).items():
         if name.endswith("_") and name not in ("evidence_", "feature_names_in_"):
             assert np.all(np.isfinite(np.asarray(value, dtype=float))), name
+
+
+@pytest.mark.parametrize(("dtype", "factor"), [(np.float64, 1e9), (np.float32, 1e5)])
+def test_a_few_huge_rows_make_nobody_sure(dtype, factor):
+    """They push all others below the rounding errors of the second moments."""
+    data = make_subspace(400, 200, n_features=6, codimension=3, random_state=0)
+    X = data.X.astype(dtype)
+    X[-2:] *= dtype(factor)
+    with pytest.warns(CodimensionWarning, match="longest row"):
+        model = DPCP(normalize=False, random_state=0).fit(X)
+    assert model.confidence_ < 0.95

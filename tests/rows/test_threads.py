@@ -144,3 +144,28 @@ def test_threads_change_no_bit(path, layout, dtype, seed, monkeypatch):
     for n_jobs in (1, 2, 3):
         for got, expected in zip(scan(n_jobs), one, strict=True):
             np.testing.assert_array_equal(got, expected)
+
+
+def test_overlapping_scans_put_the_limit_of_blas_back(monkeypatch):
+    """Two scans that overlap, the first to begin being the first to end."""
+    state = {"threads": 4}
+
+    class Limit:
+        def __init__(self, limits):
+            self.before, state["threads"] = state["threads"], limits
+
+        def restore_original_limits(self):
+            state["threads"] = self.before
+
+    class Blas:
+        limit = Limit
+
+    monkeypatch.setattr(threads, "_blas", lambda: Blas)
+    shared = threads._OneBlasThread()
+    shared.__enter__()
+    shared.__enter__()
+    assert state["threads"] == 1
+    shared.__exit__()
+    assert state["threads"] == 1
+    shared.__exit__()
+    assert state["threads"] == 4

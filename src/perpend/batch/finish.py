@@ -12,7 +12,7 @@ small eigenvalue to a large one, at the cost of one Cholesky factor. A full eige
 whether or not the inliers are exact, and :math:`V - \Delta` has full rank as R is orthogonal to V.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from perpend._typing import Array
 from perpend.batch.arrays import Run, identity, library, norm, solve_positive, transposed
@@ -55,10 +55,20 @@ def finish(rows: Rows, V: Array, sizes: Sizes, run: Run) -> Finished:
     """Refine the normals V (p, k, D); zero rows of V stay."""
     end: Finished = run(_begin, rows, V, sizes)
     for _ in range(MAX_ROUNDS - 1):
-        if float(library(V).max(end.turned)) <= STANDS_STILL:
+        still = end.turned <= STANDS_STILL
+        if bool(library(V).all(still)):
             break
-        end = run(_steps, rows, end.V, end.J2, end.groups, sizes)
+        new: Finished = run(_steps, rows, end.V, end.J2, end.groups, sizes)
+        end = new if len(V) == 1 else _unless(still, end, new)
     return end
+
+
+def _unless(still: Array, old: Any, new: Any) -> Any:
+    """Return the new values but for problems that stand still: their neighbours are not theirs."""
+    if isinstance(old, tuple):
+        return type(old)(*(_unless(still, *pair) for pair in zip(old, new, strict=True)))
+    shape = (len(still),) + (1,) * (old.ndim - 1)
+    return library(old).where(still.reshape(shape), old, new)
 
 
 def _begin(rows: Rows, V: Array, sizes: Sizes) -> Finished:
@@ -112,5 +122,8 @@ def correct(A: Array, V: Array) -> tuple[Array, Array]:
 
 
 def lifted(A: Array) -> Array:
-    """Return A with a little more on the diagonal: rounding must not make its factor fail."""
-    return A + (4 * A.shape[1] * 2.0**-52) * mean_eigenvalue(A) * identity(A)
+    """Return A with a little more on the diagonal: rounding must not make its factor fail.
+
+    It is 64 eps of the trace; the moments' own rounding is a few eps of it.
+    """
+    return A + (64 * A.shape[1] * 2.0**-52) * mean_eigenvalue(A) * identity(A)

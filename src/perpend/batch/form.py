@@ -13,9 +13,9 @@ from perpend.batch.given import RULES, check, cut, directions, row_counts, unit_
 from perpend.batch.groups import crossing
 from perpend.batch.rank import heights, rank_of_directions, right_singular
 from perpend.batch.settle import Problems, convincing, regard, settle
+from perpend.codimension.confidence import CLEAR_SCORE
 from perpend.exceptions import NumericalError
 
-CLEAR_SCORE = 0.2  # of the directions' rank, as for DPCP's confidence
 PART_ON_HOST, PART_ON_DEVICE = 2**24, 2**30  # bytes of rows that are worked on together;
 PER_PROBLEM = 2**20  # bytes that a problem takes besides its rows
 
@@ -110,7 +110,7 @@ def dpcp_batch(
     count = row_counts(X, n_rows)
     options = _Options(RULES[step], bool(refine), max_iter, tol)
     parts = [
-        _solve(X[part], B[part], count[part], options)
+        _solve(X[part], B[part], count[part], options, part.start)
         for part in _parts(X, PART_ON_DEVICE if on_cuda(X) else PART_ON_HOST)
     ]
     if len(parts) == 1:
@@ -125,14 +125,14 @@ class _Options(NamedTuple):
     tol: float
 
 
-def _solve(X: Array, B: Array, count: Array, options: _Options) -> BatchSolution:
+def _solve(X: Array, B: Array, count: Array, options: _Options, first: int) -> BatchSolution:
     """Solve one part of the problems; `count` (p,) and B (p, k, D) are on the host."""
     with workspace(X, B.shape[1]) as space:
         run = directly if space is None else space.run
         eps = float(np.finfo(str(X.dtype).rpartition(".")[2]).eps)
         with np.errstate(invalid="ignore"):  # inf / inf; what is not finite is reported below
             own, rows, counts = run(unit_rows, cut(X, count))
-        n = usable_rows(to_host(counts), X.shape[2])
+        n = usable_rows(to_host(counts), X.shape[2], first)
         state, limits = _descents(own, like(X, B), options, eps, space)
         host = _on_host(state)
         if not np.all(np.isfinite(host.f)):

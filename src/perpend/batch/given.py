@@ -11,13 +11,20 @@ from perpend.batch.descent import Rule
 from perpend.batch.finish import Rows
 from perpend.exceptions import InputError
 from perpend.geometry import as_generator, random_directions
+from perpend.rows.kinds import is_tensor
 from perpend.solvers import AutoStep, MBLSStep
 
 RULES: dict[str, Rule] = {"auto": AutoStep(), "mbls": MBLSStep()}
 
 
-def check(X: Array, xp: Namespace, *, n_starts: int, step: str, max_iter: int, tol: float) -> None:
+def check(X: Array, xp: Namespace, *, n_starts: int, step: Any, max_iter: int, tol: float) -> None:
     """Say what is wrong with the arguments, if anything is."""
+    if is_tensor(X):
+        from perpend.rows.tensors import checked_tensor
+
+        checked_tensor("X", X)  # its complaints alone: nothing is converted here
+    if isinstance(X, np.ma.MaskedArray):
+        raise InputError("X is a masked array; its mask would be lost. Pass rows without gaps.")
     if X.ndim != 3 or 0 in X.shape or X.shape[2] < 2:
         raise InputError(
             f"X has shape {tuple(X.shape)}; expected (problems, rows, features) with at least two "
@@ -25,7 +32,7 @@ def check(X: Array, xp: Namespace, *, n_starts: int, step: str, max_iter: int, t
         )
     if X.dtype not in (xp.float32, xp.float64):
         raise InputError(f"X has dtype {X.dtype}; expected float32 or float64. Convert it first.")
-    if step not in RULES:
+    if not isinstance(step, str) or step not in RULES:
         raise InputError(f"step={step!r}; expected one of {sorted(RULES)}.")
     for name, value in (("n_starts", n_starts), ("max_iter", max_iter)):
         if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
@@ -46,7 +53,10 @@ def directions(X: Array, starts: Array | None, n_starts: int, random_state: Rand
             f"starts has shape {shape}; expected ({p}, {D}, k): k directions for each problem, one "
             "a column."
         )
-    B = transposed(to_host(starts)).astype(float)
+    given = to_host(starts)
+    if given.dtype.kind not in "fiu":
+        raise InputError(f"starts has dtype {given.dtype}; expected real numbers.")
+    B = transposed(given).astype(float)
     lengths = np.linalg.norm(B, axis=2, keepdims=True)
     if not np.all(np.isfinite(lengths) & (lengths > 0)):
         raise InputError("starts has a direction that is zero or not finite.")
@@ -90,17 +100,20 @@ def unit_rows(X: Array) -> tuple[Array, Rows, Array]:
     return unit, Rows(double(unit), present), counts
 
 
-def usable_rows(counts: Array, n_features: int) -> Array:
-    """Return the numbers of rows that are not zero, if the rows can be used."""
+def usable_rows(counts: Array, n_features: int, first: int) -> Array:
+    """Return the numbers of rows that are not zero, if the rows can be used.
+
+    `first` is the number of the first problem, for messages.
+    """
     n, n_bad = counts
     if n_bad.any():
         raise InputError(
             f"Input X contains NaN or inf in {int(n_bad.sum())} rows (first in problem "
-            f"{int(np.argmax(n_bad > 0))}). Drop these rows or impute them first."
+            f"{first + int(np.argmax(n_bad > 0))}). Drop these rows or impute them first."
         )
     if n.min() < n_features:
         raise InputError(
-            f"Problem {int(np.argmin(n))} has {int(n.min())} rows that are not zero; at least as "
-            f"many as features ({n_features}) are needed to span the space."
+            f"Problem {first + int(np.argmin(n))} has {int(n.min())} rows that are not zero; at "
+            f"least as many as features ({n_features}) are needed to span the space."
         )
     return n

@@ -18,9 +18,9 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.batch.arrays import ascending, library, like, pick
+from perpend.codimension.certificate import LUCK, LUCK_PER_PARAMETER
 
 SHARE_LEAST = 1e-6  # neither group is ever taken to be empty
-LUCK, LUCK_PER_PARAMETER = 10.0, 0.75  # as in the certificate
 N_SHARES, N_SCALES, N_POINTS = 16, 32, 128  # of the coarse grid, and distances it is tried on
 LARGEST_SCALE = 0.5
 NEAR_ONE = 1e-12  # 1 - J^2 is at least this: a row orthogonal to the subspace is just far away

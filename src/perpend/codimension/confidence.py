@@ -44,8 +44,7 @@ def weigh(
             f"the inliers' variance rises by a factor of {gap.ratio:.3g} at codimension "
             f"{gap.value}, elsewhere by up to {gap.runner_up:.3g} (noise, or variances that decay)"
         )
-    typical = float(np.median(norms))
-    spread = fit.groups.scale**2 * len(fit.spectrum) / typical**2
+    spread = fit.groups.scale**2 * len(fit.spectrum) / float(np.median(norms)) ** 2
     if spread > NOISE_LIMIT:
         doubts.append(
             f"the inliers' noise holds {spread:.0%} of their squared norm, which is hardly a "
@@ -56,15 +55,22 @@ def weigh(
             "the outliers are the majority and have preferred directions themselves, so the rows "
             "on the subspace may be no group of their own (look at the outliers alone)"
         )
-    if norms[-1] > LONG_ROWS * typical:
-        doubts.append(
-            f"the longest row has {norms[-1] / typical:.0f} times the typical norm, and a few long "
-            "rows decide alone (normalize=True would help)"
-        )
+    doubts += _long_rows(norms)
     if evidence is not None:
         doubts += _disagreement(value, evidence, seen=clear >= SURE)
     confidence = certificate.confidence * clear * (DOUBTFUL if doubts else 1.0)
     return Codimension(value, confidence, _evidence(fit, gap, certificate, evidence), tuple(doubts))
+
+
+def _long_rows(norms: Array) -> list[str]:
+    """Say that a few long rows decide alone, where some are much longer than most."""
+    typical = float(np.median(norms))
+    if norms[-1] <= LONG_ROWS * typical:
+        return []
+    return [
+        f"the longest row has {norms[-1] / typical:.0f} times the typical norm, and a few long "
+        "rows decide alone (normalize=True would help)"
+    ]
 
 
 def _disagreement(value: int, evidence: RankEvidence, *, seen: bool) -> list[str]:
@@ -122,7 +128,9 @@ def _evidence(
     }
 
 
-def weigh_no_normals(span: RowSpan, n_rows: float, heaviest: float = 0.0) -> Codimension:
+def weigh_no_normals(
+    span: RowSpan, n_rows: float, norms: Array, heaviest: float = 0.0
+) -> Codimension:
     """Weigh the answer that there is no normal inside the span of the rows.
 
     `n_rows` counts rows that are equal up to sign once, and `heaviest` is the share of all rows
@@ -157,7 +165,11 @@ def weigh_no_normals(span: RowSpan, n_rows: float, heaviest: float = 0.0) -> Cod
                 f"{heaviest:.0%} of the weight is on rows that are equal up to sign, and so lie on "
                 "a line, but count as one row here (look at these rows alone)"
             )
-    return Codimension(0, confidence, {"rank": span.rank}, (doubt,) if confidence < SURE else ())
+    doubts = [doubt] if confidence < SURE else []
+    long_rows = _long_rows(norms)
+    if long_rows:
+        confidence = min(confidence, DOUBTFUL)
+    return Codimension(0, confidence, {"rank": span.rank}, (*doubts, *long_rows))
 
 
 def weigh_everything(span: RowSpan) -> Codimension:

@@ -42,8 +42,10 @@ class _State(NamedTuple):
     change: float  # by how much V has turned, in units of the inliers' scale
 
 
-def confirm(rows: RowSource, found: Found, callback: Callback | None = None) -> Found:
-    """Finish at the sample's answer with all rows, and weigh it by them."""
+def confirm(
+    rows: RowSource, found: Found, n_sampled: int, callback: Callback | None = None
+) -> Found:
+    """Finish at the answer of a sample of `n_sampled` rows with all rows, and weigh it by them."""
     span = found.span
     n_steps = 2
     if span.rest.shape[1]:  # a scan: rows that are not in the sample may leave its span
@@ -60,7 +62,12 @@ def confirm(rows: RowSource, found: Found, callback: Callback | None = None) -> 
     distinct = counts * (found.n_distinct / rows.total_weight)
     groups = two_groups(counts, edges, rows.norms, c, d)
     certificate = weigh_counts(distinct, groups, rows.norms, c, d)
-    fit = fit._replace(groups=groups._replace(threshold=certificate.threshold))
+    # The labels are for all rows, so all of them say where the threshold is best.
+    everybody = weigh_counts(distinct * (rows.shape[0] / n_sampled), groups, rows.norms, c, d)
+    fit = fit._replace(groups=groups._replace(threshold=everybody.threshold))
+    certificate = certificate._replace(
+        threshold=everybody.threshold, n_rows=everybody.n_rows, misfit=everybody.misfit
+    )
     gap = largest_gap(fit.spectrum, rows.dtype)
     codimension = weigh(fit, gap, certificate, found.evidence, rows.norms)
     return found._replace(

@@ -32,6 +32,7 @@ def sample_sizes(
     if sample_size == "auto":
         sample_size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_FEATURE * n_features)
         worth_it = WORTH_IT
+    sample_size = int(sample_size)  # a small NumPy integer would overflow
     while worth_it * sample_size < n_rows:
         yield sample_size
         sample_size *= GROWTH

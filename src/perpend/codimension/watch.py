@@ -15,7 +15,7 @@ from perpend.codimension.decision import Judge, Judgement
 from perpend.codimension.directions import RankEvidence, rank_of_directions
 from perpend.codimension.result import SURE
 from perpend.rows import RowSource
-from perpend.solvers import Directions
+from perpend.solvers import Directions, turned_by
 from perpend.theory import average_height
 
 CLEAR_GAP = 2.0  # in the directions' singular values; with less, weighing them is not worth a scan
@@ -115,7 +115,7 @@ class Watch:
         """Say whether the rows can't tell the two complements apart."""
         if V.shape != W.shape or self.judgement is None:
             return False
-        turned = float(np.linalg.norm(W - V @ (V.T @ W), 2)) * float(self.rows.norms[-1])
+        turned = turned_by(V, W) * float(self.rows.norms[-1])
         return turned <= SAME * self.judgement.fit.groups.scale
 
 

@@ -59,13 +59,24 @@ def dpcp(
             distances=found.distances,
         )
 
-    for size in sample_sizes(sample_size if finish else None, *rows.shape):
+    def asked(size: int) -> Solution | None:
+        """Return the answer of all rows by way of a sample, if that is sure."""
         sample = rows.subset(np.sort(rng.choice(rows.shape[0], size, replace=False, shuffle=False)))
+        if sample.total_weight == 0:
+            return None
         found = search(sample, descent, rng=rng, **how)
-        if found.sure:
-            found = confirm(rows, found, callback)
-        if found.sure:
-            return solved(found, sample)
+        # Few rows can't show a thin subspace: "there is none" is for all rows to say.
+        if not found.sure or found.answer.normals.shape[1] == 0:
+            return None
+        found = confirm(rows, found, size, callback)
+        return solved(found, sample) if found.sure else None
+
+    # A sample may be orthogonal to a start that was given.
+    may_sample = finish and isinstance(init, str)
+    for size in sample_sizes(sample_size if may_sample else None, *rows.shape):
+        solution = asked(size)
+        if solution is not None:
+            return solution
     return solved(search(rows, descent, rng=rng, **how), rows)
 
 
@@ -134,7 +145,8 @@ class DPCP(SubspaceEstimator):
         Number of rows that are asked first. Where this random sample is sure of its subspace, all
         rows confirm, finish and label it in three passes; where it is not, a sample four times as
         large is asked, in the end all rows. "auto" samples where there are more than four times
-        ``max(4096, 24 * n_features)`` rows; None always asks all rows.
+        ``max(4096, 24 * n_features)`` rows; None always asks all rows. Without a finish, or with
+        an array as `init`, all rows are asked.
     device : None, str or torch.device, default=None
         Where to compute: None where the data is, a torch tensor on its own device; "cuda" moves
         the data to the GPU once. Answers come back as the kind of array that was given. torch
@@ -179,7 +191,7 @@ class DPCP(SubspaceEstimator):
     noise_ : float
         Expected norm of the inliers' noise, relative to their norm if `normalize`.
     objective_ : float
-        Mean of ``|x @ b|`` over rows and `directions_`.
+        Mean of ``|x @ b|`` over `directions_` and the rows that were asked.
     n_iter_ : int
         Most iterations of any descent.
     converged_ : bool

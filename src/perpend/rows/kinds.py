@@ -26,12 +26,12 @@ def is_tensor(X: Any) -> bool:
 
 def to_numpy(A: Any) -> Array:
     """Return A as a NumPy array; a tensor is brought to memory."""
-    return A.detach().cpu().numpy() if is_tensor(A) else np.asarray(A)
+    return A.detach().cpu().resolve_neg().numpy() if is_tensor(A) else np.asarray(A)
 
 
 def in_memory(X: Array) -> Array:
     """Return a tensor in the computer's memory as a NumPy array that shares it; others as is."""
-    return X.numpy() if is_tensor(X) and X.device.type in READ_AS_NUMPY else X
+    return X.resolve_neg().numpy() if is_tensor(X) and X.device.type in READ_AS_NUMPY else X
 
 
 def like(A: Array, X: Array) -> Array:

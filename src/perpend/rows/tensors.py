@@ -1,6 +1,6 @@
 """From a user's tensor to rows: what is accepted, norms, weights and units.
 
-The semantics are those of `perpend.rows.array.as_rows`, on the device where the tensor is.
+The semantics are those of `perpend.rows.preparation.as_rows`, on the device where the tensor is.
 """
 
 from typing import Any

@@ -32,7 +32,7 @@ def in_order(
     if threads == 1:
         turns.serve()
     elif uses_blas:
-        with _blas().limit(limits=1):
+        with _one_blas_thread:
             _share(turns, threads)
     else:
         _share(turns, threads)
@@ -95,11 +95,43 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max(1, n_processors() - 1), thread_name_prefix="perpend")
 
 
-if hasattr(os, "register_at_fork"):  # threads do not survive a fork: a child makes its own
-    os.register_at_fork(after_in_child=_pool.cache_clear)
-
-
 @cache
 def _blas() -> Any:
     """Return the control over BLAS's threads; finding the libraries costs milliseconds."""
     return ThreadpoolController()
+
+
+class _OneBlasThread:
+    """A limit that all scans of the process share: the first one sets it, the last one lifts it.
+
+    Limits of their own would overlap, and the last to be lifted would put back the first one.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._users = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._users == 0:
+                self._limit = _blas().limit(limits=1)
+            self._users += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._limit.restore_original_limits()
+
+
+_one_blas_thread = _OneBlasThread()
+
+
+def _after_fork() -> None:
+    """Forget threads and users: neither survives a fork, and the child makes its own."""
+    _pool.cache_clear()
+    _one_blas_thread.__init__()  # type: ignore[misc]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

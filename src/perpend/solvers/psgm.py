@@ -55,7 +55,7 @@ def psgm(
     enough: Callable[[Directions], bool] | None = None,
     callback: Callback | None = None,
 ) -> Directions:
-    """Descend from every column of B (D, k) and return where each start came to rest.
+    """Descend from every column of B (D, k) and return where each start ended.
 
     B must be orthogonal to the orthonormal columns `orthogonal_to` (D, j); the descents stay so.
     `enough` is shown the directions on their way, ever more rarely, and may end the descents.

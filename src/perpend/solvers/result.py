@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Directions(NamedTuple):
-    """Where the descents came to rest, one column for each start.
+    """Where the descents are, on their way or at rest, one column for each start.
 
     Columns that were moved together, as an orthonormal frame, count as one start.
     """
