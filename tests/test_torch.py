@@ -8,6 +8,7 @@ import copy
 import pickle
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -392,3 +393,20 @@ def test_a_full_device_loses_nothing(X, monkeypatch, reading) -> None:
     assert isinstance(caught.value, MemoryError)
     assert isinstance(caught.value, PerpendError)
     assert isinstance(caught.value.__cause__, torch.cuda.OutOfMemoryError)
+
+
+def test_tensors_without_numbers_are_refused():
+    with pytest.raises(InputError, match="without numbers"):
+        DPCP().fit(torch.empty(20, 3, device="meta"))
+    with pytest.raises(InputError, match="without numbers"):
+        DPCP(device="meta").fit(np.eye(20, 3))
+
+
+def test_a_tensor_that_is_negated_lazily_is_read():
+    z = torch.randn(200, 4, dtype=torch.complex128).conj()
+    X = z.imag
+    assert X.is_neg()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = DPCP(random_state=0).fit(X)
+    assert model.labels_.shape == (200,)

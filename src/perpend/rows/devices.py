@@ -110,6 +110,8 @@ def _usable(device: Any) -> Any:
             f'device={device!r} is not known to torch; expected "cpu", "cuda", "cuda:1" or '
             f"another of its devices. {advice}"
         ) from error
+    if wanted.type == "meta":
+        raise InputError(f"device={str(device)!r} holds shapes without numbers. {advice}")
     if wanted.type == "cuda":
         _check_cuda(torch, wanted, advice)
     try:  # sums are formed in double precision, which not every device has

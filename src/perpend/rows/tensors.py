@@ -81,6 +81,8 @@ def checked_tensor(name: str, X: Array) -> Array:
         raise InputError(
             f"{name} requires grad, and perpend computes no derivatives. Pass {name}.detach()."
         )
+    if X.device.type == "meta":
+        raise InputError(f"{name} is on the meta device, which holds shapes without numbers.")
     if X.layout != torch.strided:
         raise InputError(
             f"{name} is a sparse tensor ({X.layout}); expected a dense one. Pass {name}.to_dense()."
