@@ -130,7 +130,9 @@ class DPCP(SubspaceEstimator):
         algorithm alone: ``step="mbls", refine=False, n_starts=k, max_iter=200`` is what its
         authors' releases run.
     normalize : bool, default=True
-        Whether rows are scaled to unit norm, so that only their direction counts.
+        Whether rows are scaled to unit norm, so that only their direction counts. Rows that are not
+        of unit norm already are copied once for that if the copy takes at most 1 GiB, and divided
+        block by block otherwise; nothing else of the size of X is ever formed, but for a sample.
     threshold : "auto" or float, default="auto"
         The distance above which a row is an outlier: relative to its norm (the sine of its angle
         to the subspace) if `normalize`, otherwise in the data's own units.
