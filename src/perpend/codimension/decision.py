@@ -16,7 +16,7 @@ from perpend.solvers import Fit, RowSpan, fit_subspace
 from perpend.solvers.loop import Callback
 
 MAX_FINISH = 60  # steps of reweighted least squares
-FEW_STEPS = 4  # enough to compare candidates; where the codimension is wrong, most never converge
+FEW_STEPS = 4  # on the way, where a candidate that takes longer may come again
 STEEP = 10.0  # a rise of the inliers' variance that deserves a look, though it is not the steepest
 MAX_REVISIONS = 6  # changes of the codimension after looking at the inliers' spectrum
 
@@ -65,7 +65,6 @@ class Judge(NamedTuple):
             return best
         if best.codimension.confidence < SURE:
             best = self._climb(best, evidence)
-        best = self.complete(best, evidence)
         # Rows that leave directions free lie on a subspace in any case; inside it, only a likely
         # answer is worth more than that certainty.
         certain = self.span.rank < len(self.span.basis)
@@ -92,7 +91,7 @@ class Judge(NamedTuple):
         for change in (1, -1):
             while 0 < best.codimension.value + change < self.span.rank:
                 V = best.fit.axes[:, : best.codimension.value + change]
-                challenger = self.glance(V, evidence)
+                challenger = self.consider(V, evidence)
                 if challenger.support <= best.support:
                     break
                 best = challenger
@@ -123,23 +122,19 @@ class Judge(NamedTuple):
             fit, gap, certificate, weigh(fit, gap, certificate, evidence, self.rows.norms)
         )
 
-    def glance(self, V: Array, evidence: RankEvidence) -> Judgement:
-        """Take a few steps from V only: enough to compare it with others."""
-        return self.consider(V, evidence, FEW_STEPS)
-
     def complete(self, judgement: Judgement, evidence: RankEvidence) -> Judgement:
-        """Go on from where a glance ended, if it did not come to rest."""
+        """Go on from where a few steps ended, if they did not come to rest."""
         if judgement.fit.converged or not self.refine:
             return judgement
         return self.consider(judgement.fit.V, evidence)
 
-    def follow(self, V: Array, evidence: RankEvidence) -> Judgement:
-        """Glance at V, then follow the inliers' spectrum; return the best supported on the way.
+    def follow(self, V: Array, evidence: RankEvidence, max_steps: int = MAX_FINISH) -> Judgement:
+        """Finish at V, then follow the inliers' spectrum; return the best supported on the way.
 
         A subspace that runs through one outlier as well is found exactly, but that outlier alone
         makes the variance along one of its axes: a second steep rise, behind the first one.
         """
-        judgement = best = self.glance(V, evidence)
+        judgement = best = self.consider(V, evidence, max_steps)
         seen = {V.shape[1]}
         for _ in range(MAX_REVISIONS if self.refine else 0):
             gap = judgement.gap
@@ -147,7 +142,7 @@ class Judge(NamedTuple):
             if value in seen:
                 break
             seen.add(value)
-            judgement = self.glance(judgement.fit.axes[:, :value], evidence)
+            judgement = self.consider(judgement.fit.axes[:, :value], evidence, max_steps)
             best = max(best, judgement, key=_support)
         return best
 

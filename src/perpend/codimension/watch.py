@@ -9,19 +9,18 @@ from collections.abc import Callable
 
 import numpy as np
 
-from perpend._typing import Array
 from perpend.codimension.confidence import CLEAR_SCORE
-from perpend.codimension.decision import Judge, Judgement
+from perpend.codimension.decision import FEW_STEPS, Judge, Judgement
 from perpend.codimension.directions import RankEvidence, rank_of_directions
 from perpend.codimension.result import SURE
 from perpend.rows import RowSource
-from perpend.solvers import Directions, turned_by
+from perpend.solvers import Directions
 from perpend.theory import average_height
 
 CLEAR_GAP = 2.0  # in the directions' singular values; with less, weighing them is not worth a scan
 SETTLED = 32  # evaluations from which on "no gap anywhere" may mean "as many normals as starts"
 ALL_ROWS = 0.98  # share of inliers from which on a smaller subspace may hide inside the found one
-SAME = 1e-3  # times the inliers' scale: two finishes that differ by less found the same subspace
+BACK_OFF = 2  # times as many evaluations as at the last finish before the next one
 
 
 class Watch:
@@ -41,6 +40,7 @@ class Watch:
         self.rows, self.rank, self.judge, self.codimension = rows, rank, judge, codimension
         self.judgement: Judgement | None = None
         self.evidence: RankEvidence | None = None
+        self._next_finish = 0  # evaluations
 
     @property
     def sure(self) -> bool:
@@ -71,8 +71,7 @@ class Watch:
         if not self._worth_a_finish(evidence, directions.n_evaluations):
             return False
         self.judgement = self._finish(evidence)
-        if before is not None and not self.sure:
-            return self._same(before.fit.V, self.judgement.fit.V)
+        self._next_finish = BACK_OFF * directions.n_evaluations
         return self.answered
 
     def _without_stragglers(self, directions: Directions) -> Directions:
@@ -95,6 +94,8 @@ class Watch:
         return bool(np.any(s[:-1] >= CLEAR_GAP * np.maximum(s[1:], tiny)))
 
     def _worth_a_finish(self, evidence: RankEvidence, n_evaluations: int) -> bool:
+        if n_evaluations < self._next_finish:
+            return False
         asked = evidence.value if self.codimension is None else self.codimension
         if not 0 < asked < self.rank or asked > len(evidence.singular_values):
             return False
@@ -105,18 +106,11 @@ class Watch:
     def _finish(self, evidence: RankEvidence) -> Judgement:
         judge = self.judge()
         if self.codimension is None:
-            found = judge.follow(evidence.basis[:, : evidence.value], evidence)
+            found = judge.follow(evidence.basis[:, : evidence.value], evidence, FEW_STEPS)
         else:
-            found = judge.glance(evidence.basis[:, : self.codimension], evidence)
+            found = judge.consider(evidence.basis[:, : self.codimension], evidence, FEW_STEPS)
         likely = found.codimension.confidence >= SURE
         return judge.complete(found, evidence) if likely else found
-
-    def _same(self, V: Array, W: Array) -> bool:
-        """Say whether the rows can't tell the two complements apart."""
-        if V.shape != W.shape or self.judgement is None:
-            return False
-        turned = turned_by(V, W) * float(self.rows.norms[-1])
-        return turned <= SAME * self.judgement.fit.groups.scale
 
 
 def _is_sure(judgement: Judgement) -> bool:
