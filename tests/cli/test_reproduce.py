@@ -45,7 +45,9 @@ EXPERIMENT = Experiment(
 )
 """
 PROGRAM = """
+import signal
 import sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
 sys.path.insert(0, sys.argv.pop(1))
 from perpend import experiments
 experiments.NAMES.clear(); experiments.NAMES.update(toy="perpend_toy")
