@@ -144,3 +144,35 @@ def test_enough_ends_the_descents_there():
     np.testing.assert_array_equal(end.B, seen[2].B)
     assert end.n_evaluations == seen[2].n_evaluations
     assert not end.converged.any()
+
+
+def test_starts_that_repeat_what_is_known_wait_for_the_others():
+    data = make_subspace(300, 300, n_features=20, codimension=3, random_state=0)
+    rows = as_rows(data.X)
+    B = random_starts(np.random.default_rng(1), row_span(rows), 8)
+    widths = []
+
+    class Widths(CountingRows):
+        def scan(self, kernel, *params, **options):
+            widths.append(params[0].shape[1])
+            return super().scan(kernel, *params, **options)
+
+    def known(directions):  # whatever is near a true normal
+        return np.linalg.norm(data.components @ directions, axis=0) < 0.1
+
+    options = {"rule": AutoStep(), "max_iter": 1000, "tol": 1e-9}
+    waiting = psgm(Widths(rows), B, known=known, **options)
+    some_wait = widths.copy()
+    widths.clear()
+    alone = psgm(Widths(rows), B, **options)
+    # All end where they would have ended, and on the way there are fewer columns to multiply.
+    np.testing.assert_allclose(waiting.B, alone.B, rtol=0, atol=1e-6)
+    assert waiting.converged.all()
+    first = next(i for i, width in enumerate(some_wait) if width < 8)
+    assert min(some_wait[first : first + 5]) < min(widths[first : first + 5])
+    assert sum(some_wait) < 1.1 * sum(widths)
+
+
+def test_only_normals_of_which_the_rows_are_sure_are_known():
+    watch, _ = watched(lambda: None)
+    assert not np.any(watch.repeats(np.eye(20)))

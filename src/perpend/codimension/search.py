@@ -87,6 +87,7 @@ def search(
             max_iter=descent.max_iter,
             tol=tol,
             enough=enough if finish else None,
+            known=watch.repeats if finish else None,
             callback=callback,
         )
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from perpend._typing import Array
 from perpend.codimension.confidence import CLEAR_SCORE
 from perpend.codimension.decision import FEW_STEPS, Judge, Judgement
 from perpend.codimension.directions import RankEvidence, rank_of_directions
@@ -20,6 +21,7 @@ from perpend.theory import average_height
 CLEAR_GAP = 2.0  # in the directions' singular values; with less, weighing them is not worth a scan
 SETTLED = 32  # evaluations from which on "no gap anywhere" may mean "as many normals as starts"
 ALL_ROWS = 0.98  # share of inliers from which on a smaller subspace may hide inside the found one
+REPEATS = 0.1  # sine to normals of which the rows are sure; below it a start only repeats them
 BACK_OFF = 2  # times as many evaluations as at the last finish before the next one
 
 
@@ -40,6 +42,7 @@ class Watch:
         self.rows, self.rank, self.judge, self.codimension = rows, rank, judge, codimension
         self.judgement: Judgement | None = None
         self.evidence: RankEvidence | None = None
+        self._normals: Array | None = None  # (D, c) of which the rows are sure, whoever agrees
         self._next_finish = 0  # evaluations
 
     @property
@@ -64,15 +67,24 @@ class Watch:
         if not self._worth_a_scan(directions):
             return False
         evidence = rank_of_directions(self.rows, directions, self.rank)
-        before, self.evidence = self.judgement, evidence
-        if before is not None and _is_sure(self.judge().weigh_again(before, None)):
-            self.judgement = self.judge().weigh_again(before, evidence)
+        self.evidence = evidence
+        if self.judgement is not None and self._normals is not None:
+            self.judgement = self.judge().weigh_again(self.judgement, evidence)
             return self.answered
         if not self._worth_a_finish(evidence, directions.n_evaluations):
             return False
         self.judgement = self._finish(evidence)
         self._next_finish = BACK_OFF * directions.n_evaluations
+        if _is_sure(self.judge().weigh_again(self.judgement, None)):
+            self._normals = self.judgement.fit.V
         return self.answered
+
+    def repeats(self, B: Array) -> Array:
+        """Say which directions (D, k) lie among normals of which the rows are sure already."""
+        V = self._normals
+        if V is None:
+            return np.zeros(B.shape[1], dtype=bool)
+        return np.linalg.norm(B - V @ (V.T @ B), axis=0) <= REPEATS
 
     def _without_stragglers(self, directions: Directions) -> Directions:
         """Leave out starts that are still on their way, far behind most of the others.

@@ -144,7 +144,7 @@ def _check_cuda(torch: Any, wanted: Any, advice: str) -> None:
 
 def _torch(what: str) -> Any:
     try:
-        import array_api_compat  # noqa: F401  the kernels need it for tensors
+        import array_api_compat  # noqa: F401  the kernels need it for tensors; torch is asked first
         import torch
     except ImportError as error:
         raise MissingExtraError(

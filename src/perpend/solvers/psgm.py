@@ -53,12 +53,14 @@ def psgm(
     tol: float,
     orthogonal_to: Array | None = None,
     enough: Callable[[Directions], bool] | None = None,
+    known: Callable[[Array], Array] | None = None,
     callback: Callback | None = None,
 ) -> Directions:
     """Descend from every column of B (D, k) and return where each start ended.
 
     B must be orthogonal to the orthonormal columns `orthogonal_to` (D, j); the descents stay so.
     `enough` is shown the directions on their way, ever more rarely, and may end the descents.
+    `known` says which directions (D, k) repeat what is known; these wait for the others.
     """
     unseen = rows.precision
 
@@ -72,6 +74,9 @@ def psgm(
     def step(state: _State) -> _State:
         old = state.starts
         a = np.flatnonzero(~old.resting)
+        if known is not None:
+            waits = known(old.B[:, a])
+            a = a if np.all(waits) else a[~waits]
         mu = old.mu[a]
         trial = old.B[:, a] - mu * old.v[:, a]
         length = np.linalg.norm(trial, axis=0)
