@@ -26,18 +26,6 @@ def recovery_bars(result: Result) -> list[Bar]:
     return made
 
 
-def calibration(result: Result) -> str:
-    """How often sure answers are wrong."""
-    kinds = result["results"].values()
-    sure = sum(kind["sure"] for kind in kinds)
-    wrong = sum(kind["wrong_and_sure"] for kind in kinds)
-    problems = sum(kind["problems"] for kind in kinds)
-    return (
-        f"whether sure answers are right, on {problems} problems of many kinds: "
-        f"{sure} were sure, {wrong} of them wrong"
-    )
-
-
 def no_structure(result: Result) -> str:
     """How sure a fit is where there is nothing to find."""
     most = max(row["largest_confidence"] for row in result["results"])
@@ -49,6 +37,5 @@ def no_structure(result: Result) -> str:
 
 LINES: dict[str, Callable[[Result], str]] = {
     "recovery": recovery,
-    "calibration": calibration,
     "no_structure": no_structure,
 }

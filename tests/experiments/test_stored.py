@@ -10,9 +10,11 @@ from perpend.experiments._pages import write_joint_page, write_page
 from perpend.experiments._store import read_results
 
 STORED = Path(__file__).parents[2] / "docs" / "reproduction"
+TO_COME = {"calibration"}  # may be without stored results
+THERE = [name for name in NAMES if name not in TO_COME or (STORED / name).exists()]
 
 
-@pytest.fixture(scope="module", params=NAMES)
+@pytest.fixture(scope="module", params=THERE)
 def stored(request):
     """The name of an experiment and its stored results."""
     return request.param, read_results(STORED / request.param)
@@ -50,7 +52,7 @@ def test_pictures_are_there_and_small(stored):
 
 def test_the_joint_page_is_made_of_the_pages(tmp_path):
     folder = tmp_path / "reproduction"
-    for name in NAMES:
+    for name in THERE:
         (folder / name).mkdir(parents=True)
         page = (STORED / name / "page.md").read_bytes()
         (folder / name / "page.md").write_bytes(page)
@@ -59,7 +61,7 @@ def test_the_joint_page_is_made_of_the_pages(tmp_path):
 
 
 def test_the_full_set_takes_less_than_two_hours_on_two_cores():
-    assert sum(results(name).seconds for name in NAMES) / 2 < 2 * 3600
+    assert sum(results(name).seconds for name in THERE) / 2 < 2 * 3600
 
 
 # -- the bars ------------------------------------------------------------------------------------
@@ -105,3 +107,21 @@ def test_rsgm_told_too_much_fails_everywhere_and_the_page_names_who_falls_behind
     for method in (PSGM, OURS):
         for N, M in behind(content, method)[:30]:
             assert f"({N}, {M})" in page
+
+
+@pytest.mark.skipif("calibration" not in THERE, reason="the calibration is not stored yet")
+def test_sure_answers_are_right_and_right_answers_sure():
+    answers = results("calibration").rows("answers", suite="first")
+    assert len(answers) == 600
+    sure = [answer["right"] for answer in answers if answer["sure"]]
+    assert np.mean(sure) >= 0.99
+    right = [answer["sure"] for answer in answers if answer["right"]]
+    assert np.mean(right) >= 0.8
+
+
+@pytest.mark.skipif("calibration" not in THERE, reason="the calibration is not stored yet")
+def test_the_second_suite_is_stored_beside_and_low_confidence_warns():
+    content = results("calibration")
+    assert len(content.rows("answers", suite="second")) == 600
+    for answer in content.rows("answers"):
+        assert answer["warned"] == (not answer["sure"])

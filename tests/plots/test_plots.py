@@ -50,6 +50,13 @@ FIGURES = {
         {"mask": X.reshape(3, 3) > 0.5, "colours": RNG.random((4, 6, 3)), "map": X.reshape(3, 3)}
     ),
     "images with a scale": lambda: plots.images({"a": X[None]}, limits=(0, 1), label="distance"),
+    "reliability": lambda: plots.reliability(
+        {
+            "first": (np.linspace(0, 1, 2000), np.arange(2000) % 3 > 0),
+            "second": ([0.1, 0.97, 1.0], [False, False, True]),
+        },
+        sure=0.95,
+    ),
     "sphere": lambda: plots.sphere(
         {
             "all": plots.OnSphere(

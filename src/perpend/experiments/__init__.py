@@ -29,6 +29,7 @@ NAMES = {
     "hyperspectral": "perpend.experiments.hyperspectral",
     "convergence": "perpend.experiments.convergence",
     "theory": "perpend.experiments.theory",
+    "calibration": "perpend.experiments.calibration",
 }
 """The module of each experiment, in the order of the joint page."""
 

@@ -6,6 +6,7 @@ figures belong to no display and no global state; `save` writes them as PNG and 
 
 from perpend.plots._lines import curves, estimates_against_truth
 from perpend.plots._maps import heatmaps, images
+from perpend.plots._reliability import reliability
 from perpend.plots._sphere import OnSphere, sphere
 from perpend.plots._style import COLORS, figure, require_matplotlib, save
 
@@ -17,6 +18,7 @@ __all__ = [
     "figure",
     "heatmaps",
     "images",
+    "reliability",
     "require_matplotlib",
     "save",
     "sphere",

@@ -1,0 +1,106 @@
+"""How often are sure answers right, and right answers sure: two suites of 600 problems.
+
+The first suite is there while the method is changed. The second has another seed and other shares,
+and only the full size runs it: ``--quick`` never does, whatever the number of problems.
+"""
+
+import re
+import time
+import warnings
+from dataclasses import asdict
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.experiments import _calibration_page as page
+from perpend.experiments._calibration_suite import (
+    HELD_OUT,
+    OWN_DIMENSION,
+    SIZE,
+    TUNING,
+    Problem,
+    draw,
+    judge,
+    own_normals,
+    problem,
+    starts,
+)
+from perpend.experiments._experiment import Case, Experiment, Row, Settings, Tables
+
+QUICK = 48  # problems; the outliers are of each kind in equal shares
+REASONS = re.compile(r"\(confidence [\d.]+\): (.*)\.$", re.DOTALL)
+
+
+def cases(settings: Settings) -> list[Case]:
+    """Return one case for each problem."""
+    size = settings.seeds or (QUICK if settings.quick else SIZE)
+    suites = [TUNING] if settings.quick else [TUNING, HELD_OUT]
+    return [asdict(problem(suite, index)) for suite in suites for index in range(size)]
+
+
+def run(case: Case) -> Tables:
+    """Answer one problem and judge the answer."""
+    from perpend import DPCP
+    from perpend.codimension import SURE
+    from perpend.exceptions import CodimensionWarning
+
+    given = Problem(**case)
+    data = draw(given)
+    start = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = DPCP(random_state=starts(given)).fit(data.X)
+    seconds = time.perf_counter() - start
+    codimension, labels = int(model.codimension_), model.labels_
+    doubts = [str(w.message) for w in caught if issubclass(w.category, CodimensionWarning)]
+    answer: Row = {
+        "found": codimension,
+        "confidence": float(model.confidence_),
+        **judge(given, data.y, codimension, labels)._asdict(),
+        "sure": bool(model.confidence_ >= SURE),
+        "labelled": int(np.sum(labels == 1)),
+        "angle_inliers": _angle(model.normals_, data.normals),
+        "angle_outliers": _angle(model.normals_, own_normals(given, data.X[data.y == -1])),
+        "warned": bool(doubts),
+        "doubts": reasons(doubts[0]) if doubts else "",
+        "seconds": seconds,
+    }
+    return {"answers": [{**case, **answer}]}
+
+
+def _angle(normals: Array, true_normals: Array | None) -> float | None:
+    """Return the sine of the largest angle; 0 where one of the subspaces holds the other."""
+    from perpend.metrics import principal_angles
+
+    if true_normals is None or len(normals) == 0:
+        return None
+    return float(np.sin(np.max(principal_angles(normals, true_normals))))
+
+
+def reasons(warning: str) -> str:
+    """Return what a CodimensionWarning says behind the confidence: why, and what would help.
+
+    >>> reasons("codimension 3 is not sure (confidence 0.90): a few rows (add some).")
+    'a few rows (add some)'
+    """
+    found = REASONS.search(warning)
+    return found.group(1) if found else warning
+
+
+def cost(case: Case) -> float:
+    """Return the relative time, about the seconds: long where little stands out."""
+    if case["kind"] in OWN_DIMENSION:
+        return 0.4
+    return float(0.3 + case["D"] / 30 * (10 * case["noise"] + 2 * (case["stretch"] < 0.3)))
+
+
+EXPERIMENT = Experiment(
+    name="calibration",
+    title="Calibration: are sure answers right",
+    about="how often sure answers are right, and right answers sure, on 1200 problems",
+    cases=cases,
+    run=run,
+    draw=page.draw,
+    describe=page.describe,
+    cost=cost,
+)
