@@ -96,7 +96,7 @@ def cost(case: Case) -> float:
 
 EXPERIMENT = Experiment(
     name="calibration",
-    title="Calibration: are sure answers right",
+    title="Whether sure answers are right",
     about="how often sure answers are right, and right answers sure, on 1200 problems",
     cases=cases,
     run=run,
