@@ -31,12 +31,19 @@ from perpend._typing import Array, namespace
 from perpend._validation import TorchDevice, checked, checked_threshold, checked_weight
 from perpend.codimension import SURE
 from perpend.exceptions import CodimensionWarning, InputError
-from perpend.geometry import as_generator
+from perpend.geometry import as_generator, axis_shares
 from perpend.kernels import distances
 from perpend.rows import RowSource, as_rows
 from perpend.rows.devices import Place, computing_on
 from perpend.rows.kinds import is_tensor, like, per_row, row_norms, to_numpy
-from perpend.solvers import Solution, distance_edges
+from perpend.solvers import (
+    OutlierOdds,
+    Solution,
+    distance_edges,
+    exact_odds,
+    outlier_odds,
+    outlier_probability,
+)
 
 __all__ = ["METHODS", "HasMethods", "Interval", "StrOptions", "SubspaceEstimator"]
 
@@ -125,7 +132,9 @@ class SubspaceEstimator(
         solution = self._solve(rows, as_generator(self.random_state), place)
         self._store(solution, rows, place)
         distance = self._training_distance(solution, rows, X, weight)
-        self.threshold_ = self._threshold(solution, rows, distance, weight)
+        odds = _odds(solution, rows)
+        self._outlier_odds = odds._asdict()
+        self.threshold_ = self._threshold(odds.threshold, distance, weight)
         self.offset_ = -self.threshold_
         self.labels_ = place.back(_labels(distance, self.threshold_))
         return solution
@@ -171,18 +180,12 @@ class SubspaceEstimator(
         self.converged_ = solution.converged
         self._n_features_out = self.n_components_
 
-    def _threshold(
-        self, solution: Solution, rows: RowSource, distance: Array, weight: Array | None
-    ) -> float:
+    def _threshold(self, auto: float, distance: Array, weight: Array | None) -> float:
         if self.contamination is not None:
             kept = 1 - self.contamination
             values = to_numpy(distance)
             return float(np.quantile(values, kept, method="inverted_cdf", weights=weight))
-        if self.threshold != "auto":
-            return float(self.threshold)
-        if solution.groups is not None:
-            return solution.groups.threshold * rows.unit
-        return float(distance_edges(float(rows.norms[-1]), rows.dtype)[0]) * rows.unit
+        return auto if self.threshold == "auto" else float(self.threshold)
 
     def _warn(self, solution: Solution) -> None:
         if not solution.converged:
@@ -255,6 +258,86 @@ class SubspaceEstimator(
         limit = self.threshold_ if threshold is None else checked_threshold(threshold)
         return _labels(-scores, limit)
 
+    def outlier_probability(self, X: Array) -> Array:
+        """Return the probability that each row is an outlier, between 0 and 1.
+
+        This is the posterior of the two-group model that the fit found in its rows: inliers with
+        noise, outliers without preferred direction. It never falls with the distance that decides
+        the labels, and is one half at the threshold that ``threshold="auto"`` takes. A given
+        `threshold` or `contamination` moves the labels but not the probabilities: these say what
+        the rows look like, those what you make of it.
+
+        Parameters
+        ----------
+        X : array-like or torch tensor of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array or tensor of shape (n_samples,)
+            Where there was no noise to see, 0 up to rounding errors and 1 beyond; with codimension
+            0 no row is an outlier.
+        """
+        with computing_on(X, self.device) as place:
+            scores = self._scores(checked(self, X, place, reset=False))
+            if not hasattr(self, "_outlier_odds"):
+                raise InputError(
+                    "This model is from a file of an earlier version, which kept no probabilities. "
+                    "Fit it again."
+                )
+            distance = -to_numpy(scores)
+            p = outlier_probability(distance.astype(float), OutlierOdds(**self._outlier_odds))
+            return place.back(p.astype(distance.dtype))
+
+    def explain(self, X: Array) -> Array:
+        """Return how far each column explains that a row is off the subspace.
+
+        Entry (i, j) is the share of the squared distance of row i that would vanish if column j
+        alone were changed to the value that fits the others best (a reconstruction-based
+        contribution [1]_). It is between 0 and 1. If one column of an inlier is wrong, that
+        column's share is the largest, and 1 but for the noise; several shares are near 1
+        where a change of any of these columns would do. Where no share is large, no single column
+        is to blame.
+
+        Parameters
+        ----------
+        X : array-like or torch tensor of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array or tensor of shape (n_samples, n_features)
+            0 for rows that are on the subspace. Shares of a row do not add up to 1.
+
+        Notes
+        -----
+        The residual itself is no explanation: an error in one column spreads over all columns of
+        it. With a single normal all columns that it uses have share 1, as each of them can make up
+        for the whole distance: at least two normals are needed to tell columns apart.
+
+        References
+        ----------
+        .. [1] Alcala, Qin (2009), Reconstruction-based contribution for process monitoring,
+           Automatica 45, 1593-1600.
+
+        Examples
+        --------
+        >>> from perpend import DPCP
+        >>> from perpend.datasets import make_subspace
+        >>> X = make_subspace(300, 100, n_features=8, codimension=4, random_state=0).X
+        >>> model = DPCP(random_state=1).fit(X)
+        >>> row = X[model.labels_ == 1][:1].copy()
+        >>> row[0, 5] += 0.3
+        >>> share = model.explain(row)[0]
+        >>> int(share.argmax()), round(float(share[5]), 6)
+        (5, 1.0)
+        """
+        with computing_on(X, self.device) as place:
+            X = checked(self, X, place, reset=False)
+            xp, N, norms = namespace(X), like(self.normals_, X), row_norms(X)
+            norms = xp.where(norms > 0, norms, xp.ones_like(norms))[:, None]
+            heights = (X / norms) @ N.T  # rows of norm one: no square over- or underflows
+            heights -= like(self.intercept_, X) / norms
+            return place.back(axis_shares(heights, N))
+
     def summary(self) -> str:
         """Return the answer in a few lines of text."""
         check_is_fitted(self)
@@ -311,6 +394,13 @@ def _all_or_nothing(model: SubspaceEstimator) -> Iterator[None]:
 def _labels(distance: Array, threshold: float) -> Array:
     """Return +1 up to the threshold and -1 beyond."""
     return namespace(distance).where(distance <= threshold, 1, -1)
+
+
+def _odds(solution: Solution, rows: RowSource) -> OutlierOdds:
+    """Return the odds of outliers and with them the threshold, in the user's units."""
+    if solution.groups is not None:
+        return outlier_odds(solution.groups, rows.unit)
+    return exact_odds(float(distance_edges(float(rows.norms[-1]), rows.dtype)[0]) * rows.unit)
 
 
 def _noise(solution: Solution, rows: RowSource) -> float:

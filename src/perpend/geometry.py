@@ -18,10 +18,11 @@ import numbers
 
 import numpy as np
 
-from perpend._typing import Array, RandomState
+from perpend._typing import Array, RandomState, namespace
 
 __all__ = [
     "as_generator",
+    "axis_shares",
     "complement",
     "orthonormal",
     "principal_angles",
@@ -210,3 +211,32 @@ def _floating(A: Array) -> Array:
     """Keep float32 and float64, turn everything else into float64."""
     A = np.asarray(A)
     return A if A.dtype in (np.float32, np.float64) else A.astype(np.float64)
+
+
+def axis_shares(heights: Array, normals: Array) -> Array:
+    r"""Return the share (n, D) of each row's squared distance that moving along one axis removes.
+
+    `normals` (c, D) are orthonormal rows N, and `heights` (n, c) are N x for rows x of norm one.
+    With :math:`P = N^T N` and the residual :math:`e = P x`, moving x by t along axis j leaves
+    :math:`\|e\|^2 - 2 t e_j + t^2 P_{jj}`, which is least at :math:`t = e_j / P_{jj}` and then
+    smaller by :math:`e_j^2 / P_{jj}`. The share is 0 where nothing but rounding is to be removed,
+    and for an axis that is so nearly parallel to the subspace that the move would be longer than
+    the distance by more than :math:`1 / \sqrt\epsilon`. Beside the result, nothing of its size is
+    formed but one mask.
+
+    >>> N = np.array([[1.0, 0.0, 0.0], [0.0, 0.6, 0.8]])
+    >>> axis_shares(np.array([[0.0, 0.1]]), N).round(3)
+    array([[0., 1., 1.]])
+    """
+    xp = namespace(heights)
+    eps = xp.finfo(heights.dtype).eps
+    distance = xp.sqrt(xp.sum(heights * heights, axis=1, keepdims=True))  # (n, 1)
+    some = distance > normals.shape[1] * eps
+    direction = xp.where(some, heights / xp.where(some, distance, 1.0), 0.0)  # (n, c)
+    P = xp.sum(normals * normals, axis=0)  # (D,) its diagonal
+    useful = eps < P
+    # The square root of the share is e_j / (|e| sqrt(P_jj)): one product, already scaled.
+    shares = direction @ xp.where(useful, normals / xp.sqrt(xp.where(useful, P, 1.0)), 0.0)
+    shares *= shares
+    shares[shares > 1] = 1.0  # by rounding
+    return shares

@@ -34,6 +34,7 @@ from perpend._typing import Array
 from perpend.estimator import METHODS, SubspaceEstimator
 from perpend.exceptions import InputError, ModelFileError
 from perpend.rows.kinds import to_numpy
+from perpend.solvers import OutlierOdds
 from perpend.solvers.steps import STEP_RULES
 
 __all__ = ["load", "save", "writing"]
@@ -334,3 +335,23 @@ def _check_learned(model: SubspaceEstimator) -> None:
         value = getattr(model, name)
         if not isinstance(value, Real) or math.isnan(value):
             raise ModelFileError(f"{name} is {value!r}, not a number.")
+    odds = getattr(model, "_outlier_odds", None)  # files of earlier versions have none
+    if odds is not None:
+        _check_odds(odds)
+
+
+def _check_odds(odds: Any) -> None:
+    """Refuse a table of odds that would answer with nonsense."""
+    numbers = isinstance(odds, dict) and set(odds) == set(OutlierOdds._fields)
+    if numbers:
+        distance, log_odds = odds["distance"], odds["log_odds"]
+        numbers = (
+            distance.shape == log_odds.shape == (len(distance),)
+            and distance[0] > 0
+            and bool(np.all(np.isfinite(distance) & np.isfinite(log_odds)))
+            and bool(np.all(np.diff(distance) > 0) and np.all(np.diff(log_odds) >= 0))
+            and odds["threshold"] >= 0
+            and 0 <= odds["fall"] < math.inf
+        )
+    if not numbers:
+        raise ModelFileError("the odds of outliers are no table of growing numbers.")

@@ -1,6 +1,7 @@
 """How directions are found: one loop, its steps, and the solvers made of them."""
 
 from perpend.solvers.loop import Progress, Run, Status, iterate
+from perpend.solvers.odds import OutlierOdds, exact_odds, outlier_odds, outlier_probability
 from perpend.solvers.outlier_law import label_threshold, outlier_law, outlier_misfit
 from perpend.solvers.psgm import psgm
 from perpend.solvers.result import Directions, Fit, Solution
@@ -27,6 +28,7 @@ __all__ = [
     "GeometricStep",
     "MBLSStep",
     "Outcome",
+    "OutlierOdds",
     "Progress",
     "RowSpan",
     "Run",
@@ -35,12 +37,15 @@ __all__ = [
     "StepRule",
     "TwoGroups",
     "distance_edges",
+    "exact_odds",
     "fit_subspace",
     "given_starts",
     "iterate",
     "label_threshold",
     "outlier_law",
     "outlier_misfit",
+    "outlier_odds",
+    "outlier_probability",
     "principal_axes",
     "psgm",
     "random_starts",

@@ -61,7 +61,9 @@ def label_threshold(counts: Array, edges: Array, law: Array, threshold: float) -
     n_outliers = (seen[-1] - seen[own]) / (1 - law[own])
     more = seen - seen[own]
     gain = more - 2 * n_outliers * (law - law[own])
-    clear = (gain > CLEAR * np.sqrt(np.abs(more))) & (more <= FAR_END * seen[own])
+    # A gain without a row in between is no evidence: the threshold would creep to the last inlier.
+    deviation = np.sqrt(np.maximum(np.abs(more), 1.0))
+    clear = (gain > CLEAR * deviation) & (more <= FAR_END * seen[own])
     if not np.any(clear):
         return threshold
     best = int(np.argmax(np.where(clear, gain, -np.inf)))

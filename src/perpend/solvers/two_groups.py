@@ -78,7 +78,7 @@ def two_groups(
         counts=counts,
         share=float(share[best]),
         scale=_between_bins(scales, likelihood, best),
-        threshold=_crossing(edges, logit),
+        threshold=crossing(edges, logit),
     )
 
 
@@ -138,11 +138,14 @@ def _best_shares(excess: Array, weight: Array) -> Array:
     return (low + high) / 2
 
 
-def _centres(edges: Array) -> Array:
-    """Return a distance for each bin; 0 for the lowest, which holds rounding errors."""
-    centres = edges * np.sqrt(edges[0] / edges[1])
-    centres[0] = 0.0
-    return centres
+def knots(edges: Array) -> Array:
+    """Return the distance (m,) that stands for each bin: its middle, but for the lowest.
+
+    That holds rounding errors, and is stood for by its edge.
+    """
+    middle: Array = edges * np.sqrt(edges[0] / edges[1])
+    middle[0] = edges[0]
+    return middle
 
 
 def _between_bins(scales: Array, gain: Array, best: int) -> float:
@@ -155,7 +158,7 @@ def _between_bins(scales: Array, gain: Array, best: int) -> float:
     return float(scales[best] * (scales[1] / scales[0]) ** shift)
 
 
-def _crossing(edges: Array, logit: Array) -> float:
+def crossing(edges: Array, logit: Array) -> float:
     """Return the distance at which the logit falls through zero, at the least the lowest edge."""
     j = int(np.argmax(logit < 0)) if np.any(logit < 0) else len(edges)
     if j == 0:
@@ -163,6 +166,5 @@ def _crossing(edges: Array, logit: Array) -> float:
     if j == len(edges):
         return float(edges[-1])
     fraction = logit[j - 1] / (logit[j - 1] - logit[j])
-    centres = _centres(edges)
-    low = max(centres[j - 1], edges[0])
-    return float(low * (max(centres[j], edges[0]) / low) ** fraction)
+    low, high = knots(edges)[j - 1 : j + 1]
+    return float(low * (high / low) ** fraction)
