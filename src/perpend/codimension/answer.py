@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from perpend._typing import Array
+from perpend.codimension.choice import choose
 from perpend.codimension.confidence import weigh_everything, weigh_no_normals
 from perpend.codimension.decision import Judge, Judgement
 from perpend.codimension.directions import RankEvidence
@@ -23,6 +24,7 @@ class Answer(NamedTuple):
     components: Array  # (D, d) orthonormal: the inliers' principal axes, largest variance first
     codimension: Codimension  # inside the span of the rows
     fit: Fit | None  # None where there are no normals inside the span
+    evidence: RankEvidence | None = None  # of the descents, where they had a say
 
 
 def find_answer(
@@ -30,19 +32,27 @@ def find_answer(
     evidence: RankEvidence,
     codimension: int | Literal["auto"],
     first: Judgement | None = None,
+    swept: Judgement | None = None,
 ) -> Answer:
     """Let the rows choose the codimension, or finish at the one that was told.
 
-    `first` is what the rows said on the way, where they were sure.
+    `first` is what the rows said on the way, where they were sure, and `swept` what the second
+    engine said, where it was asked.
     """
     if codimension != "auto":
         V = evidence.basis[:, : n_inside(judge.span, codimension)]
-        return told_answer(judge, codimension, V, evidence, first)
-    judgement = judge.choose(evidence, first)
+        return told_answer(judge, codimension, V, evidence, first or swept)
+    judgement = choose(judge, evidence, first, swept)
     if judgement is None:
         found = weigh_no_normals(judge.span, judge.share.sum(), judge.rows.norms, judge.heaviest)
         return in_whole_space(judge.span, found, None, judge.span.rest)
-    return in_whole_space(judge.span, judgement.codimension, judgement.fit, judge.span.rest)
+    return as_answer(judge.span, judgement)
+
+
+def as_answer(span: RowSpan, judgement: Judgement) -> Answer:
+    """Put the answer together from a judgement inside the span."""
+    answer = in_whole_space(span, judgement.codimension, judgement.fit, span.rest)
+    return answer._replace(evidence=judgement.evidence)
 
 
 def n_inside(span: RowSpan, codimension: int) -> int:

@@ -69,9 +69,11 @@ def confirm(
         threshold=everybody.threshold, n_rows=everybody.n_rows, misfit=everybody.misfit
     )
     gap = largest_gap(fit.spectrum, rows.dtype)
-    codimension = weigh(fit, gap, certificate, found.evidence, rows.norms)
+    codimension = weigh(fit, gap, certificate, found.answer.evidence, rows.norms)
     return found._replace(
-        answer=in_whole_space(span, codimension, fit, span.rest),
+        answer=in_whole_space(span, codimension, fit, span.rest)._replace(
+            evidence=found.answer.evidence
+        ),
         span=span,
         converged=fit.converged,
         distances=scan.kept,

@@ -1,6 +1,5 @@
-"""From a proposal to an answer: the descents propose, the rows decide."""
+"""What the rows say about a candidate: a finish, the inliers' spectrum, and the certificate."""
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -9,15 +8,20 @@ from perpend._typing import Array
 from perpend.codimension.certificate import Certificate, certify
 from perpend.codimension.confidence import weigh
 from perpend.codimension.directions import RankEvidence
-from perpend.codimension.result import SURE, Codimension
+from perpend.codimension.result import Codimension
 from perpend.codimension.spectrum import SpectralGap, largest_gap
+from perpend.kernels import distances
 from perpend.rows import RowSource
-from perpend.solvers import Fit, RowSpan, fit_subspace
+from perpend.solvers import Fit, RowSpan, fit_from_spectrum, fit_subspace, turned_by
 from perpend.solvers.loop import Callback
 
 MAX_FINISH = 60  # steps of reweighted least squares
+MAX_SWEEP = 120  # the same from a start that is hardly better than chance
 FEW_STEPS = 4  # on the way, where a candidate that takes longer may come again
 STEEP = 10.0  # a rise of the inliers' variance that deserves a look, though it is not the steepest
+SAME = 0.1  # sine of the largest angle up to which two answers are the same
+N_PROBES = 64  # random directions to estimate leverages with
+MOST_LEVERAGE = 0.6  # of a row among the inliers; one that holds a dimension alone has 1
 MAX_REVISIONS = 6  # changes of the codimension after looking at the inliers' spectrum
 
 
@@ -28,6 +32,7 @@ class Judgement(NamedTuple):
     gap: SpectralGap
     certificate: Certificate
     codimension: Codimension
+    evidence: RankEvidence | None  # of the descents, where they had a say
 
     @property
     def support(self) -> float:
@@ -51,51 +56,19 @@ class Judge(NamedTuple):
         counts = weight > 0
         return float(np.max(weight[counts] / self.share[counts])) / self.rows.total_weight
 
-    def choose(self, evidence: RankEvidence, first: Judgement | None = None) -> Judgement | None:
-        """Choose the codimension inside the span; None means that there are no normals there.
+    def from_spectrum(
+        self, codimension: int, evidence: RankEvidence | None = None, *, follow: bool = True
+    ) -> Judgement:
+        """Look for a subspace by the second engine, which knows nothing of the descents.
 
-        The rank of the directions is the first candidate, unless there is one already. Where that
-        is not sure, others are tried and the one with the best support wins.
+        At fewer normals than there are, the same inliers are found, all of them, and their spectrum
+        then shows how many there are: `follow` it.
         """
-        candidate = min(evidence.value, self.span.rank - 1)
-        if candidate == 0:
-            return None
-        best = first or self.follow(evidence.basis[:, :candidate], evidence)
-        if not self.refine:
-            return best
-        if best.codimension.confidence < SURE:
-            best = self._climb(best, evidence)
-        # Rows that leave directions free lie on a subspace in any case; inside it, only a likely
-        # answer is worth more than that certainty.
-        certain = self.span.rank < len(self.span.basis)
-        likely = best.codimension.confidence if certain else best.certificate.confidence
-        return best if likely >= 0.5 else None
-
-    def _climb(self, best: Judgement, evidence: RankEvidence) -> Judgement:
-        """Try one normal, then twice as many as were found, as long as the support grows.
-
-        A finish at fewer normals than there are still finds the inliers, all of them, and the axes
-        along which these vary least are candidates for more normals. In the end single normals are
-        added or taken away, as long as that helps: a subspace that runs through a few outliers by
-        accident is too large by as many dimensions, and where the inliers' variances decay without
-        a gap, the support alone says where to stop.
-        """
-        V, support = evidence.basis[:, :1], -math.inf
-        while V.shape[1] < self.span.rank:
-            challenger = self.follow(V, evidence)
-            best = max(best, challenger, key=_support)
-            if challenger.support <= support:
-                break
-            support = challenger.support
-            V = challenger.fit.axes[:, : 2 * challenger.codimension.value]
-        for change in (1, -1):
-            while 0 < best.codimension.value + change < self.span.rank:
-                V = best.fit.axes[:, : best.codimension.value + change]
-                challenger = self.consider(V, evidence)
-                if challenger.support <= best.support:
-                    break
-                best = challenger
-        return best
+        fit = fit_from_spectrum(
+            self.rows, self.span, codimension, max_iter=MAX_SWEEP, callback=self.callback
+        )
+        found = self._weighed(fit, evidence)
+        return self._followed(found, evidence) if follow and found.support > 0 else found
 
     def consider(
         self, V: Array, evidence: RankEvidence | None, max_steps: int = MAX_FINISH
@@ -107,20 +80,48 @@ class Judge(NamedTuple):
         """
         steps = max_steps if self.refine else 0
         fit = fit_subspace(self.rows, V, self.span.basis, max_iter=steps, callback=self.callback)
-        gap = largest_gap(fit.spectrum, self.rows.dtype)
-        dimension = self.span.rank - V.shape[1]
+        return self._weighed(fit, evidence)
+
+    def _weighed(self, fit: Fit, evidence: RankEvidence | None) -> Judgement:
+        gap = largest_gap(fit.spectrum, self.rows.dtype, fit.groups.share * float(self.share.sum()))
+        dimension = self.span.rank - fit.V.shape[1]
         certificate = certify(self.rows, fit.V, fit.groups, dimension, self.share)
         fit = fit._replace(groups=fit.groups._replace(threshold=certificate.threshold))
-        return Judgement(
-            fit, gap, certificate, weigh(fit, gap, certificate, evidence, self.rows.norms)
-        )
+        codimension = weigh(fit, gap, certificate, evidence, self.rows.norms)
+        return Judgement(fit, gap, certificate, codimension, evidence)
+
+    def _without_spoilers(self, judgement: Judgement) -> Array | None:
+        """Return normals of the subspace without inliers that hold one of its dimensions alone.
+
+        The leverage x.T G^+ x of a row, with G the inliers' second moments, is 1 if the others lie
+        in fewer dimensions, whatever the axes are, and d / N on average. With random directions W
+        it is the mean of (w.T G^(-1/2) x)^2.
+        """
+        fit, dimension = judgement.fit, judgement.certificate.n_free
+        n_inliers = fit.groups.share * self.rows.total_weight
+        if dimension > MOST_LEVERAGE / 2 * n_inliers:
+            return None
+        spectrum, axes = fit.spectrum[-dimension:], fit.axes[:, -dimension:]
+        W = np.random.default_rng(0).standard_normal((dimension, N_PROBES)) / np.sqrt(N_PROBES)
+        A = (axes / np.sqrt(np.maximum(spectrum, np.finfo(float).tiny) * n_inliers)) @ W
+        near = self._distances(fit.V) <= fit.groups.threshold
+        spoilers = np.flatnonzero(near & (np.square(self._distances(A)) > MOST_LEVERAGE))
+        if not 0 < len(spoilers) < dimension:
+            return None
+        H = self.rows.take(spoilers) @ axes  # (m, d)
+        _, turned = np.linalg.eigh(np.diag(spectrum * n_inliers) - H.T @ H)
+        return np.hstack([fit.V, axes @ turned[:, : len(spoilers)]])
+
+    def _distances(self, V: Array) -> Array:
+        kept = self.rows.scan(distances, V, keep=True).kept
+        assert kept is not None
+        return self.rows.gather(kept)
 
     def weigh_again(self, judgement: Judgement, evidence: RankEvidence | None) -> Judgement:
         """Weigh the same subspace with other evidence from the descents; no row is asked."""
-        fit, gap, certificate, _ = judgement
-        return Judgement(
-            fit, gap, certificate, weigh(fit, gap, certificate, evidence, self.rows.norms)
-        )
+        fit, gap, certificate, *_ = judgement
+        codimension = weigh(fit, gap, certificate, evidence, self.rows.norms)
+        return judgement._replace(codimension=codimension, evidence=evidence)
 
     def complete(self, judgement: Judgement, evidence: RankEvidence) -> Judgement:
         """Go on from where a few steps ended, if they did not come to rest."""
@@ -128,24 +129,42 @@ class Judge(NamedTuple):
             return judgement
         return self.consider(judgement.fit.V, evidence)
 
-    def follow(self, V: Array, evidence: RankEvidence, max_steps: int = MAX_FINISH) -> Judgement:
+    def follow(
+        self, V: Array, evidence: RankEvidence | None, max_steps: int = MAX_FINISH
+    ) -> Judgement:
         """Finish at V, then follow the inliers' spectrum; return the best supported on the way.
 
         A subspace that runs through one outlier as well is found exactly, but that outlier alone
-        makes the variance along one of its axes: a second steep rise, behind the first one.
+        makes the variance along one of its axes: a second steep rise, behind the first one, or at
+        the least a dimension that a single row holds.
         """
-        judgement = best = self.consider(V, evidence, max_steps)
-        seen = {V.shape[1]}
+        return self._followed(self.consider(V, evidence, max_steps), evidence, max_steps)
+
+    def _followed(
+        self, judgement: Judgement, evidence: RankEvidence | None, max_steps: int = MAX_FINISH
+    ) -> Judgement:
+        best = judgement
+        seen = {judgement.fit.V.shape[1]}
         for _ in range(MAX_REVISIONS if self.refine else 0):
             gap = judgement.gap
             value = gap.second if gap.value in seen and gap.runner_up > STEEP else gap.value
+            V: Array | None = judgement.fit.axes[:, :value]
             if value in seen:
+                V = self._without_spoilers(judgement)
+            if V is None:
                 break
-            seen.add(value)
-            judgement = self.consider(judgement.fit.axes[:, :value], evidence, max_steps)
-            best = max(best, judgement, key=_support)
+            seen.add(V.shape[1])
+            judgement = self.consider(V, evidence, max_steps)
+            best = max(best, judgement, key=support)
         return best
 
 
-def _support(judgement: Judgement) -> float:
+def same(one: Judgement, other: Judgement) -> bool:
+    """Say whether two judgements are about the same subspace, up to a few degrees."""
+    V, W = one.fit.V, other.fit.V
+    return V.shape == W.shape and turned_by(V, W) <= SAME
+
+
+def support(judgement: Judgement) -> float:
+    """Return what judgements are compared by."""
     return judgement.support

@@ -6,13 +6,15 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from perpend._typing import Array
-from perpend.codimension.answer import Answer, find_answer, n_inside
+from perpend.codimension.answer import Answer, as_answer, find_answer, n_inside
 from perpend.codimension.certificate import distinct_shares
+from perpend.codimension.choice import low_dimensional
 from perpend.codimension.decision import Judge
 from perpend.codimension.directions import RankEvidence, rank_of_directions
 from perpend.codimension.growth import grow_starts
 from perpend.codimension.result import SURE
 from perpend.codimension.watch import Watch
+from perpend.kernels import l1_objective
 from perpend.rows import Kept, RowSource
 from perpend.solvers import (
     Directions,
@@ -44,7 +46,6 @@ class Found(NamedTuple):
 
     answer: Answer
     directions: Directions
-    evidence: RankEvidence
     span: RowSpan
     n_distinct: float  # how many rows count as evidence
     converged: bool
@@ -73,6 +74,15 @@ def search(
     def judge() -> Judge:
         return Judge(rows, span, distinct_shares(rows, rng), finish, callback)
 
+    automatic = descent.n_starts == "auto" and _is_random(descent.init)
+    if finish and automatic and codimension == "auto":
+        low = low_dimensional(judge())
+        if low is not None:
+            n_distinct = float(judge().share.sum())
+            return Found(
+                as_answer(span, low), _as_directions(rows, low.fit.V), span, n_distinct, True
+            )
+
     inside = None if codimension == "auto" else n_inside(span, codimension)
     watch = Watch(rows, span.rank, judge, inside)
 
@@ -96,7 +106,7 @@ def search(
             return watch.evidence
         return rank_of_directions(rows, directions, span.rank)
 
-    if descent.n_starts == "auto" and isinstance(descent.init, str) and descent.init == "random":
+    if automatic:
         directions, evidence = grow_starts(
             lambda k, before: descend(random_starts(rng, span, k), before),
             weigh,
@@ -109,13 +119,24 @@ def search(
         evidence = weigh(directions)
 
     first = watch.judgement if watch.answered else None
-    answer = find_answer(judge(), evidence, codimension, first)
+    answer = find_answer(judge(), evidence, codimension, first, watch.swept)
     if finish:  # the descents only propose; the finish decides
         converged = answer.fit is None or answer.fit.converged
     else:
         converged = bool(np.all(directions.converged))
     n_distinct = float(judge().share.sum())
-    return Found(answer, directions, evidence, span, n_distinct, converged)
+    return Found(answer, directions, span, n_distinct, converged)
+
+
+def _is_random(init: str | Array) -> bool:
+    return isinstance(init, str) and init == "random"
+
+
+def _as_directions(rows: RowSource, V: Array) -> Directions:
+    """Return normals that were found without any descent."""
+    k = V.shape[1]
+    objective = rows.scan(l1_objective, V).total
+    return Directions(V, objective, np.zeros(k, np.int64), np.ones(k, dtype=bool), 0.0, 1)
 
 
 def _starts(descent: Descent, span: RowSpan, rng: np.random.Generator) -> Array:

@@ -3,6 +3,8 @@
 The codimension shows in the directions long before they have come to rest, and a finish from there
 is as good as one from their end. So whenever the directions show a clear rank on their way, the
 rows are asked. Once the rows are sure of a subspace, the descents go on only until they agree.
+
+Where that takes long, joint reweighting is asked as well, which needs no descent at all.
 """
 
 from collections.abc import Callable
@@ -10,8 +12,9 @@ from collections.abc import Callable
 import numpy as np
 
 from perpend._typing import Array
+from perpend.codimension.choice import is_sure, stands, sweep
 from perpend.codimension.confidence import CLEAR_SCORE
-from perpend.codimension.decision import FEW_STEPS, Judge, Judgement
+from perpend.codimension.decision import FEW_STEPS, Judge, Judgement, support
 from perpend.codimension.directions import RankEvidence, rank_of_directions
 from perpend.codimension.result import SURE
 from perpend.rows import RowSource
@@ -20,8 +23,8 @@ from perpend.theory import average_height
 
 CLEAR_GAP = 2.0  # in the directions' singular values; with less, weighing them is not worth a scan
 SETTLED = 32  # evaluations from which on "no gap anywhere" may mean "as many normals as starts"
-ALL_ROWS = 0.98  # share of inliers from which on a smaller subspace may hide inside the found one
 REPEATS = 0.1  # sine to normals of which the rows are sure; below it a start only repeats them
+TAKE_OVER = 128  # evaluations without an answer after which the second engine is asked
 BACK_OFF = 2  # times as many evaluations as at the last finish before the next one
 
 
@@ -42,24 +45,14 @@ class Watch:
         self.rows, self.rank, self.judge, self.codimension = rows, rank, judge, codimension
         self.judgement: Judgement | None = None
         self.evidence: RankEvidence | None = None
+        self.swept: Judgement | None = None  # what the second engine said, once it was asked
         self._normals: Array | None = None  # (D, c) of which the rows are sure, whoever agrees
         self._next_finish = 0  # evaluations
 
     @property
-    def sure(self) -> bool:
-        """Whether rows and descents agree on a subspace and are sure of it."""
-        return self.judgement is not None and _is_sure(self.judgement)
-
-    @property
     def answered(self) -> bool:
-        """Whether that answer stands, however the descents would go on.
-
-        A subspace that holds all rows may be the sum of two smaller ones, which the descents find
-        later: that is for the end to decide.
-        """
-        return (
-            self.judgement is not None and self.sure and self.judgement.fit.groups.share <= ALL_ROWS
-        )
+        """Whether there is a sure answer that stands, however the descents would go on."""
+        return self.judgement is not None and stands(self.judgement)
 
     def __call__(self, directions: Directions) -> bool:
         """Say whether the descents may end here."""
@@ -68,6 +61,11 @@ class Watch:
             return False
         evidence = rank_of_directions(self.rows, directions, self.rank)
         self.evidence = evidence
+        if self.swept is None and directions.n_evaluations >= TAKE_OVER:
+            self.swept = self._sweep(evidence)
+            if stands(self.swept):
+                self.judgement = self.swept
+                return True
         if self.judgement is not None and self._normals is not None:
             self.judgement = self.judge().weigh_again(self.judgement, evidence)
             return self.answered
@@ -75,7 +73,7 @@ class Watch:
             return False
         self.judgement = self._finish(evidence)
         self._next_finish = BACK_OFF * directions.n_evaluations
-        if _is_sure(self.judge().weigh_again(self.judgement, None)):
+        if is_sure(self.judge().weigh_again(self.judgement, None)):
             self._normals = self.judgement.fit.V
         return self.answered
 
@@ -124,6 +122,8 @@ class Watch:
         likely = found.codimension.confidence >= SURE
         return judge.complete(found, evidence) if likely else found
 
-
-def _is_sure(judgement: Judgement) -> bool:
-    return judgement.fit.converged and judgement.codimension.confidence >= SURE
+    def _sweep(self, evidence: RankEvidence) -> Judgement:
+        if self.codimension is None:
+            return sweep(self.judge(), evidence, self.judgement)
+        found = self.judge().from_spectrum(self.codimension, evidence, follow=False)
+        return found if self.judgement is None else max(found, self.judgement, key=support)

@@ -35,7 +35,7 @@ def logarithmic_bins(distance: Array, edges: Array) -> Array:
 
 
 def grouped_distances(X: Array, V: Array, edges: Array) -> Contribution:
-    """Keep ||V.T x|| and give its histogram over the m = 16 q bins of `logarithmic_bins`, (q, 16).
+    """Keep ||V.T x|| and give its histogram over the m = 32 q bins of `logarithmic_bins`, (q, 32).
 
     Row and column of the bin are two short one-hot codes; their product is the histogram. A single
     code of length m would cost m values a row.
@@ -43,8 +43,8 @@ def grouped_distances(X: Array, V: Array, edges: Array) -> Contribution:
     xp = namespace(X)
     distance = distances(X, V).kept
     bins = logarithmic_bins(distance, edges)
-    columns = xp.arange(16, device=bins.device)
-    rows = xp.arange(edges.shape[0] // 16, device=bins.device)
-    row = xp.astype((bins // 16)[:, None] == rows[None, :], X.dtype)  # (b, q)
-    column = xp.astype((bins % 16)[:, None] == columns[None, :], X.dtype)  # (b, 16)
+    columns = xp.arange(32, device=bins.device)
+    rows = xp.arange(edges.shape[0] // 32, device=bins.device)
+    row = xp.astype((bins // 32)[:, None] == rows[None, :], X.dtype)  # (b, q)
+    column = xp.astype((bins % 32)[:, None] == columns[None, :], X.dtype)  # (b, 32)
     return Contribution(left=row, right=column, kept=distance)

@@ -5,7 +5,7 @@ from perpend.solvers.odds import OutlierOdds, exact_odds, outlier_odds, outlier_
 from perpend.solvers.outlier_law import label_threshold, outlier_law, outlier_misfit
 from perpend.solvers.psgm import psgm
 from perpend.solvers.result import Directions, Fit, Solution
-from perpend.solvers.reweighted import fit_subspace, principal_axes, turned_by
+from perpend.solvers.reweighted import fit_from_spectrum, fit_subspace, principal_axes, turned_by
 from perpend.solvers.riemannian import riemannian
 from perpend.solvers.span import RowSpan, rank_tolerance, row_span
 from perpend.solvers.starts import given_starts, random_starts, spectral_starts
@@ -38,6 +38,7 @@ __all__ = [
     "TwoGroups",
     "distance_edges",
     "exact_odds",
+    "fit_from_spectrum",
     "fit_subspace",
     "given_starts",
     "iterate",

@@ -1,12 +1,24 @@
-r"""Reweighted least squares at a known codimension: the finish.
+r"""Joint reweighted least squares at a known codimension: the second engine, and the finish.
 
 .. math:: V \leftarrow \text{the } c \text{ smallest eigenvectors of } \sum_i u_i x_i x_i^T
 
 where u_i is the probability, under the two-group model of the distances, that row i is an inlier.
 This is expectation-maximisation for "a subspace with Gaussian noise among outliers without
-preferred direction": the weights sharpen by themselves as the noise estimate falls. Where the
-inliers are exact, they end at zero and one and V is exact to rounding; with noise it is as good as
-PCA on the true inliers, up to what can't be told apart.
+preferred direction". The weights graduate by themselves: where V is hardly better than chance the
+most likely noise is wide and all rows count nearly alike, and it falls as V turns towards the
+inliers. Where these are exact, the weights end at zero and one and V is exact to rounding; with
+noise it is as good as PCA on the true inliers, up to what can't be told apart.
+
+A row that helped to place V is nearer to it than it would be otherwise, and with most rows outliers
+that is as large as what the inliers do. So each distance is the one to the subspace that the
+*other* rows would have: to first order (perturbation of the eigenvectors)
+
+.. math::
+    J_{-i} = J_i (1 + a u_i), \qquad
+    a = \frac{1}{\sum_i u_i} \sum_{m > c} \frac{\lambda_m}{\lambda_m - \bar\lambda}
+
+with the eigenvalues in ascending order, their mean over the normals, and a the mean leverage of the
+rows. Under it, outliers follow their law as if V had been given.
 """
 
 from typing import NamedTuple
@@ -16,9 +28,16 @@ import numpy as np
 from perpend._typing import Array
 from perpend.kernels import grouped_distances, weighted_gram
 from perpend.rows import RowSource, Scan
-from perpend.solvers.loop import Callback, Status, iterate
+from perpend.solvers.loop import Callback, Run, Status, iterate
 from perpend.solvers.result import Fit
-from perpend.solvers.two_groups import TwoGroups, distance_edges, two_groups
+from perpend.solvers.span import RowSpan
+from perpend.solvers.two_groups import SHARE_MOST, GroupModel, TwoGroups, distance_edges
+
+MAX_LEVERAGE = 1.0  # of a single row; the first order means nothing beyond
+FIRST_STEPS = 10  # from the spectral start, in which
+FIRST_SHARE = 0.5  # is the largest share of inliers: with all of them the start would never move
+PATIENCE = 10  # steps after which the evidence must have grown
+GROWTH = 1.04  # by so much, or nothing will come of it
 
 
 class _State(NamedTuple):
@@ -26,8 +45,14 @@ class _State(NamedTuple):
     groups: TwoGroups  # by the distance to V, or to what V was before its last, tiny turn
     spectrum: Array  # (R,) ascending
     axes: Array  # (D, R) principal axes of the inliers
-    objective: float
+    weight: float  # of the inliers
+    gains: tuple[float, ...]  # of the two groups over outliers alone, step by step
     change: float
+
+    @property
+    def objective(self) -> float:
+        """The inliers' noise."""
+        return self.groups.scale
 
 
 def fit_subspace(
@@ -44,34 +69,102 @@ def fit_subspace(
     It is finished when V turns by less than `tol` times the inliers' scale: a thousandth of the
     noise is far below the statistical error, and of rounding errors it is nothing.
     """
-
-    def look(V: Array, change: float) -> _State:
-        groups, spectrum, axes = _inliers(rows, V, span)
-        return _State(V, groups, spectrum, axes, groups.scale, change)
-
-    def step(state: _State) -> _State:
-        V = state.axes[:, : state.V.shape[1]]
-        change = turned_by(state.V, V) * float(rows.norms[-1]) / state.groups.scale
-        # A turn that is too small to count changes no distance either: the rows need not be asked.
-        return state._replace(V=V, change=change) if change <= tol else look(V, change)
-
-    start = look(V, np.inf)
-    run = iterate(step, start, max_steps=max_iter, tol=tol, stage="finish", callback=callback)
-    end = run.state
-    return Fit(
-        end.V, end.groups, end.spectrum, end.axes, run.n_steps, run.status is Status.CONVERGED
+    reweighted = _Reweighted(rows, span, V.shape[1], tol)
+    start = reweighted.look(V, 0.0, np.ones(len(reweighted.edges)))
+    return _finished(
+        iterate(
+            reweighted.step, start, max_steps=max_iter, tol=tol, stage="finish", callback=callback
+        )
     )
 
 
-def _inliers(rows: RowSource, V: Array, span: Array) -> tuple[TwoGroups, Array, Array]:
-    """Tell the two groups apart and return the inliers' second moments along their axes."""
-    c, R = V.shape[1], span.shape[1]
-    edges = distance_edges(float(rows.norms[-1]), rows.dtype)
-    look = rows.scan(grouped_distances, V, edges, keep=True)
-    assert look.kept is not None
-    groups = two_groups(np.ravel(look.product), edges, rows.norms, c, R - c)
-    scan = rows.scan(weighted_gram, groups.posterior, edges, using=(look.kept,))
-    return groups, *principal_axes(scan, span)
+def fit_from_spectrum(
+    rows: RowSource,
+    span: RowSpan,
+    codimension: int,
+    *,
+    max_iter: int,
+    tol: float = 1e-3,
+    callback: Callback | None = None,
+) -> Fit:
+    """Do the same from the axes along which all rows vary least; give up where nothing comes of it.
+
+    This start knows nothing of the descents. It is better than chance as long as the inliers make
+    the second moments fall below those of random rows: for N inliers and M outliers in R
+    dimensions, about as long as (N / M) (R / d) > sqrt(R / n).
+    """
+    reweighted = _Reweighted(rows, span.basis, codimension, tol, FIRST_STEPS)
+    leverage = mean_leverage(span.variances, codimension, rows.shape[0])
+    weights = np.ones(len(reweighted.edges))  # all rows, alike, have placed these axes
+    return _finished(
+        iterate(
+            reweighted.step,
+            reweighted.look(span.axes[:, :codimension], leverage, weights),
+            max_steps=max_iter,
+            tol=tol,
+            stage="reweighting",
+            callback=callback,
+            enough=_is_stalled,
+        )
+    )
+
+
+class _Reweighted:
+    """One step after the other, over the same rows and bins."""
+
+    def __init__(
+        self, rows: RowSource, span: Array, codimension: int, tol: float, n_careful: int = 0
+    ) -> None:
+        self.rows, self.span, self.tol, self.n_careful = rows, span, tol, n_careful
+        self.edges = distance_edges(float(rows.norms[-1]), rows.dtype)
+        self.model = GroupModel(self.edges, rows.norms, codimension, span.shape[1] - codimension)
+
+    def look(
+        self,
+        V: Array,
+        leverage: float,
+        weights: Array,
+        gains: tuple[float, ...] = (),
+        change: float = np.inf,
+    ) -> _State:
+        """Tell the groups apart at V, and find the axes of the inliers."""
+        scan = self.rows.scan(grouped_distances, V, self.edges, keep=True)
+        assert scan.kept is not None
+        most = FIRST_SHARE if len(gains) < self.n_careful else SHARE_MOST
+        groups = self.model.fit_others(np.ravel(scan.product), leverage, weights, most)
+        inliers = self.rows.scan(weighted_gram, groups.posterior, self.edges, using=(scan.kept,))
+        gains = (*gains, float(groups.counts @ groups.gain))
+        weight = float(inliers.total[0])
+        return _State(V, groups, *principal_axes(inliers, self.span), weight, gains, change)
+
+    def step(self, state: _State) -> _State:
+        """Turn V to the inliers' smallest axes."""
+        V, rows = state.axes[:, : state.V.shape[1]], self.rows
+        change = turned_by(state.V, V) * float(rows.norms[-1]) / state.groups.scale
+        # A turn that is too small to count changes no distance either: the rows need not be asked.
+        if change <= self.tol:
+            return state._replace(V=V, change=change)
+        n_inliers = state.weight * rows.shape[0] / rows.total_weight
+        leverage = mean_leverage(state.spectrum, V.shape[1], n_inliers)
+        return self.look(V, leverage, state.groups.posterior, state.gains, change)
+
+
+def _is_stalled(state: _State) -> bool:
+    gains = state.gains
+    return len(gains) > PATIENCE and gains[-1] < GROWTH * gains[-1 - PATIENCE]
+
+
+def _finished(run: Run[_State]) -> Fit:
+    end = run.state
+    converged = run.status is Status.CONVERGED
+    return Fit(end.V, end.groups, end.spectrum, end.axes, run.n_steps, converged)
+
+
+def mean_leverage(spectrum: Array, codimension: int, n_rows: float) -> float:
+    """Return the mean leverage of rows with these second moments (R,) on the smallest axes."""
+    inside, outside = spectrum[codimension:], float(np.mean(spectrum[:codimension]))
+    gap = np.maximum(inside - outside, np.finfo(float).tiny)
+    return min(float(np.sum(inside / gap)) / max(n_rows, 1.0), MAX_LEVERAGE)
 
 
 def principal_axes(scan: Scan, span: Array) -> tuple[Array, Array]:

@@ -18,6 +18,7 @@ class RowSpan(NamedTuple):
     rest: Array  # (D, D - R) orthonormal: orthogonal to every row
     moments: Array  # (D, D) sum of w x x.T
     axes: Array  # (D, R) principal axes, smallest second moment first
+    variances: Array  # (R,) the second moments along them
 
     @property
     def rank(self) -> int:
@@ -54,6 +55,7 @@ def row_span(rows: RowSource) -> RowSpan:
         rest=_canonical(axes[:, ~inside]),
         moments=moments,
         axes=axes[:, inside],
+        variances=variances[inside],
     )
 
 

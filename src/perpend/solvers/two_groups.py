@@ -8,7 +8,7 @@ Inside the span of the rows, of dimension R = c + d, with c the codimension ther
 
 The share of inliers and s are the maximum-likelihood values. Everything works on a histogram of J
 over geometrically growing bins, so the cost does not depend on the number of rows, and s is
-searched over all bins, so there is no start to choose and no local maximum to be caught in.
+searched over the whole range, so there is no start to choose and no local maximum to be caught in.
 """
 
 from typing import Any, NamedTuple
@@ -18,9 +18,10 @@ from scipy import special
 
 from perpend._typing import Array
 
-N_BINS = 256
-N_POINTS = 16  # in a bin, to average over
-SHARE_LEAST = 1e-6  # neither group is ever taken to be empty
+N_BINS = 1024
+N_POINTS = 8  # in a bin, to average over
+COARSE = 4  # bins between the scales that are tried first
+SHARE_LEAST, SHARE_MOST = 1e-6, 1 - 1e-6  # neither group is ever taken to be empty
 LOG_LARGEST = 600.0  # beyond exp(600) a ratio of densities is as good as infinite
 
 
@@ -59,33 +60,13 @@ def two_groups(
     norms : norms that stand for those of all rows
     codimension, dimension : c and d inside the span of the rows
     """
-    scales = edges[:-1]
-    evidence = _log_ratio(edges, norms, codimension, dimension)  # (m - 1, m)
-
-    seen = counts > 0
-    weight = counts[seen] / counts.sum()
-    share = _best_shares(np.expm1(np.minimum(evidence[:, seen], LOG_LARGEST)), weight)
-    gain = np.logaddexp(np.log1p(-share)[:, None], np.log(share)[:, None] + evidence[:, seen])
-    likelihood = gain @ weight
-    best = int(np.argmax(likelihood))
-
-    logit = evidence[best] + special.logit(share[best])  # (m,)
-    outliers_only = np.log1p(-share[best])
-    return TwoGroups(
-        edges=edges,
-        posterior=special.expit(logit),
-        gain=np.logaddexp(outliers_only, outliers_only + logit),
-        counts=counts,
-        share=float(share[best]),
-        scale=_between_bins(scales, likelihood, best),
-        threshold=crossing(edges, logit),
-    )
+    return GroupModel(edges, norms, codimension, dimension).fit(counts)
 
 
-def _log_ratio(edges: Array, norms: Array, c: int, d: int) -> Array:
-    r"""Return the log of the inliers' over the outliers' probability of each bin, (scales, bins).
+class GroupModel:
+    r"""The laws of both groups over the bins; fits any histogram of distances to them.
 
-    The scales are the edges but for the last. With :math:`x = J / s`, the densities of log J are
+    With :math:`x = J / s`, the densities of log J are
 
     .. math::
         \frac{2}{\Gamma(c/2)} \Bigl(\frac{x^2}{2}\Bigr)^{c/2} e^{-x^2/2}
@@ -97,11 +78,101 @@ def _log_ratio(edges: Array, norms: Array, c: int, d: int) -> Array:
     a bin, so each is averaged over points of the bin; at a single point, outliers would look like
     inliers. Everything in the lowest bin counts as J = 0.
     """
-    m = len(edges)
-    growth = edges[1] / edges[0]
-    points = growth ** -((np.arange(N_POINTS) + 0.5) / N_POINTS)  # (q,) relative to the upper edge
-    weight = c * np.log(points)  # J^c relative to the upper edge
 
+    def __init__(self, edges: Array, norms: Array, codimension: int, dimension: int) -> None:
+        self.edges = edges
+        self.codimension = codimension
+        growth = edges[1] / edges[0]
+        # (q,) relative to the upper edge, and J^c there
+        points = growth ** -((np.arange(N_POINTS) + 0.5) / N_POINTS)
+        weight = codimension * np.log(points)
+        self._outlier = _outlier_density(edges, points, norms, codimension, dimension)  # (m,)
+        # The edges grow geometrically: J / s depends on the difference of the bins' numbers alone.
+        m = len(edges)
+        x2 = np.square(growth ** np.arange(2.0 - m, m)[:, None] * points)
+        self._inlier = special.logsumexp(weight - x2 / 2, axis=1)  # (2 m - 2,)
+        self._exact = special.logsumexp(weight)  # at J = 0
+
+    def fit(self, counts: Array, most: float = SHARE_MOST) -> TwoGroups:
+        """Return the most likely share and scale for the weight (m,) of the rows in each bin.
+
+        The share of the inliers is at most `most`. The scale is searched in every `COARSE`-th bin,
+        then in those around the best.
+        """
+        m = len(self.edges)
+        bins = np.flatnonzero(counts > 0)
+        weight = counts[bins] / counts.sum()
+        coarse = np.arange(0, m - 1, COARSE)
+        best = coarse[np.argmax(self._likelihood(coarse, bins, weight, most)[0])]
+        fine = np.arange(max(best - COARSE, 0), min(best + COARSE + 1, m - 1))
+        likelihood, shares = self._likelihood(fine, bins, weight, most)
+        top = int(np.argmax(likelihood))
+        share = float(shares[top])
+
+        logit = self._evidence(fine[top : top + 1], np.arange(m))[0] + special.logit(share)  # (m,)
+        outliers_only = np.log1p(-share)
+        return TwoGroups(
+            edges=self.edges,
+            posterior=special.expit(logit),
+            gain=np.logaddexp(outliers_only, outliers_only + logit),
+            counts=counts,
+            share=share,
+            scale=_between_bins(self.edges[fine], likelihood, top),
+            threshold=crossing(self.edges, logit),
+        )
+
+    def fit_others(
+        self, counts: Array, leverage: float, weights: Array, most: float = SHARE_MOST
+    ) -> TwoGroups:
+        """Fit to the distances that rows have to the subspace of all the other rows.
+
+        These are J (1 + a w) for a row at distance J, with `leverage` a and `weights` w (m,), which
+        fall with the distance. `counts` and what is returned belong to the bins of J itself.
+        """
+        # The bin of J + log(1 + a w) falls into bin number `others`; both rise with J.
+        width = np.log(self.edges[1] / self.edges[0])
+        shift = np.log1p(leverage * weights) / width
+        bins = np.arange(len(counts))
+        others = np.minimum(np.rint(bins + shift).astype(np.int64), len(counts) - 1)
+        others = np.maximum.accumulate(others)
+        others[0] = 0  # rounding errors remain rounding errors
+        groups = self.fit(np.bincount(others, counts, minlength=len(counts)), most)
+        logit = special.logit(groups.posterior[others])
+        return groups._replace(
+            posterior=groups.posterior[others],
+            gain=groups.gain[others],
+            counts=counts,
+            threshold=crossing(self.edges, logit),
+        )
+
+    def _likelihood(
+        self, scales: Array, bins: Array, weight: Array, most: float
+    ) -> tuple[Array, Array]:
+        """Return the mean log-likelihood beyond that of outliers alone, and the best shares."""
+        evidence = self._evidence(scales, bins)
+        share = _best_shares(np.expm1(np.minimum(evidence, LOG_LARGEST)), weight, most)
+        gain = np.logaddexp(np.log1p(-share)[:, None], np.log(share)[:, None] + evidence)
+        return gain @ weight, share
+
+    def _evidence(self, scales: Array, bins: Array) -> Array:
+        """Return the log of the inliers' over the outliers' probability, (scales, bins).
+
+        Scales are edges; both are given by their numbers, the bins in ascending order.
+        """
+        inlier = self._inlier[bins - scales[:, None] + len(self.edges) - 2]
+        inlier[:, bins == 0] = self._exact
+        c = self.codimension
+        log_scale2 = np.log(2 * np.square(self.edges[scales]))
+        inlier -= c / 2 * log_scale2[:, None] + special.gammaln(c / 2)
+        # The outliers' density vanishes at the largest distances and the inliers' does not quite.
+        # But a row does not become an inlier again by being farther away.
+        evidence: Array = np.minimum.accumulate(inlier - self._outlier[bins], axis=1)
+        return evidence
+
+
+def _outlier_density(edges: Array, points: Array, norms: Array, c: int, d: int) -> Array:
+    """Return the log of the outliers' density (m,), averaged over the points of each bin."""
+    weight = c * np.log(points)
     J = edges[:, None] * points  # (m, q)
     J[0] = 0.0
     with np.errstate(over="ignore"):  # a row can't be farther away than its norm
@@ -109,28 +180,17 @@ def _log_ratio(edges: Array, norms: Array, c: int, d: int) -> Array:
     possible = ratio2 < 1
     outlier = (d / 2 - 1) * np.log1p(-np.where(possible, ratio2, 0.0)) + weight
     outlier = np.where(possible, outlier - c * np.log(norms)[:, None, None], -np.inf)
-    outlier = special.logsumexp(outlier, axis=(0, 2), b=1 / len(norms))
-    outlier -= special.betaln(c / 2, d / 2)
-
-    # The edges grow geometrically: J / s depends on the difference of the bins' numbers alone.
-    x2 = np.square(growth ** np.arange(2.0 - m, m)[:, None] * points)
-    difference = np.arange(m) - np.arange(m - 1)[:, None]  # (m - 1, m)
-    inlier = special.logsumexp(weight - x2 / 2, axis=1)[difference + m - 2]
-    inlier[:, 0] = special.logsumexp(weight)
-    inlier -= c / 2 * np.log(2 * np.square(edges[:-1]))[:, None] + special.gammaln(c / 2)
-
-    # The outliers' density vanishes at the largest distances and the inliers' does not quite. But a
-    # row does not become an inlier again by being farther away.
-    return np.minimum.accumulate(inlier - outlier, axis=1)
+    law: Array = special.logsumexp(outlier, axis=(0, 2), b=1 / len(norms))
+    return law - special.betaln(c / 2, d / 2)
 
 
-def _best_shares(excess: Array, weight: Array) -> Array:
+def _best_shares(excess: Array, weight: Array, most: float) -> Array:
     """Return, for each scale, the share p that maximises sum_j w_j log(1 + p (ratio_j - 1)).
 
     The sum is concave in p, so its derivative has one zero: bisection, at every scale at once.
     """
     low = np.full(len(excess), SHARE_LEAST)
-    high = np.full(len(excess), 1 - SHARE_LEAST)
+    high = np.full(len(excess), most)
     for _ in range(30):
         middle = (low + high) / 2
         rises = (excess / (1 + middle[:, None] * excess)) @ weight > 0

@@ -1,0 +1,135 @@
+"""Which codimension: the descents propose, joint reweighting decides.
+
+Where the descents' proposal is not sure, the second engine takes over: reweighting from the axes of
+least variance, which knows nothing of the descents, at a short list of codimensions. A subspace
+that two of these ways lead to, each of its own accord, has two witnesses.
+"""
+
+import math
+
+from perpend._typing import Array
+from perpend.codimension.decision import Judge, Judgement, same, support
+from perpend.codimension.directions import RankEvidence
+from perpend.codimension.result import SURE
+
+ALL_ROWS = 0.98  # share of inliers from which on a smaller subspace may hide inside the found one
+LOW_DIMENSIONS = (16, 4, 32)  # from which a subspace of low dimension is looked for
+BEYOND_CHANCE = 1.2  # times the largest second moment of rows without preferred direction
+
+
+def choose(
+    judge: Judge,
+    evidence: RankEvidence,
+    first: Judgement | None = None,
+    swept: Judgement | None = None,
+) -> Judgement | None:
+    """Choose the codimension inside the span; None means that there are no normals there.
+
+    The rank of the directions is the first candidate, unless there is one already. Where that
+    is not sure, others are tried and the one with the best support wins.
+
+    Parameters
+    ----------
+    first : an answer that stands
+    swept : what `sweep` returned, where it was called before
+    """
+    span = judge.span
+    candidate = min(evidence.value, span.rank - 1)
+    if candidate == 0:
+        return None
+    best = first or judge.follow(evidence.basis[:, :candidate], evidence)
+    if not judge.refine:
+        return best
+    if not is_sure(best):
+        best = sweep(judge, evidence, best) if swept is None else _joined(judge, best, swept)
+    if not is_sure(best):
+        best = _by_single_normals(judge, best, evidence)
+    # Rows that leave directions free lie on a subspace in any case; inside it, only a likely
+    # answer is worth more than that certainty.
+    certain = span.rank < len(span.basis)
+    likely = best.codimension.confidence if certain else best.certificate.confidence
+    return best if likely >= 0.5 else None
+
+
+def sweep(judge: Judge, evidence: RankEvidence | None, best: Judgement | None = None) -> Judgement:
+    """Let the second engine look from a few codimensions; return the best supported answer.
+
+    It ends with the first answer that two ways agree on and that is sure then.
+    """
+    proposed = [] if best is None else [best.codimension.value]
+    for k in dict.fromkeys([*proposed, *sweep_sizes(judge.span.rank)]):
+        found = judge.from_spectrum(k, evidence)
+        best = found if best is None else _joined(judge, best, found)
+        if stands(best):
+            break
+    assert best is not None
+    return best
+
+
+def _joined(judge: Judge, one: Judgement, other: Judgement) -> Judgement:
+    """Return the better supported answer; if both are the same, the descents need not agree."""
+    best = max(one, other, key=support)
+    return judge.weigh_again(best, None) if same(one, other) else best
+
+
+def is_sure(judgement: Judgement) -> bool:
+    """Whether rows, and descents where they were asked, are sure of a subspace."""
+    return judgement.fit.converged and judgement.codimension.confidence >= SURE
+
+
+def stands(judgement: Judgement) -> bool:
+    """Whether a sure answer stands, however the search would go on.
+
+    A subspace that holds all rows may be the sum of two smaller ones, which are found later: that
+    is for the end to decide.
+    """
+    return is_sure(judgement) and judgement.fit.groups.share <= ALL_ROWS
+
+
+def sweep_sizes(rank: int) -> list[int]:
+    """Return the codimensions from which the second engine looks, each at most 1.5 times the last.
+
+    >>> sweep_sizes(30)
+    [1, 2, 3, 4, 6, 8, 12, 16, 24]
+    """
+    sizes = {m * 2**j for j in range(rank.bit_length()) for m in (1, 3)} | {2}
+    return sorted(k for k in sizes if k < rank)
+
+
+def low_dimensional(judge: Judge) -> Judgement | None:
+    """Look for a subspace of low dimension, where one stands out; return it if it stands.
+
+    n rows without preferred direction, of mean square norm 1, have no second moment beyond the edge
+    (1 + sqrt(R / n))^2 / R, after Marchenko and Pastur. A group of rows in a few dimensions has; to
+    begin with its axes is then cheaper than to look for all the normals.
+    """
+    span, n = judge.span, judge.rows.shape[0]
+    edge = (1 + math.sqrt(span.rank / n)) ** 2 / span.rank
+    if span.variances[-1] <= BEYOND_CHANCE * edge * float(span.variances.sum()):
+        return None
+    for dimension in LOW_DIMENSIONS:
+        if dimension <= span.rank // 2:
+            found = judge.follow(_all_but_top(span.axes, dimension), None)
+            if stands(found):
+                return found
+    return None
+
+
+def _all_but_top(axes: Array, n: int) -> Array:
+    return axes[:, : axes.shape[1] - n]
+
+
+def _by_single_normals(judge: Judge, best: Judgement, evidence: RankEvidence) -> Judgement:
+    """Add single normals or take them away, as long as that helps.
+
+    A subspace that runs through a few outliers by accident is too large by as many dimensions, and
+    where the inliers' variances decay without a gap, the support alone says where to stop.
+    """
+    for change in (1, -1):
+        while 0 < best.codimension.value + change < judge.span.rank:
+            V = best.fit.axes[:, : best.codimension.value + change]
+            challenger = judge.consider(V, evidence)
+            if challenger.support <= best.support:
+                break
+            best = challenger
+    return best
