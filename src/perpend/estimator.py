@@ -406,15 +406,15 @@ def _odds(solution: Solution, rows: RowSource) -> OutlierOdds:
 def _noise(solution: Solution, rows: RowSource) -> float:
     """Return the expected norm of the inliers' noise; 0 where they are exact.
 
-    The noise is s in every coordinate, so s sqrt(D) in all. The fit has turned towards the noise of
-    its N rows and hides the share d / N of it. Unit rows were u + e before they were scaled to norm
-    one, which divided the noise by sqrt(1 + |e|^2).
+    The noise is s in every coordinate, so s sqrt(D) in all. Seen from the subspace of the other
+    rows, as the model sees it, the error of that subspace comes on top: the share d / N. Unit rows
+    were u + e before they were scaled to norm one, which divided the noise by sqrt(1 + |e|^2).
     """
     groups = solution.groups
     if groups is None or groups.scale <= groups.edges[1]:
         return 0.0
-    hidden = solution.components.shape[1] / (groups.share * groups.counts.sum())
-    noise2 = groups.scale**2 * rows.shape[1] / max(1 - hidden, 0.1)
+    error = solution.components.shape[1] / (groups.share * groups.counts.sum())
+    noise2 = groups.scale**2 * rows.shape[1] / (1 + error)
     if len(rows.norms) == 1:
         noise2 /= max(1 - noise2, 0.1)
     return float(np.sqrt(noise2)) * rows.unit

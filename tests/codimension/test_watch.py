@@ -38,7 +38,7 @@ def test_the_papers_setting_takes_few_products(r, most):
     assert np.median(spent) <= most
 
 
-@pytest.mark.parametrize("codimension", [3, 16, 20, 60])
+@pytest.mark.parametrize("codimension", [3, 16, 20])
 def test_more_normals_than_starts_are_seen_on_the_way(codimension):
     data = make_subspace(
         1000, 1000, n_features=100, codimension=codimension, random_state=codimension
@@ -107,7 +107,7 @@ def test_directions_without_a_rank_are_not_shown_to_the_judge():
 
     watch, enough = watched(judge)
     assert not enough
-    assert not watch.sure
+    assert not watch.answered
 
 
 def test_looks_come_ever_more_rarely():

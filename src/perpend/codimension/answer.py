@@ -44,7 +44,7 @@ def find_answer(
         return told_answer(judge, codimension, V, evidence, first or swept)
     judgement = choose(judge, evidence, first, swept)
     if judgement is None:
-        found = weigh_no_normals(judge.span, judge.share.sum(), judge.rows.norms, judge.heaviest)
+        found = weigh_no_normals(judge.span, judge.n_distinct, judge.rows.norms, judge.heaviest)
         return in_whole_space(judge.span, found, None, judge.span.rest)
     return as_answer(judge.span, judgement)
 
@@ -75,7 +75,7 @@ def told_answer(
         return in_whole_space(span, judgement.codimension, judgement.fit, rest)
     if codimension == len(span.basis):
         return in_whole_space(span, weigh_everything(span), None, rest)
-    found = weigh_no_normals(span, judge.share.sum(), judge.rows.norms, judge.heaviest)
+    found = weigh_no_normals(span, judge.n_distinct, judge.rows.norms, judge.heaviest)
     # Nobody looked for normals inside the span, or there are some outside that were not asked for.
     all_outside = rest.shape[1] == span.rest.shape[1]
     most = NOT_LOOKED_FOR if all_outside else 0.0

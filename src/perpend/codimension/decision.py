@@ -50,6 +50,11 @@ class Judge(NamedTuple):
     callback: Callback | None = None
 
     @property
+    def n_distinct(self) -> float:
+        """The number of rows, without counting equal ones twice."""
+        return float(self.share.sum())
+
+    @property
     def heaviest(self) -> float:
         """The share of the weight that the most frequent row holds, with those equal to it."""
         weight = self.rows.gather(self.rows.weights)
@@ -65,7 +70,12 @@ class Judge(NamedTuple):
         then shows how many there are: `follow` it.
         """
         fit = fit_from_spectrum(
-            self.rows, self.span, codimension, max_iter=MAX_SWEEP, callback=self.callback
+            self.rows,
+            self.span,
+            codimension,
+            n_distinct=self.n_distinct,
+            max_iter=MAX_SWEEP,
+            callback=self.callback,
         )
         found = self._weighed(fit, evidence)
         return self._followed(found, evidence) if follow and found.support > 0 else found
@@ -79,11 +89,18 @@ class Judge(NamedTuple):
         speak.
         """
         steps = max_steps if self.refine else 0
-        fit = fit_subspace(self.rows, V, self.span.basis, max_iter=steps, callback=self.callback)
+        fit = fit_subspace(
+            self.rows,
+            V,
+            self.span.basis,
+            n_distinct=self.n_distinct,
+            max_iter=steps,
+            callback=self.callback,
+        )
         return self._weighed(fit, evidence)
 
     def _weighed(self, fit: Fit, evidence: RankEvidence | None) -> Judgement:
-        gap = largest_gap(fit.spectrum, self.rows.dtype, fit.groups.share * float(self.share.sum()))
+        gap = largest_gap(fit.spectrum, self.rows.dtype, fit.groups.share * self.n_distinct)
         dimension = self.span.rank - fit.V.shape[1]
         certificate = certify(self.rows, fit.V, fit.groups, dimension, self.share)
         fit = fit._replace(groups=fit.groups._replace(threshold=certificate.threshold))

@@ -78,7 +78,7 @@ def search(
     if finish and automatic and codimension == "auto":
         low = low_dimensional(judge())
         if low is not None:
-            n_distinct = float(judge().share.sum())
+            n_distinct = judge().n_distinct
             return Found(
                 as_answer(span, low), _as_directions(rows, low.fit.V), span, n_distinct, True
             )
@@ -124,7 +124,7 @@ def search(
         converged = answer.fit is None or answer.fit.converged
     else:
         converged = bool(np.all(directions.converged))
-    n_distinct = float(judge().share.sum())
+    n_distinct = judge().n_distinct
     return Found(answer, directions, span, n_distinct, converged)
 
 

@@ -61,7 +61,7 @@ class Watch:
             return False
         evidence = rank_of_directions(self.rows, directions, self.rank)
         self.evidence = evidence
-        if self.swept is None and directions.n_evaluations >= TAKE_OVER:
+        if self.swept is None and self._late(directions):
             self.swept = self._sweep(evidence)
             if stands(self.swept):
                 self.judgement = self.swept
@@ -121,6 +121,10 @@ class Watch:
             found = judge.consider(evidence.basis[:, : self.codimension], evidence, FEW_STEPS)
         likely = found.codimension.confidence >= SURE
         return judge.complete(found, evidence) if likely else found
+
+    def _late(self, directions: Directions) -> bool:
+        possible = self.codimension is None or 0 < self.codimension < self.rank
+        return possible and directions.n_evaluations >= TAKE_OVER
 
     def _sweep(self, evidence: RankEvidence) -> Judgement:
         if self.codimension is None:

@@ -61,15 +61,17 @@ def fit_subspace(
     span: Array,
     *,
     max_iter: int,
+    n_distinct: float | None = None,
     tol: float = 1e-3,
     callback: Callback | None = None,
 ) -> Fit:
     """Refine the normals V (D, c) inside `span` (D, R); with ``max_iter=0`` only look at them.
 
     It is finished when V turns by less than `tol` times the inliers' scale: a thousandth of the
-    noise is far below the statistical error, and of rounding errors it is nothing.
+    noise is far below the statistical error, and of rounding errors it is nothing. `n_distinct` is
+    the number of rows, without counting equal ones twice; their weight, if not told.
     """
-    reweighted = _Reweighted(rows, span, V.shape[1], tol)
+    reweighted = _Reweighted(rows, span, V.shape[1], n_distinct, tol)
     start = reweighted.look(V, 0.0, np.ones(len(reweighted.edges)))
     return _finished(
         iterate(
@@ -84,6 +86,7 @@ def fit_from_spectrum(
     codimension: int,
     *,
     max_iter: int,
+    n_distinct: float | None = None,
     tol: float = 1e-3,
     callback: Callback | None = None,
 ) -> Fit:
@@ -93,8 +96,8 @@ def fit_from_spectrum(
     the second moments fall below those of random rows: for N inliers and M outliers in R
     dimensions, about as long as (N / M) (R / d) > sqrt(R / n).
     """
-    reweighted = _Reweighted(rows, span.basis, codimension, tol, FIRST_STEPS)
-    leverage = mean_leverage(span.variances, codimension, rows.shape[0])
+    reweighted = _Reweighted(rows, span.basis, codimension, n_distinct, tol, FIRST_STEPS)
+    leverage = mean_leverage(span.variances, codimension, reweighted.n_distinct)
     weights = np.ones(len(reweighted.edges))  # all rows, alike, have placed these axes
     return _finished(
         iterate(
@@ -112,10 +115,17 @@ def fit_from_spectrum(
 class _Reweighted:
     """One step after the other, over the same rows and bins."""
 
-    def __init__(
-        self, rows: RowSource, span: Array, codimension: int, tol: float, n_careful: int = 0
+    def __init__(  # noqa: PLR0917
+        self,
+        rows: RowSource,
+        span: Array,
+        codimension: int,
+        n_distinct: float | None,
+        tol: float,
+        n_careful: int = 0,
     ) -> None:
         self.rows, self.span, self.tol, self.n_careful = rows, span, tol, n_careful
+        self.n_distinct = rows.total_weight if n_distinct is None else n_distinct
         self.edges = distance_edges(float(rows.norms[-1]), rows.dtype)
         self.model = GroupModel(self.edges, rows.norms, codimension, span.shape[1] - codimension)
 
@@ -144,7 +154,7 @@ class _Reweighted:
         # A turn that is too small to count changes no distance either: the rows need not be asked.
         if change <= self.tol:
             return state._replace(V=V, change=change)
-        n_inliers = state.weight * rows.shape[0] / rows.total_weight
+        n_inliers = state.weight * self.n_distinct / rows.total_weight
         leverage = mean_leverage(state.spectrum, V.shape[1], n_inliers)
         return self.look(V, leverage, state.groups.posterior, state.gains, change)
 

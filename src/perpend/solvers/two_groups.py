@@ -94,10 +94,50 @@ class GroupModel:
         self._exact = special.logsumexp(weight)  # at J = 0
 
     def fit(self, counts: Array, most: float = SHARE_MOST) -> TwoGroups:
-        """Return the most likely share and scale for the weight (m,) of the rows in each bin.
+        """Return the most likely groups for the weight (m,) of the rows in each bin.
 
-        The share of the inliers is at most `most`. The scale is searched in every `COARSE`-th bin,
-        then in those around the best.
+        The share of the inliers is at most `most`.
+        """
+        return self._groups(counts, *self._most_likely(counts, most))
+
+    def fit_others(
+        self, counts: Array, leverage: float, weights: Array, most: float = SHARE_MOST
+    ) -> TwoGroups:
+        """Fit to the distances that rows have to the subspace of all the other rows.
+
+        These are J (1 + a w) for a row at distance J, with `leverage` a and `weights` w (m,), which
+        fall with the distance. `counts` and what is returned belong to the bins of J itself.
+        """
+        # log(1 + a w), in bins, is where J of each bin falls: between two bins, into both in part.
+        shift = np.log1p(leverage * weights) / np.log(self.edges[1] / self.edges[0])
+        shift[0] = 0.0  # rounding errors remain rounding errors
+        last = len(counts) - 1
+        place = np.maximum.accumulate(np.minimum(np.arange(last + 1) + shift, last))
+        below = np.minimum(place.astype(np.int64), last - 1)
+        part = place - below
+        others = np.bincount(below, counts * (1 - part), minlength=last + 1)
+        others += np.bincount(below + 1, counts * part, minlength=last + 1)
+        share, scale, logit = self._most_likely(others, most)
+        return self._groups(
+            counts, share, scale, logit[below] * (1 - part) + logit[below + 1] * part
+        )
+
+    def _groups(self, counts: Array, share: float, scale: float, logit: Array) -> TwoGroups:
+        outliers_only = np.log1p(-share)
+        return TwoGroups(
+            edges=self.edges,
+            posterior=special.expit(logit),
+            gain=np.logaddexp(outliers_only, outliers_only + logit),
+            counts=counts,
+            share=share,
+            scale=scale,
+            threshold=crossing(self.edges, logit),
+        )
+
+    def _most_likely(self, counts: Array, most: float) -> tuple[float, float, Array]:
+        """Return share, scale, and the log-odds (m,) for an inlier in each bin.
+
+        The scale is searched in every `COARSE`-th bin, then in those around the best.
         """
         m = len(self.edges)
         bins = np.flatnonzero(counts > 0)
@@ -108,42 +148,8 @@ class GroupModel:
         likelihood, shares = self._likelihood(fine, bins, weight, most)
         top = int(np.argmax(likelihood))
         share = float(shares[top])
-
-        logit = self._evidence(fine[top : top + 1], np.arange(m))[0] + special.logit(share)  # (m,)
-        outliers_only = np.log1p(-share)
-        return TwoGroups(
-            edges=self.edges,
-            posterior=special.expit(logit),
-            gain=np.logaddexp(outliers_only, outliers_only + logit),
-            counts=counts,
-            share=share,
-            scale=_between_bins(self.edges[fine], likelihood, top),
-            threshold=crossing(self.edges, logit),
-        )
-
-    def fit_others(
-        self, counts: Array, leverage: float, weights: Array, most: float = SHARE_MOST
-    ) -> TwoGroups:
-        """Fit to the distances that rows have to the subspace of all the other rows.
-
-        These are J (1 + a w) for a row at distance J, with `leverage` a and `weights` w (m,), which
-        fall with the distance. `counts` and what is returned belong to the bins of J itself.
-        """
-        # The bin of J + log(1 + a w) falls into bin number `others`; both rise with J.
-        width = np.log(self.edges[1] / self.edges[0])
-        shift = np.log1p(leverage * weights) / width
-        bins = np.arange(len(counts))
-        others = np.minimum(np.rint(bins + shift).astype(np.int64), len(counts) - 1)
-        others = np.maximum.accumulate(others)
-        others[0] = 0  # rounding errors remain rounding errors
-        groups = self.fit(np.bincount(others, counts, minlength=len(counts)), most)
-        logit = special.logit(groups.posterior[others])
-        return groups._replace(
-            posterior=groups.posterior[others],
-            gain=groups.gain[others],
-            counts=counts,
-            threshold=crossing(self.edges, logit),
-        )
+        logit = self._evidence(fine[top : top + 1], np.arange(m))[0] + special.logit(share)
+        return share, _between_bins(self.edges[fine], likelihood, top), logit
 
     def _likelihood(
         self, scales: Array, bins: Array, weight: Array, most: float
