@@ -19,6 +19,7 @@ TEXT = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
 def missed_by_hand(results) -> list[str]:
     """Names of the missed bars, judged here from the numbers, with no help of the page's code."""
     verdicts = [*loop(results), *work(results), *size(results), *gpu(results), *recovery(results)]
+    verdicts += labels(results)
     return [name for held, name in verdicts if not held]
 
 
@@ -73,6 +74,16 @@ def gpu(results) -> Iterator[tuple[bool, str]]:
 def recovery(results) -> Iterator[tuple[bool, str]]:
     for setting, verdict in results.get("recovery", {}).get("bars", {}).items():
         yield verdict["holds"], f"recovery, {setting},"
+
+
+def labels(results) -> Iterator[tuple[bool, str]]:
+    """A bar for each shape: all its settings together."""
+    rows = [row for row in results.get("labels", {}).get("mixed", []) if row["bar"] is not None]
+    for D in {row["D"] for row in rows}:
+        held = all(row["ratio"]["mean"] >= 0.99 for row in rows if row["D"] == D)
+        yield held, f"F1 over the best F1, {D} features"
+    rows = [row for row in results.get("labels", {}).get("clean", []) if row["bar"] is not None]
+    yield all(row["flagged"]["mean"] <= 0.01 for row in rows), "share flagged without an outlier"
 
 
 def marked(text: str) -> list[str]:
@@ -204,6 +215,21 @@ MADE_UP = {
         "many": {"problems": 64, "iteration_us": WAYS, "fit_ms_each": 0.3},
         "grid": {"published, float64": RUN, "dpcp_batch()": copy.deepcopy(RUN)},
     },
+    "labels": {
+        "mixed": [
+            {"D": D, "c": 2, "n_inliers": 500, "n_outliers": M, "noise": 0.1, "seeds": 20,
+             "right": 20, "f1": 0.99, "best_f1": 0.995, "true_odds_ratio": 0.996, "bar": 0.99,
+             "ratio": {"mean": 0.995, "median": 1.0, "ten_percent": 0.98, "worst": 0.9},
+             "inliers_positive_ratio": 0.999, "miscounted_by_probabilities": 0.01}
+            for D in (5, 7) for M in (5, 500)
+        ] + [{"D": 200, "c": 2, "n_inliers": 500, "n_outliers": 4500, "noise": 0.1, "seeds": 2,
+              "right": 0, "bar": None}],
+        "clean": [
+            {"D": 5, "c": 2, "n_inliers": 500, "kind": kind, "seeds": 20, "right": 20,
+             "flagged": {"mean": flagged, "worst": 0.02}, "bar": bar}
+            for kind, flagged, bar in (("noise", 0.001, 0.01), ("Student noise", 0.02, None))
+        ],
+    },
     "recovery": {
         "bars": {
             "D=3": {"exact": 50, "of": 50, "asked": 1.0, "sure_and_wrong": 0, "holds": True},
@@ -230,6 +256,8 @@ BAD = [
     ("cuda_batched", "small", "iteration_us", "pair", 10.1),
     ("cuda_batched", "small", "fit_ms", "fit", 5.1),
     ("cuda_batched", "grid", "dpcp_batch()", "seconds", "total", 60.1),
+    ("labels", "mixed", 0, "ratio", "mean", 0.989),
+    ("labels", "clean", 0, "flagged", "mean", 0.011),
     ("recovery", "bars", "D=9", "holds", False),
 ]
 

@@ -53,7 +53,8 @@ def assert_same_model(a, b):
 
 
 def assert_same_answers(a, b, X):
-    for method in ("predict", "transform", "distance", "score_samples", "decision_function"):
+    answers = ("predict", "transform", "distance", "score_samples", "decision_function")
+    for method in (*answers, "outlier_probability", "explain"):
         assert_equal(getattr(a, method)(X), getattr(b, method)(X))
 
 
@@ -336,11 +337,35 @@ def test_an_array_that_declares_too_much(path):
         ("attributes.components_", np.zeros((4, 5))),
         ("attributes.location_", np.zeros((1, 6))),
         ("attributes.directions_", np.zeros((16, 5))),
+        ("attributes._outlier_odds.distance", np.ones(7)),
+        ("attributes._outlier_odds.distance", np.linspace(0, 1, 256)),
+        ("attributes._outlier_odds.distance", np.zeros(0)),
+        ("attributes._outlier_odds.log_odds", np.full(256, np.nan)),
+        ("attributes._outlier_odds.log_odds", np.linspace(1, 0, 256)),
     ],
 )
 def test_arrays_that_do_not_fit_together(path, name, value):
     forge(path, members={name: persistence._npy_bytes(value)})
-    refused(path, "does not fit|not finite")
+    refused(path, "does not fit|not finite|growing numbers|readable")
+
+
+def test_files_from_before_there_were_probabilities(path, fitted):
+    def older(head):
+        del head["attributes"]["dict"]["_outlier_odds"]
+        head["arrays"] = [name for name in head["arrays"] if "_outlier_odds" not in name]
+
+    with zipfile.ZipFile(path) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in content.items():
+            if "_outlier_odds" not in name:
+                archive.writestr(name, data)
+    forge(path, header=older)
+    loaded = load(path)
+    assert_equal(loaded.predict(NEW), fitted.predict(NEW))
+    assert_equal(loaded.explain(NEW), fitted.explain(NEW))
+    with pytest.raises(InputError, match="earlier version"):
+        loaded.outlier_probability(NEW)
 
 
 @pytest.mark.parametrize(
@@ -355,6 +380,8 @@ def test_arrays_that_do_not_fit_together(path, name, value):
         ("__class__", 1, "would overwrite"),
         ("tol", 1.0, "would overwrite"),
         ("not a name", 1, "would overwrite"),
+        ("_outlier_odds", {"dict": {"threshold": 1.0}}, "growing numbers"),
+        ("_outlier_odds", 3, "growing numbers"),
         ("labels_", {"array": "nowhere"}, "readable"),
         ("labels_", {"unknown": 1}, "does not write"),
         ("labels_", [1, 2], "does not write"),

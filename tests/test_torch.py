@@ -167,6 +167,7 @@ def test_nobody_who_has_no_tensor_waits_for_torch() -> None:
 # -- using a model --------------------------------------------------------------------------------
 
 USES = ("transform", "distance", "score_samples", "decision_function", "predict")
+USES += ("outlier_probability", "explain")
 
 
 @pytest.mark.parametrize("normalize", [True, False])

@@ -63,6 +63,16 @@ def test_a_few_outliers_close_by_do_not_move_the_threshold():
         assert label_threshold(counts, EDGES, law, EDGES[0]) == EDGES[0]
 
 
+def test_the_threshold_does_not_creep_through_empty_bins(seed):
+    """Without a row between the last inlier and the model's threshold there is nothing to gain."""
+    rng = np.random.default_rng(seed)
+    inliers = 0.001 * np.linalg.norm(rng.standard_normal((1000, 5)), axis=1)
+    counts = counted(np.append(inliers, sphere_distances(rng, 500, 5, 25)))
+    law = outlier_law(EDGES, np.ones(1), 5, 25)
+    given = 2 * inliers.max()
+    assert label_threshold(counts, EDGES, law, given) == given
+
+
 def test_outliers_that_do_not_follow_the_law_leave_the_model_alone():
     rng = np.random.default_rng(0)
     outliers = 0.3 * sphere_distances(rng, 5000, 4, 4)  # all near the subspace

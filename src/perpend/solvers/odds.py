@@ -8,10 +8,8 @@ which rise through zero at the model's threshold t. Real inliers have more far r
 noise has, and `label_threshold` then moves the threshold to T, by the outliers' law alone. Labels
 and odds must not contradict each other, so the odds are those of the model with its distances
 stretched until they cross where the labels do: l(J t / T). That is as if the far end of the
-inliers, which is what matters here, were Gaussian of scale s T / t. On simulated inliers with
-Student noise of two to three degrees of freedom these odds were better calibrated than the
-unstretched ones, than a logistic curve and than an isotonic curve through the histogram; where the
-model is right, T = t and they are the model's own.
+inliers, which is what matters here, were Gaussian of scale s T / t. Where the model is right, T = t
+and the odds are the model's own.
 """
 
 from typing import NamedTuple
