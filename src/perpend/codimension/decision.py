@@ -67,7 +67,7 @@ class Judge(NamedTuple):
             best = self._climb(best, evidence)
         # Rows that leave directions free lie on a subspace in any case; inside it, only a likely
         # answer is worth more than that certainty.
-        certain = self.span.rank < len(self.span.basis)
+        certain = self.span.n_outside > 0
         likely = best.codimension.confidence if certain else best.certificate.confidence
         return best if likely >= 0.5 else None
 

@@ -19,9 +19,9 @@ from perpend.solvers import (
     RowSpan,
     StepRule,
     given_starts,
+    in_their_span,
     psgm,
     random_starts,
-    row_span,
     spectral_starts,
 )
 from perpend.solvers.loop import Callback
@@ -66,12 +66,12 @@ def search(
     callback: Callback | None = None,
 ) -> Found:
     """Find the subspace of the inliers among `rows`; without `finish` the descents alone decide."""
-    span = row_span(rows)
+    given, (rows, span) = rows, in_their_span(rows)
     tol = max(descent.tol, 8 * rows.precision)
 
     @cache  # the first to ask for the judge pays for a scan
     def judge() -> Judge:
-        return Judge(rows, span, distinct_shares(rows, rng), finish, callback)
+        return Judge(rows, span, distinct_shares(given, rng), finish, callback)
 
     inside = None if codimension == "auto" else n_inside(span, codimension)
     watch = Watch(rows, span.rank, judge, inside)
@@ -115,6 +115,7 @@ def search(
     else:
         converged = bool(np.all(directions.converged))
     n_distinct = float(judge().share.sum())
+    directions = directions._replace(B=span.in_data(directions.B))
     return Found(answer, directions, evidence, span, n_distinct, converged)
 
 
