@@ -13,7 +13,7 @@ from perpend.theory import average_height
 
 def span_of(rank: int, n_features: int) -> RowSpan:
     axes = np.eye(n_features)
-    return RowSpan(axes[:, :rank], axes[:, rank:], axes, axes[:, :rank], np.ones(rank))
+    return RowSpan(axes[:, :rank], axes[:, rank:], lambda: axes, axes[:, :rank], np.ones(rank))
 
 
 def test_rows_that_stand_many_times_count_once() -> None:

@@ -5,6 +5,7 @@ import pytest
 
 from perpend.kernels import logarithmic_bins
 from perpend.solvers import (
+from perpend.solvers.two_groups import N_BINS
     distance_edges,
     exact_odds,
     label_threshold,
@@ -112,8 +113,8 @@ def test_exact_inliers_leave_nothing_between_0_and_1():
 
 def test_a_threshold_that_the_model_does_not_cross_still_decides_the_side(seed):
     groups, _ = fit(draw(seed, (500, 500), (3, 7), 0.02), 3, 7)
-    never_out = groups._replace(posterior=np.ones(256), threshold=groups.edges[-1])
-    never_in = groups._replace(posterior=np.full(256, 0.1), threshold=0.0)
+    never_out = groups._replace(posterior=np.ones(N_BINS), threshold=groups.edges[-1])
+    never_in = groups._replace(posterior=np.full(N_BINS, 0.1), threshold=0.0)
     moved = never_in._replace(threshold=0.2)
     for strange in (never_out, never_in, moved):
         assert_consistent(outlier_odds(strange, 1.0))

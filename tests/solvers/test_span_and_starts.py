@@ -42,7 +42,7 @@ def test_rows_that_span_everything(seed):
     span = row_span(as_rows(X, normalize=False))
     np.testing.assert_array_equal(span.basis, np.eye(7))
     assert span.rest.shape == (7, 0)
-    np.testing.assert_allclose(span.moments, X.T @ X)
+    np.testing.assert_allclose(span.moments(), X.T @ X)
 
 
 def test_axes_are_those_of_pca(seed):

@@ -45,20 +45,19 @@ def find_answer(
     judgement = choose(judge, evidence, first, swept)
     if judgement is None:
         found = weigh_no_normals(judge.span, judge.n_distinct, judge.rows.norms, judge.heaviest)
-        return in_whole_space(judge.span, found, None, judge.span.rest)
+        return in_whole_space(judge.span, found, None)
     return as_answer(judge.span, judgement)
 
 
 def as_answer(span: RowSpan, judgement: Judgement) -> Answer:
     """Put the answer together from a judgement inside the span."""
-    answer = in_whole_space(span, judgement.codimension, judgement.fit, span.rest)
+    answer = in_whole_space(span, judgement.codimension, judgement.fit)
     return answer._replace(evidence=judgement.evidence)
 
 
 def n_inside(span: RowSpan, codimension: int) -> int:
     """Return how many normals must lie inside the span: those outside are taken first."""
-    outside: int = span.rest.shape[1]
-    return max(codimension - outside, 0)
+    return max(codimension - span.n_outside, 0)
 
 
 def told_answer(
@@ -69,29 +68,35 @@ def told_answer(
     first: Judgement | None = None,
 ) -> Answer:
     """Answer with as many normals as were told; V (D, n_inside) are those inside the span."""
-    span, rest = judge.span, judge.span.rest[:, :codimension]
+    span, n_rest = judge.span, min(codimension, judge.span.n_outside)
     if 0 < V.shape[1] < span.rank:
         judgement = first or judge.consider(V, evidence)
-        return in_whole_space(span, judgement.codimension, judgement.fit, rest)
-    if codimension == len(span.basis):
-        return in_whole_space(span, weigh_everything(span), None, rest)
+        return in_whole_space(span, judgement.codimension, judgement.fit, n_rest)
+    if codimension == span.n_features:
+        return in_whole_space(span, weigh_everything(span), None, n_rest)
     found = weigh_no_normals(span, judge.n_distinct, judge.rows.norms, judge.heaviest)
     # Nobody looked for normals inside the span, or there are some outside that were not asked for.
-    all_outside = rest.shape[1] == span.rest.shape[1]
+    all_outside = n_rest == span.n_outside
     most = NOT_LOOKED_FOR if all_outside else 0.0
-    return in_whole_space(span, found._replace(confidence=min(found.confidence, most)), None, rest)
+    found = found._replace(confidence=min(found.confidence, most))
+    return in_whole_space(span, found, None, n_rest)
 
 
-def in_whole_space(span: RowSpan, found: Codimension, fit: Fit | None, rest: Array) -> Answer:
-    """Put normals and components of the whole space together from those inside the span."""
+def in_whole_space(
+    span: RowSpan, found: Codimension, fit: Fit | None, n_rest: int | None = None
+) -> Answer:
+    """Put normals and components of the whole space together from those inside the span.
+
+    `n_rest` is how many of the directions outside the span are normals; all of them by default.
+    """
     if fit is not None:
         normals, components = fit.V, _components(fit, span.basis)
     else:
         normals, components = span.axes[:, : found.value], span.axes[:, found.value :]
-    unused = span.rest[:, rest.shape[1] :]
+    rest, unused = span.some_rest(span.n_outside if n_rest is None else n_rest)
     return Answer(
-        normals=np.hstack([normals, rest]),
-        components=np.hstack([unused, components])[:, ::-1],
+        normals=np.hstack([span.in_data(normals), rest]),
+        components=np.hstack([unused, span.in_data(components)])[:, ::-1],
         codimension=found,
         fit=fit,
     )

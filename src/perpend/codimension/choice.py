@@ -46,7 +46,7 @@ def choose(
         best = _by_single_normals(judge, best, evidence)
     # Rows that leave directions free lie on a subspace in any case; inside it, only a likely
     # answer is worth more than that certainty.
-    certain = span.rank < len(span.basis)
+    certain = span.n_outside > 0
     likely = best.codimension.confidence if certain else best.certificate.confidence
     return best if likely >= 0.5 else None
 
@@ -100,11 +100,13 @@ def low_dimensional(judge: Judge) -> Judgement | None:
     """Look for a subspace of low dimension, where one stands out; return it if it stands.
 
     n rows without preferred direction, of mean square norm 1, have no second moment beyond the edge
-    (1 + sqrt(R / n))^2 / R, after Marchenko and Pastur. A group of rows in a few dimensions has; to
-    begin with its axes is then cheaper than to look for all the normals.
+    (1 + sqrt(D / n))^2 / D, after Marchenko and Pastur. A group of rows in a few dimensions has; to
+    begin with its axes is then cheaper than to look for all the normals. D is the rank, unless that
+    is as large as n rows can make it.
     """
     span, n = judge.span, judge.rows.shape[0]
-    edge = (1 + math.sqrt(span.rank / n)) ** 2 / span.rank
+    D = span.rank if span.rank < n else span.n_features
+    edge = (1 + math.sqrt(D / n)) ** 2 / D
     if span.variances[-1] <= BEYOND_CHANCE * edge * float(span.variances.sum()):
         return None
     for dimension in LOW_DIMENSIONS:

@@ -143,9 +143,9 @@ def weigh_no_normals(
     exceed that of M outliers in random directions. So the descents would have seen a subspace that
     holds more than the share sqrt(n) / (n c_R) of the rows.
     """
-    if len(span.basis) == 1:
+    if span.n_features == 1:
         return Codimension(0, 1.0, {"rank": 1}, ())  # a row that is not zero spans the line
-    if span.rank + span.n_idle_columns < len(span.basis):
+    if span.rank + span.n_idle_columns < span.n_features:
         confidence = 1 - 2.0 ** -max(n_rows - span.rank, 0.0)
         doubt = (
             f"{n_rows:.0f} distinct rows lie on a subspace of dimension {span.rank} in any case "

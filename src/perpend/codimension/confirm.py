@@ -48,7 +48,7 @@ def confirm(
     """Finish at the answer of a sample of `n_sampled` rows with all rows, and weigh it by them."""
     span = found.span
     n_steps = 2
-    if span.rest.shape[1]:  # a scan: rows that are not in the sample may leave its span
+    if span.n_outside:  # a scan: rows that are not in the sample may leave its span
         span, n_steps = row_span(rows), 1
     V = _inside(found.answer.normals, span)
     c, d = V.shape[1], span.rank - V.shape[1]
@@ -71,9 +71,7 @@ def confirm(
     gap = largest_gap(fit.spectrum, rows.dtype)
     codimension = weigh(fit, gap, certificate, found.answer.evidence, rows.norms)
     return found._replace(
-        answer=in_whole_space(span, codimension, fit, span.rest)._replace(
-            evidence=found.answer.evidence
-        ),
+        answer=in_whole_space(span, codimension, fit)._replace(evidence=found.answer.evidence),
         span=span,
         converged=fit.converged,
         distances=scan.kept,

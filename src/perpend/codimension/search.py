@@ -21,9 +21,9 @@ from perpend.solvers import (
     RowSpan,
     StepRule,
     given_starts,
+    in_their_span,
     psgm,
     random_starts,
-    row_span,
     spectral_starts,
 )
 from perpend.solvers.loop import Callback
@@ -67,21 +67,19 @@ def search(
     callback: Callback | None = None,
 ) -> Found:
     """Find the subspace of the inliers among `rows`; without `finish` the descents alone decide."""
-    span = row_span(rows)
+    given, (rows, span) = rows, in_their_span(rows)
     tol = max(descent.tol, 8 * rows.precision)
 
     @cache  # the first to ask for the judge pays for a scan
     def judge() -> Judge:
-        return Judge(rows, span, distinct_shares(rows, rng), finish, callback)
+        return Judge(rows, span, distinct_shares(given, rng), finish, callback)
 
     automatic = descent.n_starts == "auto" and _is_random(descent.init)
     if finish and automatic and codimension == "auto":
         low = low_dimensional(judge())
         if low is not None:
-            n_distinct = judge().n_distinct
-            return Found(
-                as_answer(span, low), _as_directions(rows, low.fit.V), span, n_distinct, True
-            )
+            directions = _without_descent(rows, span, low.fit.V)
+            return Found(as_answer(span, low), directions, span, judge().n_distinct, True)
 
     inside = None if codimension == "auto" else n_inside(span, codimension)
     watch = Watch(rows, span.rank, judge, inside)
@@ -125,6 +123,7 @@ def search(
     else:
         converged = bool(np.all(directions.converged))
     n_distinct = judge().n_distinct
+    directions = directions._replace(B=span.in_data(directions.B))
     return Found(answer, directions, span, n_distinct, converged)
 
 
@@ -132,11 +131,17 @@ def _is_random(init: str | Array) -> bool:
     return isinstance(init, str) and init == "random"
 
 
-def _as_directions(rows: RowSource, V: Array) -> Directions:
-    """Return normals that were found without any descent."""
-    k = V.shape[1]
-    objective = rows.scan(l1_objective, V).total
-    return Directions(V, objective, np.zeros(k, np.int64), np.ones(k, dtype=bool), 0.0, 1)
+def _without_descent(rows: RowSource, span: RowSpan, V: Array) -> Directions:
+    """Return normals (D', k) that were found without any descent as directions."""
+    k, objective = V.shape[1], rows.scan(l1_objective, V).total
+    return Directions(
+        B=span.in_data(V),
+        objective=objective,
+        n_iter=np.zeros(k, np.int64),
+        converged=np.ones(k, dtype=bool),
+        resolution=0.0,
+        n_evaluations=1,
+    )
 
 
 def _starts(descent: Descent, span: RowSpan, rng: np.random.Generator) -> Array:

@@ -9,28 +9,30 @@ from perpend.codimension.certificate import distinct_shares
 from perpend.codimension.decision import Judge
 from perpend.exceptions import InputError
 from perpend.rows import RowSource
-from perpend.solvers import Directions, RowSpan, Solution, row_span
+from perpend.solvers import Directions, RowSpan, Solution, in_their_span
 
 
 def solve_told(
     rows: RowSource,
     codimension: int,
-    find: Callable[[RowSpan, int], Directions],
+    find: Callable[[RowSource, RowSpan, int], Directions],
     rng: np.random.Generator,
 ) -> Solution:
-    """Let ``find(span, c)`` look for c orthonormal normals inside the span, and weigh the result.
+    """Let ``find(rows, span, c)`` look for c orthonormal normals inside the span, and weigh them.
 
+    The rows are turned into their span where that is smaller: `find` gets them as they are solved.
     The confidence says how far the rows support the codimension that was told; nothing is refined.
     """
     if codimension > rows.shape[1]:
         raise InputError(
             f"codimension={codimension} is larger than the number of features ({rows.shape[1]})."
         )
-    span = row_span(rows)
+    turned, span = in_their_span(rows)
     inside = n_inside(span, codimension)
-    directions = find(span, inside) if inside else _no_directions(rows.shape[1])
-    judge = Judge(rows, span, distinct_shares(rows, rng), refine=False)
+    directions = find(turned, span, inside) if inside else _no_directions(turned.shape[1])
+    judge = Judge(turned, span, distinct_shares(rows, rng), refine=False)
     answer = told_answer(judge, codimension, directions.B)
+    directions = directions._replace(B=span.in_data(directions.B))
     converged = bool(np.all(directions.converged))
     return as_solution(rows, answer, directions, told=True, converged=converged)
 

@@ -46,7 +46,7 @@ def dpcp_irls(
     """Recover the subspace of the given codimension; the parameters are those of `DPCPIRLS`."""
     floor = np.asarray(delta, dtype=rows.dtype)
 
-    def find(span: RowSpan, c: int) -> Directions:
+    def find(rows: RowSource, span: RowSpan, c: int) -> Directions:
         def look(V: Array, before: float) -> _State:
             scan = rows.scan(inverse_distance_gram, V, floor)
             objective = float(scan.total[0])

@@ -42,13 +42,13 @@ def recursive_dpcp(
     """Recover the subspace of that codimension; the parameters are those of `RecursiveDPCP`."""
     rule = step_rule(step)
 
-    def find(span: RowSpan, c: int) -> Directions:
-        found = _next(span, np.zeros((rows.shape[1], 0)))
+    def find(rows: RowSource, span: RowSpan, c: int) -> Directions:
+        found = _next(rows, span, np.zeros((rows.shape[1], 0)))
         for _ in range(1, c):
-            found = found.join(_next(span, found.B))
+            found = found.join(_next(rows, span, found.B))
         return found
 
-    def _next(span: RowSpan, B: Array) -> Directions:
+    def _next(rows: RowSource, span: RowSpan, B: Array) -> Directions:
         """Find one more normal, orthogonal to the columns of B."""
         start = _least_axis(span, B)
         one = psgm(
@@ -63,7 +63,8 @@ def recursive_dpcp(
 def _least_axis(span: RowSpan, B: Array) -> Array:
     """Return the axis (D, 1) of the span, orthogonal to B, along which the rows vary least."""
     A = span.basis @ complement(span.basis.T @ B)  # (D, R - j)
-    _, axes = np.linalg.eigh(A.T @ span.moments @ A)
+    half = np.sqrt(span.variances)[:, None] * (span.axes.T @ A)  # moments = half.T @ half
+    _, axes = np.linalg.eigh(half.T @ half)
     return A @ axes[:, :1]
 
 

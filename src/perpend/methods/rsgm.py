@@ -61,7 +61,7 @@ def rsgm(
     """Recover the subspace of the given codimension; the parameters are those of `RSGM`."""
     rule = STEPS[step] if isinstance(step, str) else step
 
-    def find(span: RowSpan, c: int) -> Directions:
+    def find(rows: RowSource, span: RowSpan, c: int) -> Directions:
         V = _frame(init, span, c, rng)
         return riemannian(rows, V, rule=rule, max_iter=max_iter, tol=tol, callback=callback)
 
@@ -74,12 +74,12 @@ def _frame(init: str | Array, span: RowSpan, c: int, rng: np.random.Generator) -
         if init == "spectral":
             return spectral_starts(span, c)
         return orthonormal(random_starts(rng, span, c))
-    given, shape = np.asarray(init, dtype=float), (c + span.rest.shape[1], len(span.basis))
+    given, shape = np.asarray(init, dtype=float), (c + span.n_outside, span.n_features)
     if given.shape not in {shape, (c, shape[1])}:
         raise InputError(f"init has shape {given.shape}; expected {shape}: one direction a row.")
     if not np.all(np.isfinite(given)):
         raise InputError("init has an entry that is NaN or infinite; give directions.")
-    V = orthonormal(span.basis @ (span.basis.T @ given.T))[:, :c]
+    V = orthonormal(span.inside(given.T))[:, :c]
     if V.shape[1] < c:
         raise InputError(
             f"init has rank {V.shape[1]} inside the span of X, and {c} directions are needed "

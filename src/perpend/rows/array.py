@@ -174,6 +174,25 @@ class ArrayRows:
             n_jobs=self._n_jobs,
         )
 
+    def rotated(self, Q: Array) -> "ArrayRows | None":
+        """Return the coordinates (n, R) along the orthonormal Q (D, R), whose span has all rows."""
+        n, R = self.shape[0], Q.shape[1]
+        n_bytes = n * R * self.dtype.itemsize
+        if n_bytes > self._budget:
+            return None
+        Q, Y = self._in_own_precision(Q), np.empty((n, R), self.dtype)
+        for rows in _cut(slice(0, n), max(GRAM_ROWS_LEAST, self._block_rows)):
+            Y[rows] = self._block(rows) @ Q
+        return ArrayRows(
+            Y,
+            weight=self._weight,
+            lengths=self._lengths,
+            norms=self.norms,
+            unit=self.unit,
+            memory_budget=self._budget - n_bytes,
+            n_jobs=self._n_jobs,
+        )
+
     # -- blocks ------------------------------------------------------------------------------------
 
     def _slice(self, j: int) -> slice:

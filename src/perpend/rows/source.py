@@ -92,3 +92,10 @@ class RowSource(Protocol):
     def subset(self, indices: Array) -> "RowSource":
         """Return some rows as a source of their own, with their weights; they are copied."""
         ...
+
+    def rotated(self, Q: Array) -> "RowSource | None":
+        """Return the rows' coordinates along orthonormal Q (D, R) as a source of their own.
+
+        The rows lie in the span of Q, so their norms stay. None where the copy is over budget.
+        """
+        ...

@@ -159,6 +159,26 @@ class TorchRows:
             fused=self._fused,
         )
 
+    def rotated(self, Q: Array) -> "TorchRows | None":
+        """Return the coordinates (n, R) along the orthonormal Q (D, R), whose span has all rows."""
+        n, R = self.shape[0], Q.shape[1]
+        n_bytes = n * R * self._X.element_size()
+        if n_bytes > self._room():
+            return None
+        Q, Y = self._as_param(Q), self._X.new_empty((n, R))
+        for rows in self.blocks(R):
+            with full_precision():
+                Y[rows] = self._block(rows) @ Q
+        return TorchRows(
+            Y,
+            weight=self._weight,
+            lengths=self._lengths,
+            norms=self.norms,
+            unit=self.unit,
+            memory_budget=None if self._budget is None else self._budget - n_bytes,
+            fused=self._fused,
+        )
+
     # -- blocks ------------------------------------------------------------------------------------
 
     def blocks(self, width: int) -> list[slice]:

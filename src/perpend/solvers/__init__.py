@@ -7,7 +7,7 @@ from perpend.solvers.psgm import psgm
 from perpend.solvers.result import Directions, Fit, Solution
 from perpend.solvers.reweighted import fit_from_spectrum, fit_subspace, principal_axes, turned_by
 from perpend.solvers.riemannian import riemannian
-from perpend.solvers.span import RowSpan, rank_tolerance, row_span
+from perpend.solvers.span import RowSpan, in_their_span, rank_tolerance, row_span
 from perpend.solvers.starts import given_starts, random_starts, spectral_starts
 from perpend.solvers.steps import (
     AutoStep,
@@ -41,6 +41,7 @@ __all__ = [
     "fit_from_spectrum",
     "fit_subspace",
     "given_starts",
+    "in_their_span",
     "iterate",
     "label_threshold",
     "outlier_law",

@@ -1,5 +1,10 @@
-"""The span of the rows: what is orthogonal to every row is a normal without any search."""
+"""The span of the rows: what is orthogonal to every row is a normal without any search.
 
+Where the rows span a smaller space, everything is solved in coordinates of that space: the same
+answer, at the cost of its dimension instead of that of the data.
+"""
+
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,18 +12,26 @@ from scipy import linalg
 
 from perpend._typing import Array
 from perpend.exceptions import InputError
+from perpend.geometry import complement
 from perpend.kernels import gram
 from perpend.rows import RowSource
 
+FEW_ROWS = 0.5  # rows per feature up to which the rows are factorised, and not their D x D moments
+WORTH_IT = 0.9  # of the features: where the rows span no more, they are turned into their span
+
 
 class RowSpan(NamedTuple):
-    """Where the rows live. Subgradients never leave the span, so neither do descents in it."""
+    """Where the rows live. Subgradients never leave the span, so neither do descents in it.
 
-    basis: Array  # (D, R) orthonormal; the identity where the rows span everything
+    The rows have D' features: the D of the data, or, once they are turned into their span, R.
+    """
+
+    basis: Array  # (D', R) orthonormal; the identity where the rows span everything
     rest: Array  # (D, D - R) orthonormal: orthogonal to every row
-    moments: Array  # (D, D) sum of w x x.T
-    axes: Array  # (D, R) principal axes, smallest second moment first
+    moments: Callable[[], Array]  # forms (D, D): sum of w x x.T
+    axes: Array  # (D', R) principal axes, smallest second moment first
     variances: Array  # (R,) the second moments along them
+    rotation: Array | None = None  # (D, R) from the rows' coordinates to the data's; None: the same
 
     @property
     def rank(self) -> int:
@@ -27,46 +40,117 @@ class RowSpan(NamedTuple):
         return rank
 
     @property
+    def n_features(self) -> int:
+        """The dimension of the space of the data."""
+        return len(self.rest)
+
+    @property
+    def n_outside(self) -> int:
+        """The number of directions that are orthogonal to every row."""
+        n: int = self.rest.shape[1]
+        return n
+
+    @property
     def n_idle_columns(self) -> int:
         """The number of columns that are zero or a multiple of an earlier one.
 
         They lower the rank of the rows, but say nothing about which rows belong together.
         """
-        size = np.sqrt(np.diag(self.moments))
+        moments = self.moments()
+        size = np.sqrt(np.diag(moments))
         active = size > 0
-        scaled = self.moments[np.ix_(active, active)] / np.outer(size[active], size[active])
+        scaled = moments[np.ix_(active, active)] / np.outer(size[active], size[active])
         multiples = np.triu(np.abs(scaled) > 1 - 1e-12, k=1)
         return int(np.sum(~active) + np.sum(np.any(multiples, axis=0)))
+
+    def inside(self, B: Array) -> Array:
+        """Return what of the data's directions B (D, k) is inside the span, as the rows see it."""
+        if self.rotation is not None:
+            return self.rotation.T @ B
+        return B if self.n_outside == 0 else self.basis @ (self.basis.T @ B)
+
+    def in_data(self, B: Array) -> Array:
+        """Return directions B (D', k) in the coordinates of the data."""
+        return B if self.rotation is None else self.rotation @ B
+
+    def some_rest(self, k: int) -> tuple[Array, Array]:
+        """Split `rest` into k directions and the others.
+
+        Rounding chooses the basis of `rest`. A caller who wants some of it gets those next to the
+        coordinate axes that lie farthest inside.
+        """
+        rest = self.rest if k >= self.n_outside else _canonical(self.rest)
+        return rest[:, :k], rest[:, k:]
 
 
 def row_span(rows: RowSource) -> RowSpan:
     """Find the span of the rows in one scan."""
+    n, D = rows.shape
+    if n <= FEW_ROWS * D:
+        return _span_of_few(rows)
     moments = rows.scan(gram).product
     variances, axes = np.linalg.eigh(moments)
-    inside = variances > rank_tolerance(rows.dtype) * variances[-1]
-    if not np.any(inside):
-        raise InputError(
-            "Every row of X is zero or has weight zero, so there is no direction to fit. "
-            "Pass some rows that are not zero."
-        )
+    inside = _inside(variances, rows)
     full = bool(np.all(inside))
     return RowSpan(
         basis=np.eye(len(moments)) if full else axes[:, inside],
-        rest=_canonical(axes[:, ~inside]),
-        moments=moments,
+        rest=axes[:, ~inside],
+        moments=lambda: moments,
         axes=axes[:, inside],
         variances=variances[inside],
     )
 
 
-def _canonical(V: Array) -> Array:
-    """Return an orthonormal basis that depends on the span of V (D, m) alone.
+def _span_of_few(rows: RowSource) -> RowSpan:
+    """Find the span of fewer rows than features from the rows themselves.
 
-    Within the null space of the moments, rounding chooses the eigenvectors. A caller who wants some
-    of them gets those next to the coordinate axes that lie farthest inside.
+    The squares of their singular values are the eigenvalues of the moments, so what counts as
+    rounding is the same on both ways.
     """
-    if V.shape[1] == 0:
-        return V
+    weight = rows.gather(rows.weights).astype(float)
+    present = np.flatnonzero(weight > 0)
+    half = np.sqrt(weight[present])[:, None] * rows.take(present).astype(float)
+    _, s, A = np.linalg.svd(half, full_matrices=False)
+    variances, axes = s[::-1] ** 2, A[::-1].T
+    inside = _inside(variances, rows)
+    return RowSpan(
+        basis=axes[:, inside],
+        rest=complement(axes[:, inside]),
+        moments=lambda: half.T @ half,
+        axes=axes[:, inside],
+        variances=variances[inside],
+    )
+
+
+def _inside(variances: Array, rows: RowSource) -> Array:
+    """Say which of the ascending second moments are more than rounding errors."""
+    inside: Array = variances > rank_tolerance(rows.dtype) * variances[-1:]
+    if not np.any(inside):
+        raise InputError(
+            "Every row of X is zero or has weight zero, so there is no direction to fit. "
+            "Pass some rows that are not zero."
+        )
+    return inside
+
+
+def in_their_span(rows: RowSource) -> tuple[RowSource, RowSpan]:
+    """Find the span of the rows, and turn them into it where that makes them clearly shorter.
+
+    Lengths and angles stay as they are. Rows are as they were where the copy, of fewer columns than
+    the data has, is over the source's memory budget.
+    """
+    span = row_span(rows)
+    if span.rank > WORTH_IT * span.n_features:
+        return rows, span
+    turned = rows.rotated(span.axes)
+    if turned is None:
+        return rows, span
+    same = np.eye(span.rank)
+    return turned, span._replace(basis=same, axes=same, rotation=span.axes)
+
+
+def _canonical(V: Array) -> Array:
+    """Return an orthonormal basis that depends on the span of V (D, m) alone."""
     Q, R, _ = linalg.qr(V @ V.T, pivoting=True)
     m = V.shape[1]
     return Q[:, :m] * np.where(np.diag(R)[:m] < 0, -1.0, 1.0)

@@ -22,7 +22,7 @@ def spectral_starts(span: RowSpan, n_starts: int) -> Array:
 def given_starts(init: Array, span: RowSpan) -> Array:
     """Return the given directions, one a row of `init`, as unit columns (D, k) inside the span."""
     B = np.asarray(init, dtype=float)
-    n_features = len(span.basis)
+    n_features = span.n_features
     if B.ndim != 2 or B.shape[1] != n_features or len(B) == 0:
         raise InputError(
             f"init has shape {B.shape}; expected (n_starts, {n_features}): one direction a row."
@@ -33,7 +33,7 @@ def given_starts(init: Array, span: RowSpan) -> Array:
     B = (B / norms[:, None]).T
     if span.rank == n_features:
         return B
-    inside = span.basis @ (span.basis.T @ B)  # what is orthogonal to every row is known already
+    inside = span.inside(B)  # what is orthogonal to every row is known already
     lengths = np.linalg.norm(inside, axis=0)
     if np.any(lengths < 1e-8):
         raise InputError(
