@@ -37,6 +37,11 @@ class Certificate(NamedTuple):
     misfit: float  # of the outliers' distances to the law of directions without preference
     confidence: float  # that this is no accident
 
+    @property
+    def support(self) -> float:
+        """The gain beyond what accidents reach."""
+        return self.gain - self.needed
+
 
 def certify(
     rows: RowSource, V: Array, groups: TwoGroups, dimension: int, share: Array

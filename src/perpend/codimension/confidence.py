@@ -10,11 +10,12 @@ from perpend.codimension.certificate import Certificate
 from perpend.codimension.directions import RankEvidence
 from perpend.codimension.result import SURE, Codimension
 from perpend.codimension.spectrum import SpectralGap
-from perpend.solvers import Fit, RowSpan
+from perpend.solvers import Fit, RowSpan, TwoGroups
 from perpend.theory import average_height
 
 NOISE_LIMIT = 0.2  # of the inliers' squared norm: more noise than that is hardly a subspace
 MISFIT_LIMIT = 2.0  # of the outliers' distances; beyond it they have directions of their own
+OVERLAP_LIMIT = 0.07  # of the labels of inliers, by the harmonic mean of precision and recall
 LONG_ROWS = 8.0  # times the typical norm: a few such rows decide alone
 CLEAR_SCORE = 0.2  # of the directions' rank: a gap of 1.6 with the full rise of the objective
 DOUBTFUL = 0.9  # an answer with a doubt is never sure
@@ -55,11 +56,28 @@ def weigh(
             "the outliers are the majority and have preferred directions themselves, so the rows "
             "on the subspace may be no group of their own (look at the outliers alone)"
         )
+    overlap = 1 - expected_f1(fit.groups)
+    if overlap > OVERLAP_LIMIT:
+        doubts.append(
+            f"inliers and outliers overlap, so about {overlap:.0%} of the rows on the subspace are "
+            "labelled wrongly (less noise, or more features, would help)"
+        )
     doubts += _long_rows(norms)
     if evidence is not None:
         doubts += _disagreement(value, evidence, seen=clear >= SURE)
     confidence = certificate.confidence * clear * (DOUBTFUL if doubts else 1.0)
     return Codimension(value, confidence, _evidence(fit, gap, certificate, evidence), tuple(doubts))
+
+
+def expected_f1(groups: TwoGroups) -> float:
+    """Return the F1 of the labels, inliers as the positive class, that the model expects.
+
+    2 TP / (labelled inliers + inliers), with TP the sum of the probabilities up to the threshold.
+    """
+    inliers = groups.counts * groups.posterior
+    labelled = groups.edges <= groups.threshold
+    hits = 2 * float(inliers[labelled].sum())
+    return hits / max(float(groups.counts[labelled].sum() + inliers.sum()), np.finfo(float).tiny)
 
 
 def _long_rows(norms: Array) -> list[str]:

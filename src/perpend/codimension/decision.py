@@ -12,7 +12,7 @@ from perpend.codimension.result import Codimension
 from perpend.codimension.spectrum import SpectralGap, largest_gap
 from perpend.kernels import distances
 from perpend.rows import RowSource
-from perpend.solvers import Fit, RowSpan, fit_from_spectrum, fit_subspace, turned_by
+from perpend.solvers import Fit, RowSpan, fit_from_spectrum, fit_subspace, groups_at, turned_by
 from perpend.solvers.loop import Callback
 
 MAX_FINISH = 60  # steps of reweighted least squares
@@ -36,8 +36,8 @@ class Judgement(NamedTuple):
 
     @property
     def support(self) -> float:
-        """The gain beyond what accidents reach; it may be compared between codimensions."""
-        return self.certificate.gain - self.certificate.needed
+        """What the certificate says; it may be compared between codimensions."""
+        return self.certificate.support
 
 
 class Judge(NamedTuple):
@@ -129,6 +129,19 @@ class Judge(NamedTuple):
         _, turned = np.linalg.eigh(np.diag(spectrum * n_inliers) - H.T @ H)
         return np.hstack([fit.V, axes @ turned[:, : len(spoilers)]])
 
+    def _better_neighbour(self, judgement: Judgement, seen: set[int]) -> Array | None:
+        """Return normals of a neighbouring codimension that look better supported, if there are."""
+        fit, c = judgement.fit, judgement.fit.V.shape[1]
+        for value in dict.fromkeys([c + 1, judgement.gap.second, c - 1]):
+            if 0 < value < self.span.rank and value not in seen:
+                V = fit.axes[:, :value]
+                dimension = self.span.rank - value
+                groups = groups_at(self.rows, V, self.span.rank)
+                certificate = certify(self.rows, V, groups, dimension, self.share)
+                if certificate.support > judgement.support:
+                    return V
+        return None
+
     def _distances(self, V: Array) -> Array:
         kept = self.rows.scan(distances, V, keep=True).kept
         assert kept is not None
@@ -168,6 +181,8 @@ class Judge(NamedTuple):
             V: Array | None = judgement.fit.axes[:, :value]
             if value in seen:
                 V = self._without_spoilers(judgement)
+            if V is None:
+                V = self._better_neighbour(judgement, seen)
             if V is None:
                 break
             seen.add(V.shape[1])

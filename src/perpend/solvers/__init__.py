@@ -5,7 +5,13 @@ from perpend.solvers.odds import OutlierOdds, exact_odds, outlier_odds, outlier_
 from perpend.solvers.outlier_law import label_threshold, outlier_law, outlier_misfit
 from perpend.solvers.psgm import psgm
 from perpend.solvers.result import Directions, Fit, Solution
-from perpend.solvers.reweighted import fit_from_spectrum, fit_subspace, principal_axes, turned_by
+from perpend.solvers.reweighted import (
+    fit_from_spectrum,
+    fit_subspace,
+    groups_at,
+    principal_axes,
+    turned_by,
+)
 from perpend.solvers.riemannian import riemannian
 from perpend.solvers.span import RowSpan, in_their_span, rank_tolerance, row_span
 from perpend.solvers.starts import given_starts, random_starts, spectral_starts
@@ -41,6 +47,7 @@ __all__ = [
     "fit_from_spectrum",
     "fit_subspace",
     "given_starts",
+    "groups_at",
     "in_their_span",
     "iterate",
     "label_threshold",

@@ -80,6 +80,16 @@ def fit_subspace(
     )
 
 
+def groups_at(rows: RowSource, V: Array, rank: int) -> TwoGroups:
+    """Tell the groups apart at the normals V (D, c), given by whoever, inside a span of that rank.
+
+    No second moments are formed: this costs a thin product.
+    """
+    edges = distance_edges(float(rows.norms[-1]), rows.dtype)
+    counts = np.ravel(rows.scan(grouped_distances, V, edges).product)
+    return GroupModel(edges, rows.norms, V.shape[1], rank - V.shape[1]).fit(counts)
+
+
 def fit_from_spectrum(
     rows: RowSource,
     span: RowSpan,
