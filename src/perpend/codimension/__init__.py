@@ -6,10 +6,11 @@ from perpend.codimension.confidence import weigh_no_normals
 from perpend.codimension.confirm import confirm
 from perpend.codimension.decision import Judge, Judgement
 from perpend.codimension.directions import RankEvidence, rank_of_directions
+from perpend.codimension.found import Found
 from perpend.codimension.growth import grow_starts
 from perpend.codimension.result import SURE, Codimension
 from perpend.codimension.sampling import sample_sizes
-from perpend.codimension.search import Descent, Found, search
+from perpend.codimension.search import Descent, search
 from perpend.codimension.spectrum import SpectralGap, largest_gap
 from perpend.codimension.told import solve_told
 from perpend.codimension.watch import Watch

@@ -50,12 +50,17 @@ def certify(
 
     `share` is what `distinct_shares` returned.
     """
-    kept = rows.scan(distances, V, keep=True).kept
-    assert kept is not None
-    J = rows.gather(kept)
+    J = row_distances(rows, V)
     counts = np.bincount(logarithmic_bins(J, groups.edges), share, minlength=len(groups.edges))
     certificate = weigh_counts(counts, groups, rows.norms, V.shape[1], dimension)
     return certificate._replace(n_rows=round(float(share[certificate.threshold >= J].sum())))
+
+
+def row_distances(rows: RowSource, V: Array) -> Array:
+    """Return ||V.T x|| (n,) of all rows, in memory."""
+    kept = rows.scan(distances, V, keep=True).kept
+    assert kept is not None
+    return rows.gather(kept)
 
 
 def weigh_counts(

@@ -14,7 +14,7 @@ from perpend._typing import Array
 from perpend.codimension.answer import in_whole_space
 from perpend.codimension.certificate import weigh_counts
 from perpend.codimension.confidence import weigh
-from perpend.codimension.search import Found
+from perpend.codimension.found import Found
 from perpend.codimension.spectrum import largest_gap
 from perpend.kernels import distance_weighted_gram, grouped_distances
 from perpend.rows import RowSource

@@ -5,12 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from perpend._typing import Array
-from perpend.codimension.certificate import Certificate, certify
+from perpend.codimension.certificate import Certificate, certify, row_distances
 from perpend.codimension.confidence import weigh
 from perpend.codimension.directions import RankEvidence
 from perpend.codimension.result import Codimension
 from perpend.codimension.spectrum import SpectralGap, largest_gap
-from perpend.kernels import distances
 from perpend.rows import RowSource
 from perpend.solvers import Fit, RowSpan, fit_from_spectrum, fit_subspace, groups_at, turned_by
 from perpend.solvers.loop import Callback
@@ -121,8 +120,8 @@ class Judge(NamedTuple):
         spectrum, axes = fit.spectrum[-dimension:], fit.axes[:, -dimension:]
         W = np.random.default_rng(0).standard_normal((dimension, N_PROBES)) / np.sqrt(N_PROBES)
         A = (axes / np.sqrt(np.maximum(spectrum, np.finfo(float).tiny) * n_inliers)) @ W
-        near = self._distances(fit.V) <= fit.groups.threshold
-        spoilers = np.flatnonzero(near & (np.square(self._distances(A)) > MOST_LEVERAGE))
+        near = row_distances(self.rows, fit.V) <= fit.groups.threshold
+        spoilers = np.flatnonzero(near & (np.square(row_distances(self.rows, A)) > MOST_LEVERAGE))
         if not 0 < len(spoilers) < dimension:
             return None
         H = self.rows.take(spoilers) @ axes  # (m, d)
@@ -141,11 +140,6 @@ class Judge(NamedTuple):
                 if certificate.support > judgement.support:
                     return V
         return None
-
-    def _distances(self, V: Array) -> Array:
-        kept = self.rows.scan(distances, V, keep=True).kept
-        assert kept is not None
-        return self.rows.gather(kept)
 
     def weigh_again(self, judgement: Judgement, evidence: RankEvidence | None) -> Judgement:
         """Weigh the same subspace with other evidence from the descents; no row is asked."""

@@ -13,3 +13,11 @@ class Codimension(NamedTuple):
     confidence: float  # in [0, 1]
     evidence: dict[str, object]
     doubts: tuple[str, ...]  # what lowers the confidence, and what would help
+
+    @property
+    def support(self) -> float:
+        """The log-likelihood beyond that of rows without any subspace, less what luck reaches."""
+        gain, needed = self.evidence.get("gain", 0.0), self.evidence.get("gain_needed", 0.0)
+        assert isinstance(gain, float)
+        assert isinstance(needed, float)
+        return gain - needed

@@ -6,16 +6,17 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from perpend._typing import Array
-from perpend.codimension.answer import Answer, as_answer, find_answer, n_inside
+from perpend.codimension.answer import as_answer, find_answer, n_inside
 from perpend.codimension.certificate import distinct_shares
 from perpend.codimension.choice import low_dimensional
 from perpend.codimension.decision import Judge
 from perpend.codimension.directions import RankEvidence, rank_of_directions
+from perpend.codimension.found import Found
 from perpend.codimension.growth import grow_starts
-from perpend.codimension.result import SURE
 from perpend.codimension.watch import Watch
+from perpend.codimension.whitening import by_whitening
 from perpend.kernels import l1_objective
-from perpend.rows import Kept, RowSource
+from perpend.rows import RowSource
 from perpend.solvers import (
     Directions,
     RowSpan,
@@ -41,22 +42,6 @@ class Descent(NamedTuple):
     tol: float
 
 
-class Found(NamedTuple):
-    """An answer, and how it came about."""
-
-    answer: Answer
-    directions: Directions
-    span: RowSpan
-    n_distinct: float  # how many rows count as evidence
-    converged: bool
-    distances: Kept | None = None  # of all rows, where they are known
-
-    @property
-    def sure(self) -> bool:
-        """Whether the answer is sure."""
-        return self.converged and self.answer.codimension.confidence >= SURE
-
-
 def search(
     rows: RowSource,
     descent: Descent,
@@ -66,7 +51,29 @@ def search(
     rng: np.random.Generator,
     callback: Callback | None = None,
 ) -> Found:
-    """Find the subspace of the inliers among `rows`; without `finish` the descents alone decide."""
+    """Find the subspace of the inliers among `rows`; without `finish` the descents alone decide.
+
+    Where the answer is not sure, whitened rows are asked as well.
+    """
+
+    def among(rows: RowSource) -> Found:
+        return _search(rows, descent, codimension, finish=finish, rng=rng, callback=callback)
+
+    found = among(rows)
+    if finish and codimension == "auto" and isinstance(descent.init, str) and not found.sure:
+        return by_whitening(rows, found, among)
+    return found
+
+
+def _search(
+    rows: RowSource,
+    descent: Descent,
+    codimension: int | Auto,
+    *,
+    finish: bool,
+    rng: np.random.Generator,
+    callback: Callback | None,
+) -> Found:
     given, (rows, span) = rows, in_their_span(rows)
     tol = max(descent.tol, 8 * rows.precision)
 

@@ -66,7 +66,8 @@ def dpcp(
             return None
         found = search(sample, descent, rng=rng, **how)
         # Few rows can't show a thin subspace: "there is none" is for all rows to say.
-        if not found.sure or found.answer.normals.shape[1] == 0:
+        # Whitening depends on all rows, too.
+        if not found.sure or found.whitened or found.answer.normals.shape[1] == 0:
             return None
         found = confirm(rows, found, size, callback)
         return solved(found, sample) if found.sure else None

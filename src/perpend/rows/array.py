@@ -174,15 +174,19 @@ class ArrayRows:
             n_jobs=self._n_jobs,
         )
 
-    def rotated(self, Q: Array) -> "ArrayRows | None":
-        """Return the coordinates (n, R) along the orthonormal Q (D, R), whose span has all rows."""
-        n, R = self.shape[0], Q.shape[1]
+    def mapped(self, A: Array, *, rescale: bool = False) -> "ArrayRows | None":
+        """Return the rows times A (D, R); with `rescale` each is scaled to the norm that it had."""
+        n, R = self.shape[0], A.shape[1]
         n_bytes = n * R * self.dtype.itemsize
         if n_bytes > self._budget:
             return None
-        Q, Y = self._in_own_precision(Q), np.empty((n, R), self.dtype)
+        A, Y = self._in_own_precision(A), np.empty((n, R), self.dtype)
         for rows in _cut(slice(0, n), max(GRAM_ROWS_LEAST, self._block_rows)):
-            Y[rows] = self._block(rows) @ Q
+            X = self._block(rows)
+            Y[rows] = X @ A
+            if rescale:
+                norm = np.linalg.norm(Y[rows], axis=1)
+                Y[rows] *= (np.linalg.norm(X, axis=1) / np.where(norm > 0, norm, 1))[:, None]
         return ArrayRows(
             Y,
             weight=self._weight,

@@ -93,9 +93,10 @@ class RowSource(Protocol):
         """Return some rows as a source of their own, with their weights; they are copied."""
         ...
 
-    def rotated(self, Q: Array) -> "RowSource | None":
-        """Return the rows' coordinates along orthonormal Q (D, R) as a source of their own.
+    def mapped(self, A: Array, *, rescale: bool = False) -> "RowSource | None":
+        """Return the rows times A (D, R) as a source of their own, with their weights.
 
-        The rows lie in the span of Q, so their norms stay. None where the copy is over budget.
+        The norms must stay: A is orthonormal and its span holds all rows, or each row is scaled to
+        the norm that it had, which is what `rescale` does. None where the copy is over budget.
         """
         ...

@@ -159,16 +159,21 @@ class TorchRows:
             fused=self._fused,
         )
 
-    def rotated(self, Q: Array) -> "TorchRows | None":
-        """Return the coordinates (n, R) along the orthonormal Q (D, R), whose span has all rows."""
-        n, R = self.shape[0], Q.shape[1]
+    def mapped(self, A: Array, *, rescale: bool = False) -> "TorchRows | None":
+        """Return the rows times A (D, R); with `rescale` each is scaled to the norm that it had."""
+        n, R = self.shape[0], A.shape[1]
         n_bytes = n * R * self._X.element_size()
         if n_bytes > self._room():
             return None
-        Q, Y = self._as_param(Q), self._X.new_empty((n, R))
+        A, Y = self._as_param(A), self._X.new_empty((n, R))
         for rows in self.blocks(R):
             with full_precision():
-                Y[rows] = self._block(rows) @ Q
+                X = self._block(rows)
+                Y[rows] = X @ A
+            if rescale:
+                norm = (Y[rows] * Y[rows]).sum(dim=1).sqrt()
+                own = (X * X).sum(dim=1).sqrt()
+                Y[rows] *= (own / norm.where(norm > 0, norm.new_ones(())))[:, None]
         return TorchRows(
             Y,
             weight=self._weight,

@@ -142,7 +142,7 @@ def in_their_span(rows: RowSource) -> tuple[RowSource, RowSpan]:
     span = row_span(rows)
     if span.rank > WORTH_IT * span.n_features:
         return rows, span
-    turned = rows.rotated(span.axes)
+    turned = rows.mapped(span.axes)
     if turned is None:
         return rows, span
     same = np.eye(span.rank)
