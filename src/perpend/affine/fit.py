@@ -20,6 +20,7 @@ from perpend.solvers import Solution, TwoGroups, distance_edges
 from perpend.solvers.loop import Callback
 
 FIRST_STEPS = 3  # of the polish in the view of the search, before that of the inliers
+SAME = 1e-9  # times the scale of the view: inliers that are all equal, but for rounding
 FAR = 100.0  # times the inliers' radius: rows farther away have no say in the polish
 LIKELY = 0.5  # confidence from which on an affine subspace may be preferred to a linear one
 REMOTE = 3.0  # times the inliers' radius
@@ -122,8 +123,8 @@ def fit_affine(
 def _view_of_inliers(X: Array, view: View, found: Polished) -> View:
     """Return the view from the inliers' mean in which their coordinates have size one."""
     centre = view.centre + view.scale * found.mean
-    relative = found.spread if found.spread > np.finfo(X.dtype).eps else 1.0  # else all are equal
-    scale = view.scale * relative
+    equal = found.spread <= SAME  # a point without noise has no scale of its own
+    scale = view.scale * (1.0 if equal else found.spread)
     near = to_numpy(centred_norms(X, centre)) <= FAR * scale * np.sqrt(len(centre))
     # Where the subspace meets another cloud, rows there would be inliers with a long lever.
     return View(centre, scale, near if view.seen is None else near & view.seen)
