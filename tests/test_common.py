@@ -8,6 +8,9 @@ from perpend.estimator import METHODS
 from perpend.exceptions import CodimensionWarning
 
 ESTIMATORS = [METHODS[name](random_state=0) for name in sorted(METHODS)]
+ESTIMATORS += [
+    METHODS["DPCP"](affine=affine, max_iter=100, random_state=0) for affine in (True, "auto")
+]
 
 
 def test_every_method_is_exported() -> None:

@@ -269,9 +269,26 @@ def test_damage_is_told_by_the_checksum(path):
     refused(path, "checksum differs")
 
 
+def test_a_file_from_before_affine_subspaces(path, fitted):
+    def older(head):
+        head.update(schema=1, perpend="0.1.0")
+        del head["parameters"]["dict"]["affine"], head["attributes"]["dict"]["affine_"]
+
+    forge(path, header=older)
+    model = load(path)
+    assert model.affine is False
+    assert model.affine_ is False
+    assert_same_answers(model, fitted, NEW)
+
+
+def test_affine_is_true_or_false(path):
+    forge(path, header=lambda head: head["attributes"]["dict"].update(affine_="yes"))
+    refused(path, "affine_ is 'yes', not true or false")
+
+
 def test_a_newer_schema_asks_for_an_upgrade(path):
-    forge(path, header=lambda head: head.update(schema=2, perpend="7.0"), sign=False)
-    refused(path, r"perpend 7\.0 in a newer form \(schema 2\).*Upgrade perpend")
+    forge(path, header=lambda head: head.update(schema=3, perpend="7.0"), sign=False)
+    refused(path, r"perpend 7\.0 in a newer form \(schema 3\).*Upgrade perpend")
 
 
 @pytest.mark.parametrize("name", ["os.system", "SubspaceEstimator", "Popen", "", 5])

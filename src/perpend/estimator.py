@@ -5,6 +5,7 @@ pass. A method supplies its parameters and ``_function(rows, *, ..., rng) -> Sol
 sees an array of data.
 """
 
+import copy
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,11 +30,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from perpend._typing import Array, namespace
 from perpend._validation import TorchDevice, checked, checked_threshold, checked_weight
+from perpend.affine import AffineFit, fit_affine
 from perpend.codimension import SURE
 from perpend.exceptions import CodimensionWarning, InputError
 from perpend.geometry import as_generator, axis_shares
 from perpend.kernels import distances
 from perpend.rows import RowSource, as_rows
+from perpend.rows.centred import centred_norms, centred_products
 from perpend.rows.devices import Place, computing_on
 from perpend.rows.kinds import is_tensor, like, per_row, row_norms, to_numpy
 from perpend.solvers import (
@@ -62,6 +65,8 @@ class SubspaceEstimator(
     _function: ClassVar[Callable[..., Solution]]  # the method itself: rows in, a solution out
 
     normalize: bool
+    affine: Any
+    affine_: bool
     threshold: Any
     contamination: float | None
     device: Any
@@ -70,6 +75,7 @@ class SubspaceEstimator(
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "normalize": ["boolean"],
+        "affine": ["boolean", StrOptions({"auto"})],
         "threshold": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         # scikit-learn's checks insist on an interval up to one half. Most of our users' rows may be
         # outliers, so any number passes here and `fit` asks for less than one.
@@ -88,6 +94,10 @@ class SubspaceEstimator(
         """Call the method's function with the parameters that it shares with the estimator."""
         names = set(signature(self._function).parameters) - {"rows", "rng"}
         shared = {name: place.to_numpy(name, getattr(self, name)) for name in names}
+        init = shared.get("init", "")
+        if rows.shape[1] > self.n_features_in_ and not isinstance(init, str):
+            # Lifted rows have one more coordinate: directions begin without an offset.
+            shared["init"] = np.pad(np.atleast_2d(np.asarray(init, dtype=float)), [(0, 0), (0, 1)])
         return self._function(rows, rng=rng, **shared)
 
     # -- fitting -----------------------------------------------------------------------------------
@@ -121,23 +131,80 @@ class SubspaceEstimator(
                 f"contamination={self.contamination}; expected a share of outliers from 0 to 1."
             )
         weight = checked_weight(sample_weight, X, place)
+        rng = as_generator(self.random_state)
+        self.affine_ = False
+        found = self._find_affine(X, weight, copy.deepcopy(rng), place) if self.affine else None
+        if found is not None and (self.affine != "auto" or found.is_needed):
+            return self._finish_affine(found, X, weight, place)
         rows = as_rows(
             X,
             weight=weight,
             normalize=self.normalize,
             n_jobs=effective_n_jobs(self.n_jobs),
-            # A fused kernel rounds to 16 bits, which costs nothing where a finish follows.
-            fused=getattr(self, "refine", False) is not False,
+            fused=self._may_fuse,
         )
-        solution = self._solve(rows, as_generator(self.random_state), place)
-        self._store(solution, rows, place)
+        solution = self._solve(rows, rng, place)
+        if found is not None and found.is_better_than(solution):
+            return self._finish_affine(found, X, weight, place)
+        if found is not None:
+            solution = solution._replace(evidence={**solution.evidence, **_origin_evidence(found)})
+        self._store(solution, rows.dtype, rows.unit, place)
+        self.noise_ = _noise(solution, rows.unit, linear=True, unit_rows=len(rows.norms) == 1)
         distance = self._training_distance(solution, rows, X, weight)
-        odds = _odds(solution, rows)
+        exact = float(distance_edges(float(rows.norms[-1]), rows.dtype)[0])
+        self._label(distance, _odds(solution, exact, rows.unit), weight, place)
+        return solution
+
+    @property
+    def _may_fuse(self) -> bool:
+        """Whether a kernel may round to 16 bits, which costs nothing where a finish follows."""
+        return getattr(self, "refine", False) is not False
+
+    def _find_affine(
+        self, X: Array, weight: Array | None, rng: np.random.Generator, place: Place
+    ) -> AffineFit:
+        codimension = getattr(self, "codimension", "auto")
+        if codimension != "auto" and codimension > X.shape[1]:
+            raise InputError(
+                f"codimension={codimension} is larger than the number of features ({X.shape[1]})."
+            )
+        return fit_affine(
+            X,
+            weight,
+            lambda rows: self._solve(rows, rng, place),
+            normalize=self.normalize,
+            refine=self._may_fuse,
+            n_jobs=effective_n_jobs(self.n_jobs),
+            fused=self._may_fuse,
+            rng=rng,
+            callback=getattr(self, "callback", None),
+        )
+
+    def _finish_affine(
+        self, found: AffineFit, X: Array, weight: Array | None, place: Place
+    ) -> Solution:
+        """Turn an affine subspace into attributes; its distances are Euclidean."""
+        evidence = {**found.solution.evidence, **_origin_evidence(found)}
+        solution = found.solution._replace(evidence=evidence)
+        self.affine_ = True
+        self._store(solution, to_numpy(X[:0]).dtype, 1.0, place)
+        # In double precision also where the data is not: the offset may be large.
+        normals = to_numpy(self.normals_).astype(float)
+        self.location_ = place.back(found.location)
+        self.intercept_ = place.back(normals @ found.location)
+        self.noise_ = _noise(solution, 1.0, linear=False)
+        odds = _odds(solution, found.floor, 1.0)
+        self._label(-self._scores(X), odds, weight, place)
+        return solution
+
+    def _label(
+        self, distance: Array, odds: OutlierOdds, weight: Array | None, place: Place
+    ) -> None:
+        """Label the rows by their distance; the odds have the threshold where none was told."""
         self._outlier_odds = odds._asdict()
-        self.threshold_ = self._threshold(odds.threshold, distance, weight)
+        self.threshold_ = self._threshold(distance, odds.threshold, weight)
         self.offset_ = -self.threshold_
         self.labels_ = place.back(_labels(distance, self.threshold_))
-        return solution
 
     def _training_distance(
         self, solution: Solution, rows: RowSource, X: Array, weight: Array | None
@@ -152,11 +219,11 @@ class SubspaceEstimator(
             return -self._scores(X)
         return per_row(rows, solution.distances) * rows.unit
 
-    def _store(self, solution: Solution, rows: RowSource, place: Place) -> None:
+    def _store(self, solution: Solution, dtype: Any, unit: float, place: Place) -> None:
         """Turn the solution into attributes, bases as rows, in the precision of the data."""
 
         def as_given(A: Array) -> Array:
-            return place.back(np.array(A, dtype=rows.dtype, order="C"))
+            return place.back(np.array(A, dtype=dtype, order="C"))
 
         def as_row_basis(A: Array) -> Array:
             # The sign of a basis vector is arbitrary: make its largest entry positive.
@@ -167,25 +234,24 @@ class SubspaceEstimator(
         self.components_ = as_row_basis(solution.components)
         self.normals_ = as_row_basis(solution.normals)
         self.n_components_, self.codimension_ = len(self.components_), len(self.normals_)
-        self.location_ = as_given(np.zeros(rows.shape[1]))
+        self.location_ = as_given(np.zeros(len(solution.normals)))
         self.intercept_ = as_given(np.zeros(self.codimension_))
         self.directions_ = as_given(solution.directions.T)
         self.singular_values_ = as_given(solution.singular_values)
         self.n_starts_ = len(self.directions_)
         self.confidence_ = solution.confidence
         self.evidence_ = solution.evidence
-        self.noise_ = _noise(solution, rows)
-        self.objective_ = solution.objective * rows.unit
+        self.objective_ = solution.objective * unit
         self.n_iter_ = max(1, solution.n_iter)
         self.converged_ = solution.converged
         self._n_features_out = self.n_components_
 
-    def _threshold(self, auto: float, distance: Array, weight: Array | None) -> float:
+    def _threshold(self, distance: Array, found: float, weight: Array | None) -> float:
         if self.contamination is not None:
             kept = 1 - self.contamination
             values = to_numpy(distance)
             return float(np.quantile(values, kept, method="inverted_cdf", weights=weight))
-        return auto if self.threshold == "auto" else float(self.threshold)
+        return found if self.threshold == "auto" else float(self.threshold)
 
     def _warn(self, solution: Solution) -> None:
         if not solution.converged:
@@ -210,6 +276,9 @@ class SubspaceEstimator(
         """Return the coordinates of the rows in the subspace, (n_samples, n_components_)."""
         with computing_on(X, self.device) as place:
             X = checked(self, X, place, reset=False)
+            if self.affine_:
+                C = to_numpy(self.components_).astype(float).T
+                return place.back(centred_products(X, to_numpy(self.location_), C))
             C = like(self.components_, X).T  # (D, d)
             coordinates = X @ C
             coordinates -= like(self.location_, X) @ C  # in place: there may be many rows
@@ -234,6 +303,8 @@ class SubspaceEstimator(
         """Return the Euclidean distance of each row to the subspace, in the data's own units."""
         with computing_on(X, self.device) as place:
             X = checked(self, X, place, reset=False)
+            if self.affine_:
+                return place.back(self._affine_distance(X))
             return place.back(self._relative_distance(X) * row_norms(X))
 
     def score_samples(self, X: Array) -> Array:
@@ -345,7 +416,8 @@ class SubspaceEstimator(
         sure = "sure" if self.confidence_ >= SURE else "not sure"
         return "\n".join(
             [
-                f"subspace    dimension {self.n_components_}, codimension {self.codimension_}",
+                f"subspace    dimension {self.n_components_}, codimension {self.codimension_}"
+                + (", affine" if self.affine_ else ""),
                 f"confidence  {self.confidence_:.2f} ({sure})",
                 f"outliers    {outliers} of {n} rows ({outliers / n:.1%})",
                 f"threshold   {self.threshold_:.3g}",
@@ -363,8 +435,15 @@ class SubspaceEstimator(
     # -- inner workings ----------------------------------------------------------------------------
 
     def _scores(self, X: Array) -> Array:
+        if self.affine_:
+            return -self._affine_distance(X)
         relative = self._relative_distance(X)
         return -relative if self.normalize else -relative * row_norms(X)
+
+    def _affine_distance(self, X: Array) -> Array:
+        """Return ||N (x - location)||, the Euclidean distance to the affine subspace."""
+        normals = to_numpy(self.normals_).astype(float)
+        return centred_norms(X, to_numpy(self.location_), normals.T)
 
     def _relative_distance(self, X: Array) -> Array:
         """Return ||N (x / ||x||)||, the sine of the angle to the subspace; 0 for zero rows."""
@@ -396,25 +475,43 @@ def _labels(distance: Array, threshold: float) -> Array:
     return namespace(distance).where(distance <= threshold, 1, -1)
 
 
-def _odds(solution: Solution, rows: RowSource) -> OutlierOdds:
-    """Return the odds of outliers and with them the threshold, in the user's units."""
-    if solution.groups is not None:
-        return outlier_odds(solution.groups, rows.unit)
-    return exact_odds(float(distance_edges(float(rows.norms[-1]), rows.dtype)[0]) * rows.unit)
+def _odds(solution: Solution, exact: float, unit: float) -> OutlierOdds:
+    """Return the odds of outliers and with them the threshold, in the user's units.
+
+    Distances up to `exact`, in the units of the fit, may be rounding errors.
+    """
+    groups = solution.groups
+    if groups is None:
+        return exact_odds(exact * unit)
+    return outlier_odds(groups._replace(threshold=max(groups.threshold, exact)), unit)
 
 
-def _noise(solution: Solution, rows: RowSource) -> float:
+def _origin_evidence(found: AffineFit) -> dict[str, object]:
+    """Return what the affine fit says about the origin, by name."""
+    return {
+        "affine_confidence": found.solution.confidence,
+        "affine_codimension": found.solution.normals.shape[1],
+        "origin_distance": found.origin.distance,
+        "origin_error": found.origin.error,
+        "origin_chance": found.origin.chance,
+    }
+
+
+def _noise(solution: Solution, unit: float, *, linear: bool, unit_rows: bool = False) -> float:
     """Return the expected norm of the inliers' noise; 0 where they are exact.
 
     The noise is s in every coordinate, so s sqrt(D) in all. Seen from the subspace of the other
-    rows, as the model sees it, the error of that subspace comes on top: the share d / N. Unit rows
-    were u + e before they were scaled to norm one, which divided the noise by sqrt(1 + |e|^2).
+    rows, as a linear fit sees it, the error of that subspace comes on top: the share d / N. An
+    affine fit sees its own rows, which have turned it towards themselves by as much. Unit rows were
+    u + e before they were scaled to norm one, which divided the noise by sqrt(1 + |e|^2).
     """
     groups = solution.groups
     if groups is None or groups.scale <= groups.edges[1]:
         return 0.0
     error = solution.components.shape[1] / (groups.share * groups.counts.sum())
-    noise2 = groups.scale**2 * rows.shape[1] / (1 + error)
-    if len(rows.norms) == 1:
+    noise2 = (
+        groups.scale**2 * len(solution.normals) / (1 + error if linear else max(1 - error, 0.1))
+    )
+    if unit_rows:
         noise2 /= max(1 - noise2, 0.1)
-    return float(np.sqrt(noise2)) * rows.unit
+    return float(np.sqrt(noise2)) * unit

@@ -39,7 +39,7 @@ from perpend.solvers.steps import STEP_RULES
 
 __all__ = ["load", "save", "writing"]
 
-SCHEMA = 1
+SCHEMA = 2  # 1: before affine subspaces; such files still load
 FORMAT = "perpend model"
 HEADER = "header"
 PLAIN = "biuf"  # kinds of arrays that are stored
@@ -273,6 +273,8 @@ def _model(header: dict[str, Any], members: dict[str, bytes]) -> SubspaceEstimat
         if not name.isidentifier() or name.startswith("__") or hasattr(model, name):
             raise ModelFileError(f"would overwrite {name!r} of {header['class']}. Save it anew.")
         setattr(model, name, value)
+    if not hasattr(model, "affine_"):  # written before there were affine subspaces
+        model.affine_ = False
     _check_learned(model)
     return model
 
@@ -331,6 +333,8 @@ def _check_learned(model: SubspaceEstimator) -> None:
             raise ModelFileError(f"{name} of shape {array.shape} does not fit the model's sizes.")
         if array.dtype.kind in PLAIN and not np.all(np.isfinite(array)):
             raise ModelFileError(f"{name} is not finite.")
+    if not isinstance(model.affine_, bool):
+        raise ModelFileError(f"affine_ is {model.affine_!r}, not true or false.")
     for name in NUMBERS:
         value = getattr(model, name)
         if not isinstance(value, Real) or math.isnan(value):

@@ -89,6 +89,8 @@ def test_one_seed_one_subspace_whatever_the_noise():
     np.testing.assert_allclose(clean.X, noisy.X, atol=5e-3)
     np.testing.assert_allclose(split(moved)[0] - moved.location, split(clean)[0], atol=1e-14)
     np.testing.assert_allclose(split(moved)[1], split(clean)[1])
+    whole = make_subspace(random_state=4, offset=3.0, move_outliers=True)
+    np.testing.assert_allclose(whole.X - whole.location, clean.X, atol=1e-14)
 
 
 def test_kinds_of_outliers():

@@ -291,12 +291,6 @@ def test_bad_parameters_are_named(data, parameters: dict) -> None:
         DPCP(**parameters).fit(data.X)
 
 
-@pytest.mark.parametrize("name", ["affine"])
-def test_parameters_that_are_not_there_yet_are_not_accepted(name: str) -> None:
-    with pytest.raises(TypeError, match=name):
-        DPCP(**{name: None})
-
-
 def spoiled(value: float) -> np.ndarray:
     X = np.ones((5, 3))
     X[2, 1] = value

@@ -97,7 +97,7 @@ def describe(model: "SubspaceEstimator", table: "Table", warnings: list[str]) ->
         "evidence": model.evidence_,
         "threshold": model.threshold_,
         "distance": "relative: sine of the angle to the subspace"
-        if model.normalize
+        if model.normalize and not model.affine_
         else "Euclidean: in the units of the data",
         "noise": model.noise_,
         "outliers": outliers,

@@ -44,6 +44,7 @@ def make_subspace(
     outliers: str = "sphere",
     stretch: float = 1.0,
     offset: float = 0.0,
+    move_outliers: bool = False,
     random_state: RandomState = None,
 ) -> SubspaceData:
     """Draw inliers from a random subspace and outliers from elsewhere, in random order.
@@ -68,7 +69,11 @@ def make_subspace(
         uniform on the unit sphere of the subspace.
     offset : float
         Distance by which the inliers are moved away from the origin, in a random direction. If it
-        is not zero, rows are not normalised after the noise. The outliers stay where they are.
+        is not zero, rows are not normalised after the noise. The outliers stay where they are,
+        around the origin, unless `move_outliers`.
+    move_outliers : bool
+        Whether the outliers are moved along with the inliers, so that the whole cloud is away from
+        the origin.
     random_state : None, int, numpy.random.Generator or numpy.random.RandomState
         Pass an int for the same data each time.
 
@@ -116,7 +121,7 @@ def make_subspace(
         if length == 0 and c < D:
             inliers = _unit(inliers)
 
-    X = np.concatenate([inliers + location, others])
+    X = np.concatenate([inliers + location, others + location if move_outliers else others])
     y = np.concatenate([np.ones(n_in, dtype=int), -np.ones(n_out, dtype=int)])
     return SubspaceData(X[order], y[order], normals, components, location)
 

@@ -134,9 +134,17 @@ class DPCP(SubspaceEstimator):
         Whether rows are scaled to unit norm, so that only their direction counts. Rows that are not
         of unit norm already are copied once for that if the copy takes at most 1 GiB, and divided
         block by block otherwise; nothing else of the size of X is ever formed, but for a sample.
+        Where the subspace may be affine, it is the lifted rows that are scaled, for the search
+        alone; the final polish is Euclidean.
+    affine : bool or "auto", default=False
+        Whether the subspace may miss the origin. True finds an affine subspace, its location and
+        directions, wherever the cloud is; the rows are then lifted to homogeneous coordinates
+        about a robust centre, in one array of the size of X. "auto" decides: affine where the
+        rows support an affine subspace that clearly misses the origin, otherwise linear.
     threshold : "auto" or float, default="auto"
         The distance above which a row is an outlier: relative to its norm (the sine of its angle
-        to the subspace) if `normalize`, otherwise in the data's own units.
+        to the subspace) if `normalize`, otherwise in the data's own units. For an affine
+        subspace always in the data's own units.
     contamination : float or None, default=None
         The share of outliers, for those who know it; it sets the threshold.
     max_iter : int, default=1000
@@ -172,16 +180,21 @@ class DPCP(SubspaceEstimator):
     normals_ : array of shape (codimension_, n_features)
         Orthonormal basis of the orthogonal complement.
     location_ : array of shape (n_features,)
-        A point of the subspace; zero, as the subspace is linear.
+        A point of the subspace: the inliers' mean if it is affine, else zero. That of an affine
+        subspace is in double precision, as `intercept_` is.
     intercept_ : array of shape (codimension_,)
         The subspace is ``normals_ @ x = intercept_``.
+    affine_ : bool
+        Whether the subspace is affine. If so, `score_samples`, `threshold_` and `noise_` are
+        Euclidean, in the data's own units: angles at the origin mean nothing to it.
     confidence_ : float in [0, 1]
         How sure the codimension is; from 0.95 on it is called sure.
     evidence_ : dict
-        The numbers behind the confidence.
+        The numbers behind the confidence. With `affine`, also how far the origin is from the
+        affine subspace, and how far it would seem to be by chance if it were on it.
     directions_ : array of shape (n_starts_, n_features)
-        Where the descents ended. They stop as soon as the codimension is sure; with
-        ``refine=False`` they come to rest.
+        Where the descents ended, without their offsets if `affine_`. They stop as soon as the
+        codimension is sure; with ``refine=False`` they come to rest.
     singular_values_ : array
         Singular values of `directions_`.
     n_starts_ : int
@@ -219,6 +232,13 @@ class DPCP(SubspaceEstimator):
     True
     >>> int((model.labels_ == data.y).sum())
     900
+
+    A plane that misses the origin:
+
+    >>> data = make_subspace(300, 300, n_features=3, codimension=1, offset=5.0, random_state=0)
+    >>> model = DPCP(affine=True, random_state=0).fit(data.X)
+    >>> model.n_components_, bool(abs(model.normals_ @ data.location - model.intercept_) < 1e-12)
+    (2, True)
     """
 
     _function = staticmethod(dpcp)
@@ -243,6 +263,7 @@ class DPCP(SubspaceEstimator):
         step: str | StepRule = "auto",
         refine: bool | Auto = "auto",
         normalize: bool = True,
+        affine: bool | Auto = False,
         threshold: float | Auto = "auto",
         contamination: float | None = None,
         max_iter: int = 1000,
@@ -259,6 +280,7 @@ class DPCP(SubspaceEstimator):
         self.step = step
         self.refine = refine
         self.normalize = normalize
+        self.affine = affine
         self.threshold = threshold
         self.contamination = contamination
         self.max_iter = max_iter

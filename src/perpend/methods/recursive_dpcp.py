@@ -82,9 +82,13 @@ class RecursiveDPCP(SubspaceEstimator):
     normalize : bool, default=True
         Whether rows are scaled to unit norm, so that only their direction counts. The published
         steps are meant for unit rows.
+    affine : bool or "auto", default=False
+        Whether the subspace may miss the origin; as in `DPCP`. The method itself runs on lifted
+        rows, and its answer is brought back as it is.
     threshold : "auto" or float, default="auto"
         The distance above which a row is an outlier: relative to its norm (the sine of its angle
-        to the subspace) if `normalize`, otherwise in the data's own units.
+        to the subspace) if `normalize`, otherwise in the data's own units. For an affine
+        subspace always in the data's own units.
     contamination : float or None, default=None
         The share of outliers, for those who know it; it sets the threshold.
     max_iter : int, default=200
@@ -134,6 +138,7 @@ class RecursiveDPCP(SubspaceEstimator):
         *,
         step: str | StepRule = "mbls",
         normalize: bool = True,
+        affine: Any = False,
         threshold: Any = "auto",
         contamination: float | None = None,
         max_iter: int = 200,
@@ -146,6 +151,7 @@ class RecursiveDPCP(SubspaceEstimator):
         self.codimension = codimension
         self.step = step
         self.normalize = normalize
+        self.affine = affine
         self.threshold = threshold
         self.contamination = contamination
         self.max_iter = max_iter
