@@ -1,0 +1,5 @@
+"""More than one subspace: one after the other, each with its codimension, confidence and members."""
+
+from perpend.peeling.form import Peeled, Subspace, peel
+
+__all__ = ["Peeled", "Subspace", "peel"]

@@ -1,0 +1,177 @@
+"""One subspace among rows that may lie on several: proposals, the rows' choice, a closer look.
+
+A fit to rows on several subspaces goes wrong in three ways. It may find their *sum*, so every found
+subspace is searched for a smaller one inside. It may pool normals of different subspaces, which
+leaves their *intersection* or nothing, so single directions are asked, too. And it may find one
+thick subspace *between* two that are close to one another, so its rows are looked at with their
+thickness stretched to one, where the two are far apart.
+"""
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.geometry import complement, orthonormal
+from perpend.peeling.jury import FEW_STEPS, Candidate, Jury
+from perpend.solvers import rank_tolerance
+
+N_SINGLES = 8  # single directions that are asked
+APART = 0.17  # sine of the angle (10 degrees) between single directions
+AS_THIN = 3.0  # times the noise around a subspace: the most around a part of it
+THINNER = 0.5  # times the thickness of a subspace: the most of the two that it was made of
+TURNED = 0.3  # sine of the angle, after stretching, from which on it is another subspace
+
+
+class Search(NamedTuple):
+    """What stays the same while subspaces are looked for."""
+
+    estimator: Any  # a SubspaceEstimator, not fitted
+    inside: bool  # whether found subspaces are searched for smaller ones
+    rng: np.random.Generator
+
+    def fit(self, X: Array, weight: Array | None) -> Any:
+        """Fit a fresh copy of the estimator; its doubts are for the rows to settle."""
+        from sklearn.base import clone
+
+        seed = int(self.rng.integers(2**31))
+        model = clone(self.estimator).set_params(random_state=seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return model.fit(X, sample_weight=weight)
+
+
+def find_one(
+    search: Search, X: Array, weight: Array | None, *, closer: bool = True
+) -> Candidate | None:
+    """Return a subspace that the rows of X support and that holds no smaller one, or None.
+
+    `closer` says whether a thick subspace is taken apart.
+    """
+    if not _enough(X, weight):
+        return None
+    jury = Jury(X, weight, search.estimator.normalize, search.rng)
+    if jury.span.rank < X.shape[1]:
+        return _in_span(search, jury, X, weight)
+    best = _best_proposal(search, jury, X, weight)
+    if best is None:
+        return None
+    if closer and not best.exact:
+        best = _taken_apart(search, jury, best, X, weight) or best
+    return _smallest(search, jury, best, X, weight)
+
+
+def _enough(X: Array, weight: Array | None) -> bool:
+    """Two rows and two columns are the least that a subspace can be looked for in."""
+    takes_part = np.any(X != 0, axis=1)
+    if weight is not None:
+        takes_part &= weight > 0
+    return X.shape[1] >= 2 and int(takes_part.sum()) >= 2
+
+
+def _in_span(search: Search, jury: Jury, X: Array, weight: Array | None) -> Candidate | None:
+    """Look inside the span of the rows; else the span is an answer, if not by idle columns."""
+    span = jury.span
+    inner = find_one(search, X @ span.basis, weight)
+    lifted = None
+    if inner is not None:
+        lifted = jury.weigh(np.hstack([span.basis @ inner.normals, span.rest]))
+    if span.rank + span.n_idle_columns == X.shape[1]:
+        return lifted
+    whole = jury.weigh_span()
+    if lifted is not None and lifted.supported and lifted.scale <= AS_THIN * whole.floor:
+        return lifted
+    return whole if whole.supported else lifted
+
+
+def _best_proposal(
+    search: Search, jury: Jury, X: Array, weight: Array | None
+) -> Candidate | None:
+    """Fit, and let the rows choose between the answer and single directions."""
+    model = search.fit(X, weight)
+    proposals = [model.normals_.T, *_singles(model.directions_, X, jury)]
+    weighed = [jury.weigh(V, FEW_STEPS) for V in proposals]
+    supported = [found for found in weighed if found is not None and found.supported]
+    if not supported:
+        return None
+    best = jury.weigh(max(supported, key=lambda found: found.support).normals)
+    return best if best is not None and best.supported else None
+
+
+def _singles(directions: Array, X: Array, jury: Jury) -> list[Array]:
+    """Return directions of low objective, one by one, that are not close to one another."""
+    B = np.asarray(directions, dtype=float).T
+    B = B[:, np.linalg.norm(B, axis=0) > 0]
+    lengths = np.linalg.norm(X, axis=1)
+    heights = np.mean(np.abs(X @ B) / np.where(lengths > 0, lengths, 1)[:, None], axis=0)
+    chosen: list[Array] = []
+    for j in np.argsort(heights, kind="stable"):
+        b = B[:, [j]] / np.linalg.norm(B[:, j])
+        if all(1 - float((a.T @ b).item()) ** 2 > APART**2 for a in chosen):
+            chosen.append(b)
+        if len(chosen) == N_SINGLES:
+            break
+    return chosen
+
+
+def _smallest(
+    search: Search, jury: Jury, outer: Candidate, X: Array, weight: Array | None
+) -> Candidate:
+    """Return a smaller subspace inside, if some of the members lie on it as closely.
+
+    The members' coordinates in the subspace are stretched to equal variances, so that only a
+    subspace shows there, not an uneven spread.
+    """
+    basis = complement(outer.normals)
+    if not search.inside or basis.shape[1] < 2:
+        return outer
+    stretch = basis @ _whitening(X[outer.members] @ basis)  # (D, r)
+    inner = find_one(search, X[outer.members] @ stretch, _of(weight, outer.members))
+    if inner is None:
+        return outer
+    V = np.hstack([outer.normals, stretch @ inner.normals])
+    smaller = jury.weigh(orthonormal(V))
+    thin = AS_THIN * max(outer.scale, outer.floor)
+    if smaller is None or not smaller.supported or smaller.scale > thin:
+        return outer
+    return smaller if smaller.per_member > outer.per_member else outer
+
+
+def _taken_apart(
+    search: Search, jury: Jury, thick: Candidate, X: Array, weight: Array | None
+) -> Candidate | None:
+    """Return one of the thinner subspaces that a thick one was made of, if it was.
+
+    Noise around one subspace looks the same everywhere once all variances are equal; two close
+    subspaces are then far apart.
+    """
+    stretch = _whitening(X[thick.members])  # (D, r)
+    if stretch.shape[1] < X.shape[1]:
+        return None
+    part = find_one(search, X[thick.members] @ stretch, _of(weight, thick.members), closer=False)
+    if part is None:
+        return None
+    before = orthonormal(np.linalg.solve(stretch, thick.normals))  # the same subspace, stretched
+    beside = part.normals - before @ (before.T @ part.normals)
+    if np.linalg.norm(beside, 2) < TURNED:
+        return None  # only the denser core of the same subspace
+    thin = jury.weigh(orthonormal(stretch @ part.normals))
+    if thin is None or not thin.supported or thin.scale > THINNER * thick.scale:
+        return None
+    return thin if thin.per_member > thick.per_member else None
+
+
+def _whitening(Z: Array) -> Array:
+    """Return T (d, r) so that the rows of Z @ T have second moments alike; r is their rank."""
+    lengths = np.linalg.norm(Z, axis=1)
+    Z = Z[lengths > 0] / lengths[lengths > 0][:, None]
+    variances, axes = np.linalg.eigh(Z.T @ Z / len(Z))
+    seen = variances > rank_tolerance(Z.dtype) * variances[-1]
+    T: Array = axes[:, seen] * np.sqrt(np.mean(variances[seen]) / variances[seen])
+    return T
+
+
+def _of(weight: Array | None, members: Array) -> Array | None:
+    return None if weight is None else weight[members]
+

@@ -1,0 +1,173 @@
+"""The functional form: rows in, the subspaces they lie on out."""
+
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from perpend._typing import Array, RandomState
+from perpend._validation import checked, checked_weight
+from perpend.codimension import SURE
+from perpend.estimator import SubspaceEstimator
+from perpend.exceptions import InputError
+from perpend.geometry import as_generator, complement
+from perpend.peeling.find import Search, find_one
+from perpend.peeling.jury import Candidate
+from perpend.peeling.share import is_shadow, settle
+from perpend.rows.devices import Place
+from perpend.rows.kinds import to_numpy
+
+
+class Subspace(NamedTuple):
+    """One of the subspaces that `peel` found."""
+
+    normals: Array  # (codimension, D) orthonormal rows
+    components: Array  # (D - codimension, D) orthonormal rows
+    codimension: int
+    confidence: float  # in [0, 1]; from 0.95 on it is called sure
+    members: Array  # (m,) positions of its rows in X, ascending
+    threshold: float  # the distance up to which a row may be a member
+    noise: float  # expected norm of the members' noise, 0 where they are exact
+    evidence: dict[str, object]  # the numbers behind the confidence
+
+
+class Peeled(NamedTuple):
+    """What `peel` found."""
+
+    subspaces: list[Subspace]  # in the order in which they were found; empty if there is none
+    labels: Array  # (n,) the number of the subspace that each row belongs to, -1 for none
+
+    def summary(self) -> str:
+        """Return the answer in a few lines of text."""
+        n, left = len(self.labels), int(np.sum(self.labels == -1))
+        lines = [f"subspaces   {len(self.subspaces)}"]
+        for k, found in enumerate(self.subspaces):
+            sure = "sure" if found.confidence >= SURE else "not sure"
+            lines.append(
+                f"{k:<11} dimension {len(found.components)}, codimension {found.codimension}, "
+                f"{len(found.members)} rows, confidence {found.confidence:.2f} ({sure})"
+            )
+        lines.append(f"outliers    {left} of {n} rows ({left / n:.1%})")
+        return "\n".join(lines)
+
+
+def peel(
+    X: Array,
+    *,
+    max_subspaces: int = 10,
+    estimator: SubspaceEstimator | None = None,
+    sample_weight: Array | None = None,
+    random_state: RandomState = None,
+) -> Peeled:
+    """Find the subspaces that the rows lie on, one after the other.
+
+    A subspace is found, its members are taken away, and the rest is asked again, until the rest
+    supports no further one. In the end every row goes to one of the subspaces or to none. Use it
+    where the outliers have a structure of their own: several planes, a plane beside a larger
+    subspace, two groups of rows.
+
+    Every subspace is the smallest one that explains its members: where two lie in a common larger
+    one, both are reported and not their sum. What few or scattered rows lie on is not reported: a
+    subspace of dimension d needs clearly more than d distinct rows.
+
+    Parameters
+    ----------
+    X : array-like or torch tensor of shape (n_samples, n_features)
+        A tensor is brought to memory, and the answer is in NumPy.
+    max_subspaces : int, default=10
+        The most subspaces to look for.
+    estimator : SubspaceEstimator, optional
+        How a single subspace is proposed; ``DPCP()`` by default. It is copied for every fit. Its
+        threshold and contamination play no part, as the rows of all subspaces set their own.
+    sample_weight : array-like of shape (n_samples,), optional
+        A row of weight w counts like w equal rows.
+    random_state : int, Generator, RandomState or None, default=None
+        Seeds every fit, whatever the estimator's own. The same seed gives the same answer.
+
+    Returns
+    -------
+    Peeled
+        `subspaces`, a list of `Subspace` in the order in which they were found, and `labels`, the
+        number of the subspace for each row or -1. A row on several of them belongs to that of the
+        smallest dimension.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from perpend import peel
+    >>> from perpend.datasets import make_subspace
+    >>> large = make_subspace(300, 0, n_features=10, codimension=3, random_state=0).X
+    >>> small = make_subspace(200, 100, n_features=10, codimension=8, random_state=1).X
+    >>> found = peel(np.vstack([large, small]), random_state=0)
+    >>> sorted((s.codimension, len(s.members)) for s in found.subspaces)
+    [(3, 300), (8, 200)]
+    >>> int(np.sum(found.labels == -1))
+    100
+    """
+    model = _checked_estimator(estimator)
+    if not (isinstance(max_subspaces, Integral) and max_subspaces >= 1):
+        raise InputError(f"max_subspaces={max_subspaces!r}; expected a whole number from 1 on.")
+    place = Place(X, None)
+    X = to_numpy(checked(model, X, place, reset=True))
+    weight = checked_weight(sample_weight, X, place)
+    rng = as_generator(random_state)
+    search = Search(model, getattr(model, "codimension", "auto") == "auto", rng)
+
+    found: list[Candidate] = []
+    rest = np.arange(len(X))
+    while len(found) < max_subspaces:
+        new = find_one(search, X[rest], None if weight is None else weight[rest])
+        if new is None:
+            break
+        # The far end of what was found before is taken away, too, but is no subspace of its own.
+        if not is_shadow(X[rest], new.members, found, model.normalize):
+            found.append(new)
+        rest = rest[~new.members]
+    found, labels = settle(X, weight, found, model.normalize, rng)
+    subspaces = [
+        _subspace(X, subspace, np.flatnonzero(labels == k), model.normalize)
+        for k, subspace in enumerate(found)
+    ]
+    return Peeled(subspaces, labels)
+
+
+def _checked_estimator(estimator: Any) -> Any:
+    """Return a fresh copy of the estimator, or say why it can't be used."""
+    from sklearn.base import clone
+
+    from perpend.methods import DPCP
+
+    if estimator is None:
+        return DPCP()
+    if not isinstance(estimator, SubspaceEstimator):
+        raise InputError(
+            f"estimator is a {type(estimator).__name__}; expected one of perpend's estimators, "
+            "for example DPCP()."
+        )
+    if getattr(estimator, "affine", False):
+        raise InputError(
+            "peel looks for subspaces through the origin. Append a column of ones to X and use "
+            "affine=False: an affine subspace of X is a linear one there."
+        )
+    return clone(estimator)
+
+
+def _subspace(X: Array, found: Candidate, members: Array, normalize: bool) -> Subspace:
+    """Turn a candidate into an answer: bases as rows, in the precision of the data."""
+    V, D = found.normals, X.shape[1]
+    own = X[members]
+    if normalize:
+        lengths = np.linalg.norm(own, axis=1)
+        own = own / np.where(lengths > 0, lengths, 1)[:, None]
+    basis = complement(V)
+    _, axes = np.linalg.eigh(basis.T @ (own.T @ own) @ basis)
+    return Subspace(
+        normals=np.ascontiguousarray(V.T, dtype=X.dtype),
+        components=np.ascontiguousarray((basis @ axes[:, ::-1]).T, dtype=X.dtype),
+        codimension=V.shape[1],
+        confidence=found.confidence,
+        members=members,
+        threshold=found.threshold,
+        noise=0.0 if found.exact else found.scale * float(np.sqrt(D)),
+        evidence=found.evidence,
+    )

@@ -1,0 +1,139 @@
+"""Some of the rows as a jury: what they say for a candidate subspace.
+
+The descents propose normals and the rows decide (`perpend.codimension`). Here the same rows are
+asked about several candidates, so what they need for an answer is kept.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.codimension import SURE, Judge, distinct_shares
+from perpend.geometry import orthonormal
+from perpend.kernels import distances
+from perpend.rows import RowSource, as_rows
+from perpend.solvers import distance_edges, row_span
+
+NOISE_LIMIT = 0.2  # of the inliers' squared norm: more noise than that is hardly a subspace
+CLEARLY_INSIDE = 0.5  # singular value: a direction that lies in the rows' span, and not beside it
+FEW_STEPS, ALL_STEPS = 12, 60  # of the finish: to compare candidates, and to end
+
+
+class Candidate(NamedTuple):
+    """A subspace, and what the rows that were asked say about it."""
+
+    normals: Array  # (D, c) orthonormal
+    members: Array  # (n,) bool, of the rows that were asked
+    threshold: float  # the distance up to which a row is a member
+    scale: float  # the noise in each coordinate; at the floor where the members are exact
+    floor: float  # what is rounding error
+    support: float  # the gain beyond what accidents reach
+    no_accident: float  # in [0, 1]
+    confidence: float  # in [0, 1]: no accident, and the codimension is clear
+    noise_share: float  # of the members' squared norm
+    evidence: dict[str, object]
+
+    @property
+    def supported(self) -> bool:
+        """Whether the rows bear this subspace out, as a thin one."""
+        return self.no_accident >= SURE and self.noise_share <= NOISE_LIMIT
+
+    @property
+    def exact(self) -> bool:
+        """Whether the members' distances are rounding errors."""
+        return self.scale <= self.floor
+
+    @property
+    def per_member(self) -> float:
+        """The support that a member gives; it may be compared between parts and a whole."""
+        return self.support / max(int(self.members.sum()), 1)
+
+
+class Jury:
+    """The rows that are asked; weights and unit norms are theirs."""
+
+    def __init__(
+        self, X: Array, weight: Array | None, normalize: bool, rng: np.random.Generator
+    ) -> None:
+        self.rows: RowSource = as_rows(X, weight=weight, normalize=normalize)
+        self.span = row_span(self.rows)
+        self.judge = Judge(self.rows, self.span, distinct_shares(self.rows, rng), refine=True)
+
+    @property
+    def n_distinct(self) -> float:
+        """How many rows count as evidence."""
+        return float(self.judge.share.sum())
+
+    def weigh(self, V: Array, max_steps: int = ALL_STEPS) -> Candidate | None:
+        """Finish at the normals V (D, c) and weigh the result; None if no subspace is left.
+
+        Directions outside of the span are normals of every subspace, and no evidence for any.
+        """
+        V = self._inside(V)
+        if V.shape[1] == 0 and self.span.rest.shape[1] > 0:
+            return self.weigh_span()
+        if not 0 < V.shape[1] < self.span.rank:
+            return None
+        fit, _, certificate, found = self.judge.consider(V, None, max_steps)
+        J = self._distances(fit.V)
+        typical = float(np.median(self.rows.norms))
+        return Candidate(
+            normals=np.hstack([fit.V, self.span.rest]),
+            members=certificate.threshold >= J,
+            threshold=certificate.threshold * self.rows.unit,
+            scale=fit.groups.scale * self.rows.unit,
+            floor=float(fit.groups.edges[1]) * self.rows.unit,
+            support=certificate.gain - certificate.needed,
+            no_accident=certificate.confidence,
+            confidence=found.confidence,
+            noise_share=fit.groups.scale**2 * self.span.rank / typical**2,
+            evidence=found.evidence,
+        )
+
+    def weigh_span(self) -> Candidate:
+        """Weigh the span of the rows, where it is not everything: all rows lie on it.
+
+        R rows always span R dimensions; each further one would lie there with probability zero, but
+        counts as a coin thrown.
+        """
+        rank, all_rows = self.span.rank, np.ones(self.rows.shape[0], dtype=bool)
+        edges = distance_edges(float(self.rows.norms[-1]), self.rows.dtype) * self.rows.unit
+        sure = 1 - 2.0 ** -max(self.n_distinct - rank, 0.0)
+        return Candidate(
+            normals=self.span.rest,
+            members=all_rows,
+            threshold=float(edges[0]),
+            scale=float(edges[0]),
+            floor=float(edges[1]),
+            support=0.0,
+            no_accident=sure,
+            confidence=sure,
+            noise_share=0.0,
+            evidence={"rank": rank},
+        )
+
+    def _inside(self, V: Array) -> Array:
+        """Return an orthonormal basis of what lies inside the span of the rows."""
+        V = np.asarray(V, dtype=float)
+        if self.span.rank == len(V):
+            return orthonormal(V)
+        U, s, _ = np.linalg.svd(self.span.basis.T @ V, full_matrices=False)
+        return self.span.basis @ U[:, s > CLEARLY_INSIDE]
+
+    def _distances(self, V: Array) -> Array:
+        kept = self.rows.scan(distances, V, keep=True).kept
+        assert kept is not None
+        return self.rows.gather(kept)
+
+
+def distances_to(X: Array, V: Array, normalize: bool) -> Array:
+    """Return the distance of each row to the subspace with normals V (D, c).
+
+    Relative to the row's norm if `normalize`; rows that are zero lie on every subspace.
+    """
+    rows = as_rows(X, normalize=normalize)
+    kept = rows.scan(distances, V, keep=True).kept
+    assert kept is not None
+    J: Array = rows.gather(kept) * rows.unit
+    return J
