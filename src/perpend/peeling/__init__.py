@@ -1,4 +1,4 @@
-"""More than one subspace: one after the other, each with its codimension, confidence and members."""
+"""Several subspaces: one after the other, each with codimension, confidence and members."""
 
 from perpend.peeling.form import Peeled, Subspace, peel
 

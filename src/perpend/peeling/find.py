@@ -13,12 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from perpend._typing import Array
-from perpend.geometry import complement, orthonormal
+from perpend.codimension import sample_sizes
+from perpend.geometry import complement, orthonormal, sine_of_largest_angle
+from perpend.peeling.frame import whitening
 from perpend.peeling.jury import FEW_STEPS, Candidate, Jury
-from perpend.solvers import rank_tolerance
 
 N_SINGLES = 8  # single directions that are asked
-APART = 0.17  # sine of the angle (10 degrees) between single directions
+N_TRIES = 3  # proposals that are looked at closely
+APART = 0.17  # sine of the angle (10 degrees) between proposals that differ
 AS_THIN = 3.0  # times the noise around a subspace: the most around a part of it
 THINNER = 0.5  # times the thickness of a subspace: the most of the two that it was made of
 TURNED = 0.3  # sine of the angle, after stretching, from which on it is another subspace
@@ -54,12 +56,35 @@ def find_one(
     jury = Jury(X, weight, search.estimator.normalize, search.rng)
     if jury.span.rank < X.shape[1]:
         return _in_span(search, jury, X, weight)
-    best = _best_proposal(search, jury, X, weight)
-    if best is None:
-        return None
-    if closer and not best.exact:
-        best = _taken_apart(search, jury, best, X, weight) or best
-    return _smallest(search, jury, best, X, weight)
+    tried: list[Array] = []
+    for proposal in _proposals(search, jury, X, weight)[:N_TRIES]:
+        best = jury.weigh(proposal.normals)
+        if best is None or not best.supported or _among(best.normals, tried):
+            continue
+        tried.append(best.normals)
+        if closer and not best.exact:
+            best = _taken_apart(search, jury, best, X, weight) or best
+        best = _smallest(search, jury, best, X, weight)
+        if best.is_subspace:
+            return best
+    return None
+
+
+def find_next(search: Search, X: Array, weight: Array | None) -> Candidate | None:
+    """Return a subspace that the rows of X support, or None; where there are many, ask a sample.
+
+    What a sample finds is for all rows to confirm. That there is nothing to be found, too: few rows
+    can't show a thin subspace.
+    """
+    for size in sample_sizes(getattr(search.estimator, "sample_size", None), *X.shape):
+        drawn = np.sort(search.rng.choice(len(X), size, replace=False, shuffle=False))
+        found = find_one(search, X[drawn], _of(weight, drawn))
+        if found is not None:
+            jury = Jury(X, weight, search.estimator.normalize, search.rng)
+            confirmed = jury.weigh(found.normals)
+            if confirmed is not None and confirmed.is_subspace:
+                return confirmed
+    return find_one(search, X, weight)
 
 
 def _enough(X: Array, weight: Array | None) -> bool:
@@ -85,21 +110,21 @@ def _in_span(search: Search, jury: Jury, X: Array, weight: Array | None) -> Cand
     return whole if whole.supported else lifted
 
 
-def _best_proposal(
-    search: Search, jury: Jury, X: Array, weight: Array | None
-) -> Candidate | None:
-    """Fit, and let the rows choose between the answer and single directions."""
+def _proposals(search: Search, jury: Jury, X: Array, weight: Array | None) -> list[Candidate]:
+    """Fit, and let the rows weigh the answer and single directions; the best supported first."""
     model = search.fit(X, weight)
-    proposals = [model.normals_.T, *_singles(model.directions_, X, jury)]
+    proposals = [model.normals_.T, *_singles(model.directions_, X)]
     weighed = [jury.weigh(V, FEW_STEPS) for V in proposals]
     supported = [found for found in weighed if found is not None and found.supported]
-    if not supported:
-        return None
-    best = jury.weigh(max(supported, key=lambda found: found.support).normals)
-    return best if best is not None and best.supported else None
+    return sorted(supported, key=lambda found: -found.support)
 
 
-def _singles(directions: Array, X: Array, jury: Jury) -> list[Array]:
+def _among(V: Array, others: list[Array]) -> bool:
+    """Whether one of the other subspaces is nearly the same."""
+    return any(W.shape == V.shape and sine_of_largest_angle(V, W) < APART for W in others)
+
+
+def _singles(directions: Array, X: Array) -> list[Array]:
     """Return directions of low objective, one by one, that are not close to one another."""
     B = np.asarray(directions, dtype=float).T
     B = B[:, np.linalg.norm(B, axis=0) > 0]
@@ -126,7 +151,7 @@ def _smallest(
     basis = complement(outer.normals)
     if not search.inside or basis.shape[1] < 2:
         return outer
-    stretch = basis @ _whitening(X[outer.members] @ basis)  # (D, r)
+    stretch = basis @ whitening(X[outer.members] @ basis)  # (D, r)
     inner = find_one(search, X[outer.members] @ stretch, _of(weight, outer.members))
     if inner is None:
         return outer
@@ -146,32 +171,20 @@ def _taken_apart(
     Noise around one subspace looks the same everywhere once all variances are equal; two close
     subspaces are then far apart.
     """
-    stretch = _whitening(X[thick.members])  # (D, r)
+    stretch = whitening(X[thick.members])  # (D, r)
     if stretch.shape[1] < X.shape[1]:
         return None
     part = find_one(search, X[thick.members] @ stretch, _of(weight, thick.members), closer=False)
     if part is None:
         return None
     before = orthonormal(np.linalg.solve(stretch, thick.normals))  # the same subspace, stretched
-    beside = part.normals - before @ (before.T @ part.normals)
-    if np.linalg.norm(beside, 2) < TURNED:
+    if before.shape == part.normals.shape and sine_of_largest_angle(before, part.normals) < TURNED:
         return None  # only the denser core of the same subspace
     thin = jury.weigh(orthonormal(stretch @ part.normals))
     if thin is None or not thin.supported or thin.scale > THINNER * thick.scale:
         return None
-    return thin if thin.per_member > thick.per_member else None
+    return thin
 
 
-def _whitening(Z: Array) -> Array:
-    """Return T (d, r) so that the rows of Z @ T have second moments alike; r is their rank."""
-    lengths = np.linalg.norm(Z, axis=1)
-    Z = Z[lengths > 0] / lengths[lengths > 0][:, None]
-    variances, axes = np.linalg.eigh(Z.T @ Z / len(Z))
-    seen = variances > rank_tolerance(Z.dtype) * variances[-1]
-    T: Array = axes[:, seen] * np.sqrt(np.mean(variances[seen]) / variances[seen])
-    return T
-
-
-def _of(weight: Array | None, members: Array) -> Array | None:
-    return None if weight is None else weight[members]
-
+def _of(weight: Array | None, chosen: Array) -> Array | None:
+    return None if weight is None else weight[chosen]

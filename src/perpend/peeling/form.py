@@ -10,9 +10,10 @@ from perpend._validation import checked, checked_weight
 from perpend.codimension import SURE
 from perpend.estimator import SubspaceEstimator
 from perpend.exceptions import InputError
-from perpend.geometry import as_generator, complement
-from perpend.peeling.find import Search, find_one
-from perpend.peeling.jury import Candidate
+from perpend.geometry import as_generator, complement, orthonormal
+from perpend.peeling.find import Search, find_next
+from perpend.peeling.frame import find_frame
+from perpend.peeling.jury import Candidate, distances_to
 from perpend.peeling.share import is_shadow, settle
 from perpend.rows.devices import Place
 from perpend.rows.kinds import to_numpy
@@ -26,7 +27,7 @@ class Subspace(NamedTuple):
     codimension: int
     confidence: float  # in [0, 1]; from 0.95 on it is called sure
     members: Array  # (m,) positions of its rows in X, ascending
-    threshold: float  # the distance up to which a row may be a member
+    threshold: float  # the largest distance of a member
     noise: float  # expected norm of the members' noise, 0 where they are exact
     evidence: dict[str, object]  # the numbers behind the confidence
 
@@ -113,22 +114,37 @@ def peel(
     rng = as_generator(random_state)
     search = Search(model, getattr(model, "codimension", "auto") == "auto", rng)
 
-    found: list[Candidate] = []
-    rest = np.arange(len(X))
-    while len(found) < max_subspaces:
-        new = find_one(search, X[rest], None if weight is None else weight[rest])
-        if new is None:
-            break
-        # The far end of what was found before is taken away, too, but is no subspace of its own.
-        if not is_shadow(X[rest], new.members, found, model.normalize):
-            found.append(new)
-        rest = rest[~new.members]
-    found, labels = settle(X, weight, found, model.normalize, rng)
+    frame = find_frame(X, weight, model.normalize, rng)
+    found, labels = _all_subspaces(search, X @ frame, weight, max_subspaces)
     subspaces = [
-        _subspace(X, subspace, np.flatnonzero(labels == k), model.normalize)
+        _subspace(
+            X,
+            orthonormal(frame @ subspace.normals),
+            subspace,
+            np.flatnonzero(labels == k),
+            model.normalize,
+        )
         for k, subspace in enumerate(found)
     ]
     return Peeled(subspaces, labels)
+
+
+def _all_subspaces(
+    search: Search, X: Array, weight: Array | None, max_subspaces: int
+) -> tuple[list[Candidate], Array]:
+    """Take one subspace after the other away; then share the rows out."""
+    normalize = search.estimator.normalize
+    found: list[Candidate] = []
+    rest = np.arange(len(X))
+    while len(found) < max_subspaces:
+        new = find_next(search, X[rest], None if weight is None else weight[rest])
+        if new is None:
+            break
+        # The far end of what was found before is taken away, too, but is no subspace of its own.
+        if not is_shadow(X[rest], new.members, found, normalize):
+            found.append(new)
+        rest = rest[~new.members]
+    return settle(X, weight, found, normalize, search.rng)
 
 
 def _checked_estimator(estimator: Any) -> Any:
@@ -152,22 +168,25 @@ def _checked_estimator(estimator: Any) -> Any:
     return clone(estimator)
 
 
-def _subspace(X: Array, found: Candidate, members: Array, normalize: bool) -> Subspace:
+def _subspace(X: Array, V: Array, found: Candidate, members: Array, normalize: bool) -> Subspace:
     """Turn a candidate into an answer: bases as rows, in the precision of the data."""
-    V, D = found.normals, X.shape[1]
+    D, c = V.shape
     own = X[members]
+    J = distances_to(own, V, normalize)
     if normalize:
         lengths = np.linalg.norm(own, axis=1)
         own = own / np.where(lengths > 0, lengths, 1)[:, None]
     basis = complement(V)
     _, axes = np.linalg.eigh(basis.T @ (own.T @ own) @ basis)
+    # The distances show the noise in c of the D coordinates.
+    noise = 0.0 if found.exact else float(np.sqrt(np.mean(J**2) * D / c))
     return Subspace(
         normals=np.ascontiguousarray(V.T, dtype=X.dtype),
         components=np.ascontiguousarray((basis @ axes[:, ::-1]).T, dtype=X.dtype),
-        codimension=V.shape[1],
+        codimension=c,
         confidence=found.confidence,
         members=members,
-        threshold=found.threshold,
-        noise=0.0 if found.exact else found.scale * float(np.sqrt(D)),
+        threshold=float(J.max()),
+        noise=noise,
         evidence=found.evidence,
     )

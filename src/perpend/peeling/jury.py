@@ -15,7 +15,9 @@ from perpend.kernels import distances
 from perpend.rows import RowSource, as_rows
 from perpend.solvers import distance_edges, row_span
 
-NOISE_LIMIT = 0.2  # of the inliers' squared norm: more noise than that is hardly a subspace
+NOISE_LIMIT = 0.2  # of the members' squared norm: more noise than that is hardly a subspace
+THICK = 0.01  # of the members' squared norm: from here on the codimension must be likely
+LIKELY = 0.5  # confidence
 CLEARLY_INSIDE = 0.5  # singular value: a direction that lies in the rows' span, and not beside it
 FEW_STEPS, ALL_STEPS = 12, 60  # of the finish: to compare candidates, and to end
 
@@ -36,8 +38,13 @@ class Candidate(NamedTuple):
 
     @property
     def supported(self) -> bool:
-        """Whether the rows bear this subspace out, as a thin one."""
+        """Whether so many rows are so near by no accident."""
         return self.no_accident >= SURE and self.noise_share <= NOISE_LIMIT
+
+    @property
+    def is_subspace(self) -> bool:
+        """Whether it is worth reporting: a cloud that is merely longer than wide is not."""
+        return self.supported and (self.noise_share <= THICK or self.confidence >= LIKELY)
 
     @property
     def exact(self) -> bool:

@@ -1,5 +1,7 @@
 """Which row belongs to which subspace, once all are found."""
 
+import math
+
 import numpy as np
 
 from perpend._typing import Array
@@ -12,19 +14,28 @@ SHADOW = 2.0  # thresholds: what lies this close to a found subspace is its own 
 def share_out(X: Array, found: list[Candidate], normalize: bool) -> Array:
     """Return the number of the subspace that each row belongs to, -1 for none.
 
-    A row that several accept lies near their intersection, and belongs to the one of the smallest
-    dimension: few rows come close to that by accident. Among equal dimensions the distance in units
-    of the threshold decides.
+    A row that several accept goes to the one that makes it most likely. With m members of noise s,
+    spread evenly over the unit sphere of dimension d - 1, a row at distance J has the density
+
+        m s^-c exp(-J^2 / (2 s^2)),   but for (2 pi)^(c/2) and the sphere's area,
+
+    so that a row on an intersection goes to the smaller and thinner subspace.
     """
-    labels = np.full(len(X), -1)
-    best = np.full((2, len(X)), np.inf)  # dimension, distance
+    labels, best = np.full(len(X), -1), np.full(len(X), -np.inf)
     for k, subspace in enumerate(found):
-        J = distances_to(X, subspace.normals, normalize) / subspace.threshold
-        d = X.shape[1] - subspace.normals.shape[1]
-        better = (J <= 1) & ((d < best[0]) | ((d == best[0]) & (J < best[1])))
-        labels[better] = k
-        best[0, better], best[1, better] = d, J[better]
+        D, c = subspace.normals.shape
+        s, m = max(subspace.scale, subspace.floor), max(int(subspace.members.sum()), 1)
+        J = distances_to(X, subspace.normals, normalize)
+        density = math.log(m) - c * math.log(s) - _log_area(D - c) - c / 2 * math.log(2 * math.pi)
+        likely = density - (J / s) ** 2 / 2
+        better = (subspace.threshold >= J) & (likely > best)
+        labels[better], best[better] = k, likely[better]
     return labels
+
+
+def _log_area(d: int) -> float:
+    """Return the logarithm of the area of the unit sphere in d dimensions."""
+    return math.log(2) + d / 2 * math.log(math.pi) - math.lgamma(d / 2)
 
 
 def settle(
@@ -47,7 +58,7 @@ def settle(
             if np.sum(labels == k) > 1:
                 jury = Jury(X[own], None if weight is None else weight[own], normalize, rng)
                 again.append(jury.weigh(subspace.normals))
-        found = [looked for looked in again if looked is not None and looked.supported]
+        found = [looked for looked in again if looked is not None and looked.is_subspace]
         labels = share_out(X, found, normalize)
     return found, labels
 
