@@ -11,12 +11,15 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from perpend._typing import Array
 from perpend.codimension import sample_sizes
+from perpend.exceptions import CodimensionWarning
 from perpend.geometry import complement, orthonormal, sine_of_largest_angle
 from perpend.peeling.frame import whitening
-from perpend.peeling.jury import FEW_STEPS, Candidate, Jury
+from perpend.peeling.jury import FEW_STEPS, Candidate, Data, Jury
 
 N_SINGLES = 8  # single directions that are asked
 N_TRIES = 3  # proposals that are looked at closely
@@ -27,82 +30,75 @@ TURNED = 0.3  # sine of the angle, after stretching, from which on it is another
 
 
 class Search(NamedTuple):
-    """What stays the same while subspaces are looked for."""
+    """How a single subspace is proposed."""
 
     estimator: Any  # a SubspaceEstimator, not fitted
-    inside: bool  # whether found subspaces are searched for smaller ones
     rng: np.random.Generator
 
-    def fit(self, X: Array, weight: Array | None) -> Any:
-        """Fit a fresh copy of the estimator; its doubts are for the rows to settle."""
-        from sklearn.base import clone
+    @property
+    def inside(self) -> bool:
+        """Whether found subspaces are searched for smaller ones: not if a codimension was told."""
+        return bool(getattr(self.estimator, "codimension", "auto") == "auto")
 
+    def fit(self, data: Data) -> Any:
+        """Fit a fresh copy of the estimator; its doubts are for the rows to settle."""
         seed = int(self.rng.integers(2**31))
         model = clone(self.estimator).set_params(random_state=seed)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return model.fit(X, sample_weight=weight)
+            warnings.simplefilter("ignore", CodimensionWarning)
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return model.fit(data.X, sample_weight=data.weight)
 
 
-def find_one(
-    search: Search, X: Array, weight: Array | None, *, closer: bool = True
-) -> Candidate | None:
-    """Return a subspace that the rows of X support and that holds no smaller one, or None.
+def find_next(search: Search, data: Data) -> Candidate | None:
+    """Return a subspace that the rows support, or None; where there are many, ask a sample.
+
+    What a sample finds is for all rows to confirm. That there is nothing to be found, too: few rows
+    can't show a thin subspace.
+    """
+    sample_size = getattr(search.estimator, "sample_size", None)
+    for size in sample_sizes(sample_size, *data.X.shape):
+        drawn = np.sort(search.rng.choice(len(data.X), size, replace=False, shuffle=False))
+        found = find_one(search, data.some(drawn))
+        if found is not None:
+            confirmed = Jury(data, search.rng).weigh(found.normals)
+            if confirmed is not None and confirmed.is_subspace:
+                return confirmed
+    return find_one(search, data)
+
+
+def find_one(search: Search, data: Data, *, closer: bool = True) -> Candidate | None:
+    """Return a subspace that the rows support and that holds no smaller one, or None.
 
     `closer` says whether a thick subspace is taken apart.
     """
-    if not _enough(X, weight):
+    if not data.can_be_asked:
         return None
-    jury = Jury(X, weight, search.estimator.normalize, search.rng)
-    if jury.span.rank < X.shape[1]:
-        return _in_span(search, jury, X, weight)
+    jury = Jury(data, search.rng)
+    if jury.span.rank < data.X.shape[1]:
+        return _in_span(search, jury)
     tried: list[Array] = []
-    for proposal in _proposals(search, jury, X, weight)[:N_TRIES]:
+    for proposal in _proposals(search, jury)[:N_TRIES]:
         best = jury.weigh(proposal.normals)
         if best is None or not best.supported or _among(best.normals, tried):
             continue
         tried.append(best.normals)
         if closer and not best.exact:
-            best = _taken_apart(search, jury, best, X, weight) or best
-        best = _smallest(search, jury, best, X, weight)
+            best = _taken_apart(search, jury, best) or best
+        best = _smallest(search, jury, best)
         if best.is_subspace:
             return best
     return None
 
 
-def find_next(search: Search, X: Array, weight: Array | None) -> Candidate | None:
-    """Return a subspace that the rows of X support, or None; where there are many, ask a sample.
-
-    What a sample finds is for all rows to confirm. That there is nothing to be found, too: few rows
-    can't show a thin subspace.
-    """
-    for size in sample_sizes(getattr(search.estimator, "sample_size", None), *X.shape):
-        drawn = np.sort(search.rng.choice(len(X), size, replace=False, shuffle=False))
-        found = find_one(search, X[drawn], _of(weight, drawn))
-        if found is not None:
-            jury = Jury(X, weight, search.estimator.normalize, search.rng)
-            confirmed = jury.weigh(found.normals)
-            if confirmed is not None and confirmed.is_subspace:
-                return confirmed
-    return find_one(search, X, weight)
-
-
-def _enough(X: Array, weight: Array | None) -> bool:
-    """Two rows and two columns are the least that a subspace can be looked for in."""
-    takes_part = np.any(X != 0, axis=1)
-    if weight is not None:
-        takes_part &= weight > 0
-    return X.shape[1] >= 2 and int(takes_part.sum()) >= 2
-
-
-def _in_span(search: Search, jury: Jury, X: Array, weight: Array | None) -> Candidate | None:
+def _in_span(search: Search, jury: Jury) -> Candidate | None:
     """Look inside the span of the rows; else the span is an answer, if not by idle columns."""
     span = jury.span
-    inner = find_one(search, X @ span.basis, weight)
+    inner = find_one(search, jury.data.mapped(span.basis))
     lifted = None
     if inner is not None:
         lifted = jury.weigh(np.hstack([span.basis @ inner.normals, span.rest]))
-    if span.rank + span.n_idle_columns == X.shape[1]:
+    if span.rank + span.n_idle_columns == len(span.basis):
         return lifted
     whole = jury.weigh_span()
     if lifted is not None and lifted.supported and lifted.scale <= AS_THIN * whole.floor:
@@ -110,10 +106,10 @@ def _in_span(search: Search, jury: Jury, X: Array, weight: Array | None) -> Cand
     return whole if whole.supported else lifted
 
 
-def _proposals(search: Search, jury: Jury, X: Array, weight: Array | None) -> list[Candidate]:
+def _proposals(search: Search, jury: Jury) -> list[Candidate]:
     """Fit, and let the rows weigh the answer and single directions; the best supported first."""
-    model = search.fit(X, weight)
-    proposals = [model.normals_.T, *_singles(model.directions_, X)]
+    model = search.fit(jury.data)
+    proposals = [model.normals_.T, *_singles(model.directions_, jury.data.X)]
     weighed = [jury.weigh(V, FEW_STEPS) for V in proposals]
     supported = [found for found in weighed if found is not None and found.supported]
     return sorted(supported, key=lambda found: -found.support)
@@ -133,16 +129,14 @@ def _singles(directions: Array, X: Array) -> list[Array]:
     chosen: list[Array] = []
     for j in np.argsort(heights, kind="stable"):
         b = B[:, [j]] / np.linalg.norm(B[:, j])
-        if all(1 - float((a.T @ b).item()) ** 2 > APART**2 for a in chosen):
+        if not _among(b, chosen):
             chosen.append(b)
         if len(chosen) == N_SINGLES:
             break
     return chosen
 
 
-def _smallest(
-    search: Search, jury: Jury, outer: Candidate, X: Array, weight: Array | None
-) -> Candidate:
+def _smallest(search: Search, jury: Jury, outer: Candidate) -> Candidate:
     """Return a smaller subspace inside, if some of the members lie on it as closely.
 
     The members' coordinates in the subspace are stretched to equal variances, so that only a
@@ -151,30 +145,29 @@ def _smallest(
     basis = complement(outer.normals)
     if not search.inside or basis.shape[1] < 2:
         return outer
-    stretch = basis @ whitening(X[outer.members] @ basis)  # (D, r)
-    inner = find_one(search, X[outer.members] @ stretch, _of(weight, outer.members))
+    members = jury.data.some(outer.members)
+    stretch = basis @ whitening(members.X @ basis)  # (D, r)
+    inner = find_one(search, members.mapped(stretch))
     if inner is None:
         return outer
-    V = np.hstack([outer.normals, stretch @ inner.normals])
-    smaller = jury.weigh(orthonormal(V))
+    smaller = jury.weigh(orthonormal(np.hstack([outer.normals, stretch @ inner.normals])))
     thin = AS_THIN * max(outer.scale, outer.floor)
     if smaller is None or not smaller.supported or smaller.scale > thin:
         return outer
     return smaller if smaller.per_member > outer.per_member else outer
 
 
-def _taken_apart(
-    search: Search, jury: Jury, thick: Candidate, X: Array, weight: Array | None
-) -> Candidate | None:
+def _taken_apart(search: Search, jury: Jury, thick: Candidate) -> Candidate | None:
     """Return one of the thinner subspaces that a thick one was made of, if it was.
 
     Noise around one subspace looks the same everywhere once all variances are equal; two close
     subspaces are then far apart.
     """
-    stretch = whitening(X[thick.members])  # (D, r)
-    if stretch.shape[1] < X.shape[1]:
+    members = jury.data.some(thick.members)
+    stretch = whitening(members.X)  # (D, r)
+    if stretch.shape[1] < len(stretch):
         return None
-    part = find_one(search, X[thick.members] @ stretch, _of(weight, thick.members), closer=False)
+    part = find_one(search, members.mapped(stretch), closer=False)
     if part is None:
         return None
     before = orthonormal(np.linalg.solve(stretch, thick.normals))  # the same subspace, stretched
@@ -184,7 +177,3 @@ def _taken_apart(
     if thin is None or not thin.supported or thin.scale > THINNER * thick.scale:
         return None
     return thin
-
-
-def _of(weight: Array | None, chosen: Array) -> Array | None:
-    return None if weight is None else weight[chosen]

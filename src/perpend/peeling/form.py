@@ -4,6 +4,7 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 
 from perpend._typing import Array, RandomState
 from perpend._validation import checked, checked_weight
@@ -11,9 +12,10 @@ from perpend.codimension import SURE
 from perpend.estimator import SubspaceEstimator
 from perpend.exceptions import InputError
 from perpend.geometry import as_generator, complement, orthonormal
+from perpend.methods import DPCP
 from perpend.peeling.find import Search, find_next
 from perpend.peeling.frame import find_frame
-from perpend.peeling.jury import Candidate, distances_to
+from perpend.peeling.jury import Candidate, Data
 from perpend.peeling.share import is_shadow, settle
 from perpend.rows.devices import Place
 from perpend.rows.kinds import to_numpy
@@ -110,49 +112,36 @@ def peel(
         raise InputError(f"max_subspaces={max_subspaces!r}; expected a whole number from 1 on.")
     place = Place(X, None)
     X = to_numpy(checked(model, X, place, reset=True))
-    weight = checked_weight(sample_weight, X, place)
-    rng = as_generator(random_state)
-    search = Search(model, getattr(model, "codimension", "auto") == "auto", rng)
-
-    frame = find_frame(X, weight, model.normalize, rng)
-    found, labels = _all_subspaces(search, X @ frame, weight, max_subspaces)
-    subspaces = [
-        _subspace(
-            X,
-            orthonormal(frame @ subspace.normals),
-            subspace,
-            np.flatnonzero(labels == k),
-            model.normalize,
-        )
-        for k, subspace in enumerate(found)
-    ]
+    data = Data(X, checked_weight(sample_weight, X, place), model.normalize)
+    search = Search(model, as_generator(random_state))
+    frame = find_frame(data, search.rng)
+    found, labels = _all_subspaces(
+        search, data if frame is None else data.mapped(frame), max_subspaces
+    )
+    subspaces = []
+    for k, subspace in enumerate(found):
+        V = subspace.normals if frame is None else orthonormal(frame @ subspace.normals)
+        subspaces.append(_subspace(data, V, subspace, labels == k))
     return Peeled(subspaces, labels)
 
 
-def _all_subspaces(
-    search: Search, X: Array, weight: Array | None, max_subspaces: int
-) -> tuple[list[Candidate], Array]:
+def _all_subspaces(search: Search, data: Data, max_subspaces: int) -> tuple[list[Candidate], Array]:
     """Take one subspace after the other away; then share the rows out."""
-    normalize = search.estimator.normalize
     found: list[Candidate] = []
-    rest = np.arange(len(X))
+    rest = data
     while len(found) < max_subspaces:
-        new = find_next(search, X[rest], None if weight is None else weight[rest])
+        new = find_next(search, rest)
         if new is None:
             break
         # The far end of what was found before is taken away, too, but is no subspace of its own.
-        if not is_shadow(X[rest], new.members, found, normalize):
+        if not is_shadow(rest, new, found):
             found.append(new)
-        rest = rest[~new.members]
-    return settle(X, weight, found, normalize, search.rng)
+        rest = rest.some(~new.members)
+    return settle(data, found, search.rng)
 
 
 def _checked_estimator(estimator: Any) -> Any:
     """Return a fresh copy of the estimator, or say why it can't be used."""
-    from sklearn.base import clone
-
-    from perpend.methods import DPCP
-
     if estimator is None:
         return DPCP()
     if not isinstance(estimator, SubspaceEstimator):
@@ -168,25 +157,31 @@ def _checked_estimator(estimator: Any) -> Any:
     return clone(estimator)
 
 
-def _subspace(X: Array, V: Array, found: Candidate, members: Array, normalize: bool) -> Subspace:
+def _subspace(data: Data, V: Array, found: Candidate, members: Array) -> Subspace:
     """Turn a candidate into an answer: bases as rows, in the precision of the data."""
     D, c = V.shape
-    own = X[members]
-    J = distances_to(own, V, normalize)
-    if normalize:
-        lengths = np.linalg.norm(own, axis=1)
-        own = own / np.where(lengths > 0, lengths, 1)[:, None]
-    basis = complement(V)
-    _, axes = np.linalg.eigh(basis.T @ (own.T @ own) @ basis)
+    own = data.some(members)
+    J = own.distances(V)
     # The distances show the noise in c of the D coordinates.
     noise = 0.0 if found.exact else float(np.sqrt(np.mean(J**2) * D / c))
     return Subspace(
-        normals=np.ascontiguousarray(V.T, dtype=X.dtype),
-        components=np.ascontiguousarray((basis @ axes[:, ::-1]).T, dtype=X.dtype),
+        normals=np.ascontiguousarray(V.T, dtype=data.X.dtype),
+        components=np.ascontiguousarray(_principal_axes(own, V).T, dtype=data.X.dtype),
         codimension=c,
         confidence=found.confidence,
-        members=members,
+        members=np.flatnonzero(members),
         threshold=float(J.max()),
         noise=noise,
         evidence=found.evidence,
     )
+
+
+def _principal_axes(own: Data, V: Array) -> Array:
+    """Return the members' axes (D, d) orthogonal to the normals V, largest variance first."""
+    rows = own.X
+    if own.normalize:
+        lengths = np.linalg.norm(rows, axis=1)
+        rows = rows / np.where(lengths > 0, lengths, 1)[:, None]
+    inside = complement(V)
+    _, axes = np.linalg.eigh(inside.T @ (rows.T @ rows) @ inside)
+    return inside @ axes[:, ::-1]

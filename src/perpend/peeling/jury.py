@@ -4,7 +4,7 @@ The descents propose normals and the rows decide (`perpend.codimension`). Here t
 asked about several candidates, so what they need for an answer is kept.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from perpend._typing import Array
 from perpend.codimension import SURE, Judge, distinct_shares
 from perpend.geometry import orthonormal
 from perpend.kernels import distances
-from perpend.rows import RowSource, as_rows
+from perpend.rows import as_rows
 from perpend.solvers import distance_edges, row_span
 
 NOISE_LIMIT = 0.2  # of the members' squared norm: more noise than that is hardly a subspace
@@ -20,6 +20,42 @@ THICK = 0.01  # of the members' squared norm: from here on the codimension must 
 LIKELY = 0.5  # confidence
 CLEARLY_INSIDE = 0.5  # singular value: a direction that lies in the rows' span, and not beside it
 FEW_STEPS, ALL_STEPS = 12, 60  # of the finish: to compare candidates, and to end
+
+
+class Data(NamedTuple):
+    """Rows, their weights, and whether only their directions count."""
+
+    X: Array  # (n, D)
+    weight: Array | None  # (n,)
+    normalize: bool
+
+    def some(self, chosen: Array) -> Self:
+        """Return some of the rows, by their positions or by a mask."""
+        weight = None if self.weight is None else self.weight[chosen]
+        return self._replace(X=self.X[chosen], weight=weight)
+
+    def mapped(self, T: Array) -> Self:
+        """Return the rows in other coordinates, X @ T."""
+        return self._replace(X=self.X @ T)
+
+    @property
+    def can_be_asked(self) -> bool:
+        """Whether there are two rows, of two columns, that are not zero and have weight."""
+        takes_part = np.any(self.X != 0, axis=1)
+        if self.weight is not None:
+            takes_part &= self.weight > 0
+        return self.X.shape[1] >= 2 and int(takes_part.sum()) >= 2
+
+    def distances(self, V: Array) -> Array:
+        """Return the distance of each row to the subspace with normals V (D, c).
+
+        Relative to the row's norm if only directions count; zero rows lie on every subspace.
+        """
+        rows = as_rows(self.X, normalize=self.normalize)
+        kept = rows.scan(distances, V, keep=True).kept
+        assert kept is not None
+        J: Array = rows.gather(kept) * rows.unit
+        return J
 
 
 class Candidate(NamedTuple):
@@ -58,19 +94,13 @@ class Candidate(NamedTuple):
 
 
 class Jury:
-    """The rows that are asked; weights and unit norms are theirs."""
+    """The rows that are asked."""
 
-    def __init__(
-        self, X: Array, weight: Array | None, normalize: bool, rng: np.random.Generator
-    ) -> None:
-        self.rows: RowSource = as_rows(X, weight=weight, normalize=normalize)
+    def __init__(self, data: Data, rng: np.random.Generator) -> None:
+        self.data = data
+        self.rows = as_rows(data.X, weight=data.weight, normalize=data.normalize)
         self.span = row_span(self.rows)
         self.judge = Judge(self.rows, self.span, distinct_shares(self.rows, rng), refine=True)
-
-    @property
-    def n_distinct(self) -> float:
-        """How many rows count as evidence."""
-        return float(self.judge.share.sum())
 
     def weigh(self, V: Array, max_steps: int = ALL_STEPS) -> Candidate | None:
         """Finish at the normals V (D, c) and weigh the result; None if no subspace is left.
@@ -83,11 +113,10 @@ class Jury:
         if not 0 < V.shape[1] < self.span.rank:
             return None
         fit, _, certificate, found = self.judge.consider(V, None, max_steps)
-        J = self._distances(fit.V)
         typical = float(np.median(self.rows.norms))
         return Candidate(
             normals=np.hstack([fit.V, self.span.rest]),
-            members=certificate.threshold >= J,
+            members=certificate.threshold * self.rows.unit >= self.data.distances(fit.V),
             threshold=certificate.threshold * self.rows.unit,
             scale=fit.groups.scale * self.rows.unit,
             floor=float(fit.groups.edges[1]) * self.rows.unit,
@@ -104,12 +133,12 @@ class Jury:
         R rows always span R dimensions; each further one would lie there with probability zero, but
         counts as a coin thrown.
         """
-        rank, all_rows = self.span.rank, np.ones(self.rows.shape[0], dtype=bool)
+        rank, n_distinct = self.span.rank, float(self.judge.share.sum())
         edges = distance_edges(float(self.rows.norms[-1]), self.rows.dtype) * self.rows.unit
-        sure = 1 - 2.0 ** -max(self.n_distinct - rank, 0.0)
+        sure = 1 - 2.0 ** -max(n_distinct - rank, 0.0)
         return Candidate(
             normals=self.span.rest,
-            members=all_rows,
+            members=np.ones(len(self.data.X), dtype=bool),
             threshold=float(edges[0]),
             scale=float(edges[0]),
             floor=float(edges[1]),
@@ -127,20 +156,3 @@ class Jury:
             return orthonormal(V)
         U, s, _ = np.linalg.svd(self.span.basis.T @ V, full_matrices=False)
         return self.span.basis @ U[:, s > CLEARLY_INSIDE]
-
-    def _distances(self, V: Array) -> Array:
-        kept = self.rows.scan(distances, V, keep=True).kept
-        assert kept is not None
-        return self.rows.gather(kept)
-
-
-def distances_to(X: Array, V: Array, normalize: bool) -> Array:
-    """Return the distance of each row to the subspace with normals V (D, c).
-
-    Relative to the row's norm if `normalize`; rows that are zero lie on every subspace.
-    """
-    rows = as_rows(X, normalize=normalize)
-    kept = rows.scan(distances, V, keep=True).kept
-    assert kept is not None
-    J: Array = rows.gather(kept) * rows.unit
-    return J

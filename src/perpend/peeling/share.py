@@ -5,28 +5,28 @@ import math
 import numpy as np
 
 from perpend._typing import Array
-from perpend.peeling.jury import Candidate, Jury, distances_to
+from perpend.peeling.jury import Candidate, Data, Jury
 
 ROUNDS = 2  # of sharing the rows out and looking again
 SHADOW = 2.0  # thresholds: what lies this close to a found subspace is its own far end
 
 
-def share_out(X: Array, found: list[Candidate], normalize: bool) -> Array:
+def share_out(data: Data, found: list[Candidate]) -> Array:
     """Return the number of the subspace that each row belongs to, -1 for none.
 
     A row that several accept goes to the one that makes it most likely. With m members of noise s,
-    spread evenly over the unit sphere of dimension d - 1, a row at distance J has the density
+    spread evenly over the unit sphere of d dimensions, a row at distance J has the density
 
-        m s^-c exp(-J^2 / (2 s^2)),   but for (2 pi)^(c/2) and the sphere's area,
+        m s^-c exp(-J^2 / (2 s^2)) / ((2 pi)^(c/2) area of the sphere)
 
     so that a row on an intersection goes to the smaller and thinner subspace.
     """
-    labels, best = np.full(len(X), -1), np.full(len(X), -np.inf)
+    labels, best = np.full(len(data.X), -1), np.full(len(data.X), -np.inf)
     for k, subspace in enumerate(found):
         D, c = subspace.normals.shape
         s, m = max(subspace.scale, subspace.floor), max(int(subspace.members.sum()), 1)
-        J = distances_to(X, subspace.normals, normalize)
-        density = math.log(m) - c * math.log(s) - _log_area(D - c) - c / 2 * math.log(2 * math.pi)
+        J = data.distances(subspace.normals)
+        density = math.log(m) - c * math.log(s) - c / 2 * math.log(2 * math.pi) - _log_area(D - c)
         likely = density - (J / s) ** 2 / 2
         better = (subspace.threshold >= J) & (likely > best)
         labels[better], best[better] = k, likely[better]
@@ -39,34 +39,30 @@ def _log_area(d: int) -> float:
 
 
 def settle(
-    X: Array,
-    weight: Array | None,
-    found: list[Candidate],
-    normalize: bool,
-    rng: np.random.Generator,
+    data: Data, found: list[Candidate], rng: np.random.Generator
 ) -> tuple[list[Candidate], Array]:
     """Weigh every subspace again, without the rows of the others, and share the rows out.
 
     What was found first was found among the rows of all the others, which are no outliers without
     preferred directions. A subspace that the rows left to it no longer support is dropped.
     """
-    labels = share_out(X, found, normalize)
+    labels = share_out(data, found)
     for _ in range(ROUNDS):
-        again = []
-        for k, subspace in enumerate(found):
-            own = (labels == k) | (labels == -1)
-            if np.sum(labels == k) > 1:
-                jury = Jury(X[own], None if weight is None else weight[own], normalize, rng)
-                again.append(jury.weigh(subspace.normals))
+        again = [
+            Jury(data.some((labels == k) | (labels == -1)), rng).weigh(subspace.normals)
+            for k, subspace in enumerate(found)
+            if data.some(labels == k).can_be_asked
+        ]
         found = [looked for looked in again if looked is not None and looked.is_subspace]
-        labels = share_out(X, found, normalize)
-    return found, labels
+        labels = share_out(data, found)
+    kept = [subspace for k, subspace in enumerate(found) if np.any(labels == k)]
+    return kept, labels if len(kept) == len(found) else share_out(data, kept)
 
 
-def is_shadow(X: Array, members: Array, found: list[Candidate], normalize: bool) -> bool:
+def is_shadow(data: Data, new: Candidate, found: list[Candidate]) -> bool:
     """Whether a new subspace's members are mostly the far end of one that was found before."""
+    members = data.some(new.members)
     return any(
-        np.median(distances_to(X[members], subspace.normals, normalize))
-        <= SHADOW * subspace.threshold
+        np.median(members.distances(subspace.normals)) <= SHADOW * subspace.threshold
         for subspace in found
     )
