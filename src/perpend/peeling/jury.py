@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from perpend._typing import Array
-from perpend.codimension import SURE, Judge, distinct_shares
+from perpend.codimension import SURE, Judge, Judgement, distinct_shares
 from perpend.geometry import orthonormal
 from perpend.kernels import distances
 from perpend.rows import as_rows
@@ -112,7 +112,17 @@ class Jury:
             return self.weigh_span()
         if not 0 < V.shape[1] < self.span.rank:
             return None
-        fit, _, certificate, found = self.judge.consider(V, None, max_steps)
+        judgement = self.judge.consider(V, None, max_steps)
+        while judgement.gap.value > judgement.fit.V.shape[1]:  # the members show more normals
+            V = judgement.fit.axes[:, : judgement.gap.value]
+            smaller = self.judge.consider(V, None, max_steps)
+            if smaller.support <= judgement.support:
+                break
+            judgement = smaller
+        return self._candidate(judgement)
+
+    def _candidate(self, judgement: Judgement) -> Candidate:
+        fit, _, certificate, found = judgement
         typical = float(np.median(self.rows.norms))
         return Candidate(
             normals=np.hstack([fit.V, self.span.rest]),
@@ -120,7 +130,7 @@ class Jury:
             threshold=certificate.threshold * self.rows.unit,
             scale=fit.groups.scale * self.rows.unit,
             floor=float(fit.groups.edges[1]) * self.rows.unit,
-            support=certificate.gain - certificate.needed,
+            support=judgement.support,
             no_accident=certificate.confidence,
             confidence=found.confidence,
             noise_share=fit.groups.scale**2 * self.span.rank / typical**2,
