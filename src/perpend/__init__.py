@@ -27,6 +27,7 @@ _HOMES = {
     "dpcp_irls": "perpend.methods",
     "load": "perpend.persistence",
     "metrics": "perpend",
+    "peel": "perpend.peeling",
     "recursive_dpcp": "perpend.methods",
     "rsgm": "perpend.methods",
     "subspace_distance": "perpend.metrics",
@@ -48,6 +49,7 @@ __all__ = [
     "dpcp_irls",
     "load",
     "metrics",
+    "peel",
     "recursive_dpcp",
     "rsgm",
     "subspace_distance",
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
     from perpend.methods.recursive_dpcp import RecursiveDPCP, recursive_dpcp
     from perpend.methods.rsgm import RSGM, rsgm
     from perpend.metrics import subspace_distance, subspace_error
+    from perpend.peeling import peel
     from perpend.persistence import load
     from perpend.rows import as_rows
 

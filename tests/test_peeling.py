@@ -1,0 +1,226 @@
+"""Several subspaces, one after the other: all of them, only them, and the rows of each."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from helpers import assert_orthonormal_rows, assert_same_subspace
+from perpend import DPCP, RSGM, peel
+from perpend.datasets import make_subspace
+from perpend.exceptions import InputError
+from perpend.geometry import random_directions
+from perpend.peeling.frame import whitening
+from perpend.peeling.jury import Candidate, Data
+from perpend.peeling.share import share_out
+
+
+def union(D, parts, n_outliers, seed, noise=0.0):
+    """Rows on several subspaces, with lengths of their own; their numbers, and the normals."""
+    rng = np.random.default_rng(seed)
+    drawn = [
+        make_subspace(n, 0, n_features=D, codimension=D - d, noise=noise, random_state=rng)
+        for d, n in parts
+    ]
+    outliers = random_directions(rng, D, n_outliers).T
+    X = np.vstack([outliers, *(part.X for part in drawn)])
+    y = np.repeat(np.arange(-1, len(parts)), [n_outliers, *(n for _, n in parts)])
+    X *= rng.lognormal(size=(len(X), 1))
+    order = rng.permutation(len(X))
+    return X[order], y[order], [part.normals for part in drawn]
+
+
+def matched(found, y):
+    """For each subspace in the data, the one that most of its rows were given to."""
+    return [
+        int(
+            np.argmax([np.sum((y == i) & (found.labels == k)) for k in range(len(found.subspaces))])
+        )
+        for i in range(y.max() + 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("D", "parts", "n_outliers"),
+    [
+        (12, ((8, 200), (2, 300)), 0),  # a plane beside a larger subspace, and no outliers
+        (9, ((3, 150), (3, 150)), 150),  # their sum is a subspace, too
+        (3, ((2, 200), (2, 200)), 200),  # their normals together leave a line
+    ],
+)
+def test_all_subspaces_are_found_exactly(D, parts, n_outliers, seed):
+    X, y, normals = union(D, parts, n_outliers, seed)
+    found = peel(X, random_state=seed + 1000)
+    assert len(found.subspaces) == len(parts)
+    which = matched(found, y)
+    assert sorted(which) == list(range(len(parts)))
+    for i, k in enumerate(which):
+        assert_same_subspace(found.subspaces[k].normals, normals[i], tol=1e-9)
+    np.testing.assert_array_equal(found.labels, np.where(y < 0, -1, np.take(which, y)))
+
+
+def test_an_answer_holds_together(seed):
+    X, _, _ = union(8, ((5, 150), (2, 150)), 100, seed, noise=0.02)
+    found = peel(X, random_state=seed + 1000)
+    assert found.labels.min() == -1
+    assert found.labels.max() == len(found.subspaces) - 1
+    for k, subspace in enumerate(found.subspaces):
+        np.testing.assert_array_equal(subspace.members, np.flatnonzero(found.labels == k))
+        assert subspace.codimension == len(subspace.normals) == 8 - len(subspace.components)
+        assert_orthonormal_rows(np.vstack([subspace.normals, subspace.components]))
+        own = X[subspace.members]
+        sines = np.linalg.norm(own @ subspace.normals.T, axis=1) / np.linalg.norm(own, axis=1)
+        np.testing.assert_allclose(sines.max(), subspace.threshold, rtol=1e-9)
+        assert 0.01 < subspace.noise < 0.04
+        assert subspace.confidence >= 0.95
+    text = found.summary()
+    assert text.startswith("subspaces   2\n")
+    assert f"outliers    {np.sum(found.labels == -1)} of 400 rows" in text
+
+
+@pytest.mark.parametrize(("n", "D"), [(60, 3), (500, 3), (300, 12)])
+def test_nothing_is_found_in_noise(n, D, seed):
+    X = np.random.default_rng(seed).standard_normal((n, D))
+    found = peel(X, random_state=seed + 1000)
+    assert found.subspaces == []
+    assert np.all(found.labels == -1)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+def test_a_single_subspace_has_no_shadow(noise, seed):
+    X, y, normals = union(6, ((3, 1500),), 300, seed, noise)
+    found = peel(X, random_state=seed + 1000)
+    assert [s.codimension for s in found.subspaces] == [3]
+    assert_same_subspace(found.subspaces[0].normals, normals[0], tol=max(noise, 1e-9))
+    assert np.mean(found.labels == y) > 0.98
+
+
+def test_uneven_members_are_one_subspace(seed):
+    data = make_subspace(400, 200, n_features=8, codimension=3, stretch=0.1, random_state=seed)
+    found = peel(data.X, random_state=seed + 1000)
+    assert [s.codimension for s in found.subspaces] == [3]
+
+
+def test_close_planes_are_told_apart(seed):
+    rng = np.random.default_rng(seed)
+    tilt = np.deg2rad(6)
+    turn = np.array([[1, 0, 0], [0, np.cos(tilt), np.sin(tilt)], [0, -np.sin(tilt), np.cos(tilt)]])
+    flat = np.c_[rng.standard_normal((400, 2)), np.zeros(400)]
+    X = np.vstack([flat[:200], flat[200:] @ turn, rng.standard_normal((100, 3))])
+    found = peel(X, random_state=seed + 1000)
+    assert sorted(len(s.members) for s in found.subspaces) == [200, 200]
+    first = found.subspaces[found.labels[0]].normals
+    assert_same_subspace(first, [[0, 0, 1]], tol=1e-9)
+
+
+def test_max_subspaces_is_the_most():
+    X, _, _ = union(8, ((4, 150), (2, 150)), 50, 0)
+    assert len(peel(X, max_subspaces=1, random_state=1).subspaces) == 1
+
+
+def test_same_seed_same_answer():
+    X, _, _ = union(8, ((4, 150), (2, 150)), 50, 0, noise=0.02)
+    first, second = (peel(X, random_state=7) for _ in range(2))
+    np.testing.assert_array_equal(first.labels, second.labels)
+    for a, b in zip(first.subspaces, second.subspaces, strict=True):
+        np.testing.assert_array_equal(a.normals, b.normals)
+
+
+def test_rows_without_weight_have_no_say():
+    X, y, _ = union(8, ((4, 150), (2, 150)), 50, 0)
+    found = peel(X, sample_weight=(y != 1).astype(float), random_state=1)
+    assert [s.codimension for s in found.subspaces] == [4]
+
+
+def test_float32_stays_float32():
+    X, y, _ = union(8, ((4, 150), (2, 150)), 50, 0)
+    found = peel(X.astype(np.float32), random_state=1)
+    assert sorted(s.codimension for s in found.subspaces) == [4, 6]
+    assert all(s.normals.dtype == s.components.dtype == np.float32 for s in found.subspaces)
+    assert np.mean((found.labels == -1) == (y == -1)) > 0.98
+
+
+def test_without_normalising():
+    X, _, _ = union(8, ((4, 150), (2, 150)), 50, 0)
+    X = 1e3 * X / np.linalg.norm(X, axis=1, keepdims=True)
+    found = peel(X, estimator=DPCP(normalize=False), random_state=1)
+    assert sorted((s.codimension, len(s.members)) for s in found.subspaces) == [(4, 150), (6, 150)]
+
+
+def test_a_method_that_is_told_the_codimension():
+    X, _, _ = union(3, ((2, 200), (2, 200)), 100, 0)
+    found = peel(X, estimator=RSGM(codimension=1), random_state=1)
+    assert sorted(len(s.members) for s in found.subspaces) == [200, 200]
+    assert all(s.codimension == 1 for s in found.subspaces)
+
+
+def test_many_rows_are_found_in_a_sample():
+    X, y, _ = union(4, ((2, 10_000), (2, 6_000)), 4_000, 0, noise=0.01)
+    found = peel(X, random_state=1)
+    assert [s.codimension for s in found.subspaces] == [2, 2]
+    assert np.mean((found.labels == -1) == (y == -1)) > 0.98
+
+
+def test_columns_that_are_idle_are_no_subspace():
+    X = np.random.default_rng(0).standard_normal((300, 4))
+    X[:, 3] = 0
+    assert peel(X, random_state=1).subspaces == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"max_subspaces": 0}, "max_subspaces=0"),
+        ({"max_subspaces": 1.5}, "max_subspaces=1.5"),
+        ({"estimator": "DPCP"}, "estimator is a str"),
+        ({"X": np.full((5, 2), np.nan)}, "contains NaN"),
+        ({"X": np.zeros((5, 2))}, "Every row of X is zero"),
+    ],
+)
+def test_what_cannot_be_used_is_named(change, message):
+    arguments = {"X": np.eye(5)[:, :2], **change}
+    with pytest.raises(InputError, match=message):
+        peel(**arguments)
+
+
+def test_too_few_rows_are_refused_and_two_show_nothing():
+    with pytest.raises(ValueError, match="minimum of 2"):
+        peel(np.ones((1, 3)))
+    assert peel(np.eye(2), random_state=0).subspaces == []
+
+
+def test_a_row_on_an_intersection_goes_to_the_smaller_subspace():
+    def subspace(normals, threshold=1e-6):
+        members = np.ones(100, dtype=bool)
+        return Candidate(normals, members, threshold, 1e-8, 1e-8, 1.0, 1.0, 1.0, 0.0, {})
+
+    axes = np.eye(3)
+    plane, line = subspace(axes[:, 2:]), subspace(axes[:, 1:])
+    data = Data(np.array([[2.0, 0, 0], [1, 1, 0], [0, 0, 1], [0, 0, 0]]), None, normalize=True)
+    np.testing.assert_array_equal(share_out(data, [plane, line])[:3], [1, 0, -1])
+    np.testing.assert_array_equal(share_out(data, [line, plane])[:3], [0, 1, -1])
+
+
+def test_stretched_rows_have_equal_second_moments():
+    X = np.random.default_rng(0).standard_normal((500, 3)) @ np.diag([3.0, 1.0, 0.1])
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    moments = (X @ whitening(X)).T @ (X @ whitening(X))
+    np.testing.assert_allclose(moments, moments[0, 0] * np.eye(3), atol=1e-9 * moments[0, 0])
+
+
+@pytest.mark.parametrize("scene", ["test24", "test55"])
+def test_the_table_is_one_of_the_planes(scene):
+    file = Path(os.environ.get("PERPEND_DATA", "")) / f"mosd_tabletop/{scene}.npz"
+    if not file.is_file():
+        pytest.skip(f"PERPEND_DATA does not name a folder with mosd_tabletop/{scene}.npz")
+    stored = np.load(file)
+    chosen = np.random.default_rng(0).choice(len(stored["points"]), 4000, replace=False)
+    points, table = stored["points"][chosen].astype(float), stored["is_table"][chosen].astype(bool)
+    found = peel(np.c_[points, np.ones(len(points))], random_state=1)
+    scores = [
+        2 * np.sum(table & (found.labels == k)) / (np.sum(table) + np.sum(found.labels == k))
+        for k, subspace in enumerate(found.subspaces)
+        if subspace.codimension == 1
+    ]
+    assert max(scores) > 0.95
