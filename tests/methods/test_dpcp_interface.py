@@ -238,7 +238,9 @@ def test_the_callback_hears_of_progress_and_can_end_a_stage(data) -> None:
         return True
 
     DPCP(random_state=0, n_starts=16, callback=stop).fit(data.X)
-    assert sum(p.stage == "descent" for p in stopped) == 1
+    # One step of each stage; the descents of the whitened rows are a stage of their own.
+    assert sum(p.stage == "descent" for p in stopped) <= 2
+    assert all(p.step == 1 for p in stopped)
 
 
 @pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")

@@ -19,7 +19,7 @@ MAX_SWEEP = 120  # the same from a start that is hardly better than chance
 FEW_STEPS = 4  # on the way, where a candidate that takes longer may come again
 STEEP = 10.0  # a rise of the inliers' variance that deserves a look, though it is not the steepest
 SAME = 0.1  # sine of the largest angle up to which two answers are the same
-N_PROBES = 64  # random directions to estimate leverages with
+N_PROBES = 32  # random directions to estimate leverages with
 MOST_LEVERAGE = 0.6  # of a row among the inliers; one that holds a dimension alone has 1
 MAX_REVISIONS = 6  # changes of the codimension after looking at the inliers' spectrum
 
@@ -131,6 +131,8 @@ class Judge(NamedTuple):
     def _better_neighbour(self, judgement: Judgement, seen: set[int]) -> Array | None:
         """Return normals of a neighbouring codimension that look better supported, if there are."""
         fit, c = judgement.fit, judgement.fit.V.shape[1]
+        if fit.groups.scale <= fit.groups.edges[0]:
+            return None  # exact inliers: what is not zero is no noise
         for value in dict.fromkeys([c + 1, judgement.gap.second, c - 1]):
             if 0 < value < self.span.rank and value not in seen:
                 V = fit.axes[:, :value]

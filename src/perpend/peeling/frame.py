@@ -24,7 +24,7 @@ def find_frame(data: Data, rng: np.random.Generator) -> Array | None:
     jury = Jury(data, rng)
     if jury.span.rank < data.X.shape[1]:
         return None
-    variances, axes = np.linalg.eigh(jury.span.moments)
+    variances, axes = np.linalg.eigh(jury.span.moments())
     cloud = jury.weigh(axes[:, : largest_gap(variances, data.X.dtype).value])
     if cloud is None or not cloud.supported or cloud.is_subspace:
         return None

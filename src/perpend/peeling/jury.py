@@ -122,7 +122,7 @@ class Jury:
         return self._candidate(judgement)
 
     def _candidate(self, judgement: Judgement) -> Candidate:
-        fit, _, certificate, found = judgement
+        fit, _, certificate, found, _ = judgement
         typical = float(np.median(self.rows.norms))
         return Candidate(
             normals=np.hstack([fit.V, self.span.rest]),
