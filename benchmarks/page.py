@@ -11,7 +11,7 @@ import argparse
 import json
 from pathlib import Path
 
-from _page import batched, fits, gpu, gpu_fits, growth, hotloop, quality
+from _page import batched, fits, gpu, gpu_fits, growth, hotloop, quality, several
 from _page.section import Bar, Result, Section, bars_table
 from _store import RESULTS
 
@@ -30,6 +30,7 @@ SECTIONS = [
     gpu.SECTION,
     gpu_fits.SECTION,
     batched.SECTION,
+    several.SECTION,
 ]
 HARDWARE = {"cpu": "", "device": "", "python": "Python ", "numpy": "NumPy ", "torch": "torch "}
 HARDWARE |= {"cuda": "CUDA ", "driver": "driver "}
