@@ -11,7 +11,7 @@ import argparse
 import json
 from pathlib import Path
 
-from _page import batched, fits, gpu, gpu_fits, growth, hotloop, labels, quality
+from _page import batched, fits, gpu, gpu_fits, growth, hotloop, labels, quality, several
 from _page.section import Bar, Result, Section, bars_table
 from _store import RESULTS
 
@@ -31,6 +31,7 @@ SECTIONS = [
     gpu_fits.SECTION,
     batched.SECTION,
     labels.SECTION,
+    several.SECTION,
 ]
 HARDWARE = {"cpu": "", "device": "", "python": "Python ", "numpy": "NumPy ", "torch": "torch "}
 HARDWARE |= {"cuda": "CUDA ", "driver": "driver "}

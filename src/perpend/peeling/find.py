@@ -11,12 +11,9 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from perpend._typing import Array
 from perpend.codimension import sample_sizes
-from perpend.exceptions import CodimensionWarning
 from perpend.geometry import complement, orthonormal, sine_of_largest_angle
 from perpend.peeling.frame import whitening
 from perpend.peeling.jury import FEW_STEPS, Candidate, Data, Jury
@@ -42,12 +39,15 @@ class Search(NamedTuple):
 
     def fit(self, data: Data) -> Any:
         """Fit a fresh copy of the estimator; its doubts are for the rows to settle."""
-        seed = int(self.rng.integers(2**31))
-        model = clone(self.estimator).set_params(random_state=seed)
+        model = fresh(self.estimator).set_params(random_state=int(self.rng.integers(2**31)))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CodimensionWarning)
-            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", UserWarning)  # not sure, or not at rest
             return model.fit(data.X, sample_weight=data.weight)
+
+
+def fresh(estimator: Any) -> Any:
+    """Return a copy with the same parameters that was never fitted."""
+    return type(estimator)(**estimator.get_params(deep=False))
 
 
 def find_next(search: Search, data: Data) -> Candidate | None:

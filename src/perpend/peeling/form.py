@@ -4,7 +4,6 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 
 from perpend._typing import Array, RandomState
 from perpend._validation import checked, checked_weight
@@ -13,7 +12,7 @@ from perpend.estimator import SubspaceEstimator
 from perpend.exceptions import InputError
 from perpend.geometry import as_generator, complement, orthonormal
 from perpend.methods import DPCP
-from perpend.peeling.find import Search, find_next
+from perpend.peeling.find import Search, find_next, fresh
 from perpend.peeling.frame import find_frame
 from perpend.peeling.jury import Candidate, Data
 from perpend.peeling.share import is_shadow, settle
@@ -91,8 +90,8 @@ def peel(
     -------
     Peeled
         `subspaces`, a list of `Subspace` in the order in which they were found, and `labels`, the
-        number of the subspace for each row or -1. A row on several of them belongs to that of the
-        smallest dimension.
+        number of the subspace for each row or -1. A row near several goes to the one under which
+        it is most likely; on an intersection that is the smaller one.
 
     Examples
     --------
@@ -154,7 +153,7 @@ def _checked_estimator(estimator: Any) -> Any:
             "peel looks for subspaces through the origin. Append a column of ones to X and use "
             "affine=False: an affine subspace of X is a linear one there."
         )
-    return clone(estimator)
+    return fresh(estimator)
 
 
 def _subspace(data: Data, V: Array, found: Candidate, members: Array) -> Subspace:
