@@ -32,7 +32,6 @@ from perpend._validation import TorchDevice, checked, checked_threshold, checked
 from perpend.codimension import SURE
 from perpend.exceptions import CodimensionWarning, InputError
 from perpend.geometry import as_generator, axis_shares
-from perpend.kernels import distances
 from perpend.rows import RowSource, as_rows
 from perpend.rows.devices import Place, computing_on
 from perpend.rows.kinds import is_tensor, like, per_row, row_norms, to_numpy
@@ -43,6 +42,7 @@ from perpend.solvers import (
     exact_odds,
     outlier_odds,
     outlier_probability,
+    scan_distances,
 )
 
 __all__ = ["METHODS", "HasMethods", "Interval", "StrOptions", "SubspaceEstimator"]
@@ -370,7 +370,7 @@ class SubspaceEstimator(
         """Return ||N (x / ||x||)||, the sine of the angle to the subspace; 0 for zero rows."""
         # There is room for one value a row, and not for another X.
         rows = as_rows(X, memory_budget=X.nbytes - 1, n_jobs=effective_n_jobs(self.n_jobs))
-        kept = rows.scan(distances, to_numpy(self.normals_).T, keep=True).kept
+        kept = scan_distances(rows, to_numpy(self.normals_).T).kept
         assert kept is not None
         return per_row(rows, kept)
 
@@ -406,15 +406,15 @@ def _odds(solution: Solution, rows: RowSource) -> OutlierOdds:
 def _noise(solution: Solution, rows: RowSource) -> float:
     """Return the expected norm of the inliers' noise; 0 where they are exact.
 
-    The noise is s in every coordinate, so s sqrt(D) in all. The fit has turned towards the noise of
-    its N rows and hides the share d / N of it. Unit rows were u + e before they were scaled to norm
-    one, which divided the noise by sqrt(1 + |e|^2).
+    The noise is s in every coordinate of the rows' span, so s sqrt(R) in all, with R their rank.
+    The fit has turned towards the noise of its N rows and hides the share d / N of it. Unit rows
+    were u + e before they were scaled to norm one, which divided the noise by sqrt(1 + |e|^2).
     """
     groups = solution.groups
     if groups is None or groups.scale <= groups.edges[1]:
         return 0.0
     hidden = solution.components.shape[1] / (groups.share * groups.counts.sum())
-    noise2 = groups.scale**2 * rows.shape[1] / max(1 - hidden, 0.1)
+    noise2 = groups.scale**2 * solution.rank / max(1 - hidden, 0.1)
     if len(rows.norms) == 1:
         noise2 /= max(1 - noise2, 0.1)
     return float(np.sqrt(noise2)) * rows.unit

@@ -30,15 +30,20 @@ def find_answer(
     evidence: RankEvidence,
     codimension: int | Literal["auto"],
     first: Judgement | None = None,
+    *,
+    final: bool = False,
 ) -> Answer:
     """Let the rows choose the codimension, or finish at the one that was told.
 
-    `first` is what the rows said on the way, where they were sure.
+    `first` is what the rows said on the way, where they were sure, or where it is `final`.
     """
     if codimension != "auto":
         V = evidence.basis[:, : n_inside(judge.span, codimension)]
         return told_answer(judge, codimension, V, evidence, first)
-    judgement = judge.choose(evidence, first)
+    if first is not None and final:
+        judgement = judge.if_likely(first)
+    else:
+        judgement = judge.choose(evidence, first)
     if judgement is None:
         found = weigh_no_normals(judge.span, judge.share.sum(), judge.rows.norms, judge.heaviest)
         return in_whole_space(judge.span, found, None)
@@ -114,6 +119,7 @@ def as_solution(
         doubts=() if told else answer.codimension.doubts,
         n_iter=int(np.max(directions.n_iter)),
         converged=converged,
+        rank=rows.shape[1] if answer.fit is None else len(answer.fit.spectrum),
         distances=distances,
     )
 
@@ -123,6 +129,9 @@ def _components(fit: Fit, basis: Array) -> Array:
 
     Without a finish the normals come from the descents and are not quite principal axes themselves.
     """
+    c = fit.V.shape[1]
+    if np.array_equal(fit.V, fit.axes[:, :c]):
+        return fit.axes[:, c:]
     inside = complement(basis.T @ fit.V)  # (R, R - c), in coordinates of the span
     coordinates = basis.T @ fit.axes @ np.diag(np.sqrt(fit.spectrum))  # moments = this times its .T
     _, vectors = np.linalg.eigh(_square(inside.T @ coordinates))

@@ -65,9 +65,15 @@ class Judge(NamedTuple):
             return best
         if best.codimension.confidence < SURE:
             best = self._climb(best, evidence)
-        # Rows that leave directions free lie on a subspace in any case; inside it, only a likely
-        # answer is worth more than that certainty.
-        certain = self.span.n_outside > 0
+        return self.if_likely(best)
+
+    def if_likely(self, best: Judgement) -> Judgement | None:
+        """Return the judgement, or None where "no normals" is the better answer.
+
+        More rows than the dimension of their span lie on a subspace for certain, if that leaves
+        directions free; inside it, only a likely answer is worth more than that certainty.
+        """
+        certain = self.span.n_outside > 0 and self.share.sum() > self.span.rank + 0.5
         likely = best.codimension.confidence if certain else best.certificate.confidence
         return best if likely >= 0.5 else None
 
@@ -107,7 +113,7 @@ class Judge(NamedTuple):
         """
         steps = max_steps if self.refine else 0
         fit = fit_subspace(self.rows, V, self.span.basis, max_iter=steps, callback=self.callback)
-        gap = largest_gap(fit.spectrum, self.rows.dtype)
+        gap = largest_gap(fit.spectrum, self.rows.dtype, self._n_inliers(fit))
         dimension = self.span.rank - V.shape[1]
         certificate = certify(self.rows, fit.V, fit.groups, dimension, self.share)
         fit = fit._replace(groups=fit.groups._replace(threshold=certificate.threshold))
@@ -122,13 +128,18 @@ class Judge(NamedTuple):
             fit, gap, certificate, weigh(fit, gap, certificate, evidence, self.rows.norms)
         )
 
-    def complete(self, judgement: Judgement, evidence: RankEvidence) -> Judgement:
+    def _n_inliers(self, fit: Fit) -> float:
+        return fit.groups.share * self.rows.shape[0]
+
+    def complete(self, judgement: Judgement, evidence: RankEvidence | None) -> Judgement:
         """Go on from where a few steps ended, if they did not come to rest."""
         if judgement.fit.converged or not self.refine:
             return judgement
         return self.consider(judgement.fit.V, evidence)
 
-    def follow(self, V: Array, evidence: RankEvidence, max_steps: int = MAX_FINISH) -> Judgement:
+    def follow(
+        self, V: Array, evidence: RankEvidence | None, max_steps: int = MAX_FINISH
+    ) -> Judgement:
         """Finish at V, then follow the inliers' spectrum; return the best supported on the way.
 
         A subspace that runs through one outlier as well is found exactly, but that outlier alone

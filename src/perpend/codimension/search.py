@@ -11,6 +11,7 @@ from perpend.codimension.certificate import distinct_shares
 from perpend.codimension.decision import Judge
 from perpend.codimension.directions import RankEvidence, rank_of_directions
 from perpend.codimension.growth import grow_starts
+from perpend.codimension.low_dimension import landed, low_dimensional
 from perpend.codimension.result import SURE
 from perpend.codimension.watch import Watch
 from perpend.rows import Kept, RowSource
@@ -96,7 +97,14 @@ def search(
             return watch.evidence
         return rank_of_directions(rows, directions, span.rank)
 
-    if descent.n_starts == "auto" and isinstance(descent.init, str) and descent.init == "random":
+    automatic = (
+        descent.n_starts == "auto" and isinstance(descent.init, str) and descent.init == "random"
+    )
+    low = low_dimensional(rows, span, judge, inside) if automatic and finish else None
+    if low is not None:
+        directions = landed(rows, span, low.fit.V, rng)
+        evidence = rank_of_directions(rows, directions, span.rank)
+    elif automatic:
         directions, evidence = grow_starts(
             lambda k, before: descend(random_starts(rng, span, k), before),
             weigh,
@@ -108,8 +116,8 @@ def search(
         directions = descend(_starts(descent, span, rng))
         evidence = weigh(directions)
 
-    first = watch.judgement if watch.answered else None
-    answer = find_answer(judge(), evidence, codimension, first)
+    first = watch.judgement if watch.answered else low
+    answer = find_answer(judge(), evidence, codimension, first, final=low is not None)
     if finish:  # the descents only propose; the finish decides
         converged = answer.fit is None or answer.fit.converged
     else:

@@ -1,5 +1,6 @@
 """The codimension as the inliers see it: the largest gap in their second moments."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,12 +18,21 @@ class SpectralGap(NamedTuple):
     second: int  # number of eigenvalues below that one
 
 
-def largest_gap(spectrum: Array, dtype: Any) -> SpectralGap:
+def largest_gap(spectrum: Array, dtype: Any, n_rows: float = math.inf) -> SpectralGap:
     """Find the largest ratio of neighbours in an ascending spectrum, above rounding errors.
+
+    It belongs to `n_rows` rows. These span no more dimensions than they are: where there are fewer
+    of them than dimensions, that the spectrum ends with them is no gap.
 
     >>> largest_gap(np.array([1e-9, 2e-9, 0.5, 0.7]), np.float64).value
     2
     """
+    if n_rows <= len(spectrum):
+        hidden = len(spectrum) - max(2, int(n_rows) - 1)
+        if hidden > 0:
+            gap = largest_gap(spectrum[hidden:], dtype)
+            second = gap.second + hidden if gap.second else 0
+            return gap._replace(value=gap.value + hidden, second=second)
     if len(spectrum) < 2:
         return SpectralGap(0, 1.0, 1.0, 0)
     floor = rank_tolerance(dtype) * spectrum[-1]

@@ -5,8 +5,9 @@ from perpend.solvers.odds import OutlierOdds, exact_odds, outlier_odds, outlier_
 from perpend.solvers.outlier_law import label_threshold, outlier_law, outlier_misfit
 from perpend.solvers.psgm import psgm
 from perpend.solvers.result import Directions, Fit, Solution
-from perpend.solvers.reweighted import fit_subspace, principal_axes, turned_by
+from perpend.solvers.reweighted import fit_subspace, principal_axes, turned_by, turned_to
 from perpend.solvers.riemannian import riemannian
+from perpend.solvers.sides import scan_distances, scan_grouped_distances
 from perpend.solvers.span import RowSpan, in_their_span, rank_tolerance, row_span
 from perpend.solvers.starts import given_starts, random_starts, spectral_starts
 from perpend.solvers.steps import (
@@ -53,8 +54,11 @@ __all__ = [
     "rank_tolerance",
     "riemannian",
     "row_span",
+    "scan_distances",
+    "scan_grouped_distances",
     "spectral_starts",
     "step_rule",
     "turned_by",
+    "turned_to",
     "two_groups",
 ]

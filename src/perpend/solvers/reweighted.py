@@ -14,10 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from perpend._typing import Array
-from perpend.kernels import grouped_distances, weighted_gram
+from perpend.kernels import weighted_gram
 from perpend.rows import RowSource, Scan
 from perpend.solvers.loop import Callback, Status, iterate
 from perpend.solvers.result import Fit
+from perpend.solvers.sides import scan_grouped_distances
 from perpend.solvers.two_groups import TwoGroups, distance_edges, two_groups
 
 
@@ -51,7 +52,7 @@ def fit_subspace(
 
     def step(state: _State) -> _State:
         V = state.axes[:, : state.V.shape[1]]
-        change = turned_by(state.V, V) * float(rows.norms[-1]) / state.groups.scale
+        change = turned_to(state.V, state.axes) * float(rows.norms[-1]) / state.groups.scale
         # A turn that is too small to count changes no distance either: the rows need not be asked.
         return state._replace(V=V, change=change) if change <= tol else look(V, change)
 
@@ -67,7 +68,7 @@ def _inliers(rows: RowSource, V: Array, span: Array) -> tuple[TwoGroups, Array, 
     """Tell the two groups apart and return the inliers' second moments along their axes."""
     c, R = V.shape[1], span.shape[1]
     edges = distance_edges(float(rows.norms[-1]), rows.dtype)
-    look = rows.scan(grouped_distances, V, edges, keep=True)
+    look = scan_grouped_distances(rows, V, edges)
     assert look.kept is not None
     groups = two_groups(np.ravel(look.product), edges, rows.norms, c, R - c)
     scan = rows.scan(weighted_gram, groups.posterior, edges, using=(look.kept,))
@@ -88,3 +89,15 @@ def principal_axes(scan: Scan, span: Array) -> tuple[Array, Array]:
 def turned_by(V: Array, W: Array) -> float:
     """Return the sine of the largest angle by which W (D, c) leaves the span of V (D, c)."""
     return float(np.linalg.norm(W - V @ (V.T @ W), 2))
+
+
+def turned_to(V: Array, axes: Array) -> float:
+    """Return the sine of the largest angle between V (D, c) and the first c of the axes (D, R).
+
+    V lies in the span of the axes, so what of it is not along the first c is along the others; the
+    smaller of the two products says it.
+    """
+    c, R = V.shape[1], axes.shape[1]
+    if c < R - c:
+        return turned_by(V, axes[:, :c])
+    return float(np.linalg.norm(V.T @ axes[:, c:], 2)) if c < R else 0.0
