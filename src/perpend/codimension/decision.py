@@ -129,7 +129,7 @@ class Judge(NamedTuple):
         )
 
     def _n_inliers(self, fit: Fit) -> float:
-        return fit.groups.share * self.rows.shape[0]
+        return fit.groups.share * int(np.count_nonzero(self.share))
 
     def complete(self, judgement: Judgement, evidence: RankEvidence | None) -> Judgement:
         """Go on from where a few steps ended, if they did not come to rest."""

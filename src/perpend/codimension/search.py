@@ -109,7 +109,7 @@ def search(
             lambda k, before: descend(random_starts(rng, span, k), before),
             weigh,
             sure=lambda: watch.answered,
-            at_least=0 if codimension == "auto" else int(1.5 * codimension) + 5,
+            at_least=0 if inside is None else int(1.5 * inside) + 5,
             at_most=2 * span.rank + 16,
         )
     else:

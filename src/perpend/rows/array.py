@@ -69,7 +69,7 @@ class ArrayRows:
         self._n_jobs = n_jobs
         self._given_block_rows = block_rows
         D = X.shape[1]
-        least = max(BLOCK_ROWS_LEAST, D // FEATURES_PER_ROW)
+        least = min(max(BLOCK_ROWS_LEAST, D // FEATURES_PER_ROW), GRAM_ROWS_LEAST)
         self._block_rows = block_rows or max(least, BLOCK_ENTRIES // D)
         self.norms = np.ones(1) if norms is None else norms
         self.unit = unit
