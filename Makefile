@@ -56,6 +56,7 @@ bench: $(VENV)/.installed ## time the hot loop and whole fits, and print what wa
 	@$(BIN)/python benchmarks/fits.py
 	@$(BIN)/python benchmarks/growth.py
 	@$(BIN)/python benchmarks/many_rows.py --rows 1000000
+	@$(BIN)/python benchmarks/low_dimension.py --seeds 2
 
 bench-store: $(VENV)/.installed-dev ## the same at full size, stored; makes docs/benchmarks.md
 	@$(BIN)/python benchmarks/hotloop.py --store
@@ -63,6 +64,7 @@ bench-store: $(VENV)/.installed-dev ## the same at full size, stored; makes docs
 	@$(BIN)/python benchmarks/fits.py --store
 	@$(BIN)/python benchmarks/growth.py --store
 	@$(BIN)/python benchmarks/many_rows.py --store
+	@$(BIN)/python benchmarks/low_dimension.py --store
 	@$(BIN)/python benchmarks/page.py
 
 bench-cuda: $(VENV)/.installed-torch ## the GPU benchmarks, stored; makes docs/benchmarks.md

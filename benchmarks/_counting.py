@@ -12,8 +12,9 @@ import numpy as np
 class CountingRows:
     """A row source that counts the scans and floating-point operations it is asked for."""
 
-    def __init__(self, rows: Any) -> None:
+    def __init__(self, rows: Any, counts: "CountingRows | None" = None) -> None:
         self._rows = rows
+        self._counts = self if counts is None else counts
         self.n_scans: Counter[str] = Counter()
         self.flops = 0.0
         self.n_subsets = 0
@@ -24,14 +25,22 @@ class CountingRows:
     def scan(self, kernel: Any, *params: Any, **options: Any) -> Any:
         """Scan the rows, and count."""
         n, D = self._rows.shape
-        self.n_scans[kernel.__name__] += 1
-        self.flops += n * flops_per_row(kernel.__name__, D, params)
+        self._counts.n_scans[kernel.__name__] += 1
+        self._counts.flops += n * flops_per_row(kernel.__name__, D, params)
         return self._rows.scan(kernel, *params, **options)
 
     def products(self, n_starts: int) -> float:
         """Return how many products with `n_starts` directions would have cost as much."""
         n, D = self._rows.shape
         return self.flops / (2 * n * D * n_starts)
+
+    def rotated(self, Q: Any) -> Any:
+        """Hand out the coordinates in a smaller space; what they are asked for counts here."""
+        turned = self._rows.rotated(Q)
+        if turned is None:
+            return None
+        self._counts.flops += 2 * self._rows.shape[0] * Q.size
+        return CountingRows(turned, self._counts)
 
     def subset(self, indices: Any) -> Any:
         """Hand out a subset, uncounted."""
@@ -47,6 +56,8 @@ def flops_per_row(kernel: str, D: int, params: tuple[Any, ...]) -> float:
         "l1_objective": 2 * D * columns,
         "distances": 2 * D * columns,
         "grouped_distances": 2 * D * columns,
+        "residuals": 4 * D * columns,
+        "grouped_residuals": 4 * D * columns,
         "heights": 2 * D,
         "gram": 2 * D * D,
         "weighted_gram": 2 * D * D,

@@ -11,7 +11,18 @@ import argparse
 import json
 from pathlib import Path
 
-from _page import batched, fits, gpu, gpu_fits, growth, hotloop, labels, quality, several
+from _page import (
+    batched,
+    fits,
+    gpu,
+    gpu_fits,
+    growth,
+    hotloop,
+    labels,
+    low_dimension,
+    quality,
+    several,
+)
 from _page.section import Bar, Result, Section, bars_table
 from _store import RESULTS
 
@@ -27,6 +38,7 @@ SECTIONS = [
     fits.FITS,
     growth.GROWTH,
     growth.MANY_ROWS,
+    low_dimension.SECTION,
     gpu.SECTION,
     gpu_fits.SECTION,
     batched.SECTION,

@@ -18,8 +18,8 @@ TEXT = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
 
 def missed_by_hand(results) -> list[str]:
     """Names of the missed bars, judged here from the numbers, with no help of the page's code."""
-    verdicts = [*loop(results), *work(results), *size(results), *gpu(results), *right(results)]
-    verdicts += labels(results)
+    judges = (loop, work, size, low_dimension, gpu, right, labels)
+    verdicts = [verdict for judge in judges for verdict in judge(results)]
     return [name for held, name in verdicts if not held]
 
 
@@ -56,6 +56,12 @@ def size(results) -> Iterator[tuple[bool, str]]:
         many = results["many_rows"]
         yield many["memory_beyond_the_data_gib"] <= 1, "memory beyond the data"
         yield sum(many["scans_after_validating"].values()) <= 3, "scans after the validating one"
+
+
+def low_dimension(results) -> Iterator[tuple[bool, str]]:
+    for row in results.get("low_dimension", {}).get("results", []):
+        yield row["right"] == row["seeds"], "share of fits with the right dimension"
+        yield row["over_thirty_steps"] <= 1, "time over 30 steps of reweighted PCA"
 
 
 def gpu(results) -> Iterator[tuple[bool, str]]:
@@ -195,6 +201,16 @@ MADE_UP = {
         "scans_after_validating": {"distance_weighted_gram": 2, "grouped_distances": 1},
         "error": 1e-8, "wrong_labels": 0,
     },
+    "low_dimension": {
+        "noise": 0.05, "steps": 30, "tol": 1e-6,
+        "results": [
+            {"rows": n, "features": 1024, "dimension": 9, "outliers": 0.5, "seeds": 10,
+             "right": 10, "sure": 10, "error": 0.02, "error_told": 0.02, "wrong_labels": 0,
+             "error_of_inliers_pca": 0.02, "milliseconds": {"dpcp": 100.0, "thirty": 120.0},
+             "over_thirty_steps": 0.8, "over_stopped": 5.0}
+            for n in (200, 1000)
+        ],
+    },
     "cuda": {
         "copy_bytes_per_second": 4e12,
         "results": [
@@ -219,7 +235,6 @@ MADE_UP = {
         "many": {"problems": 64, "iteration_us": WAYS, "fit_ms_each": 0.3},
         "grid": {"published, float64": RUN, "dpcp_batch()": copy.deepcopy(RUN)},
     },
-<<<<<<< HEAD
     "labels": {
         "mixed": [
             {"D": D, "c": 2, "n_inliers": 500, "n_outliers": M, "noise": 0.1, "seeds": 20,
@@ -233,7 +248,8 @@ MADE_UP = {
             {"D": 5, "c": 2, "n_inliers": 500, "kind": kind, "seeds": 20, "right": 20,
              "flagged": {"mean": flagged, "worst": 0.02}, "bar": bar}
             for kind, flagged, bar in (("noise", 0.001, 0.01), ("Student noise", 0.02, None))
-=======
+        ],
+    },
     "peeling": {
         "bars": {},
         "results": [
@@ -244,7 +260,6 @@ MADE_UP = {
                 ("two lines", 0.1, [[1, 50], [1, 50]], 0.9, 9), ("nothing", 0.0, [], 1.0, 10),
                 ("three planes", 0.0, [[2, 50]] * 3, None, 1),
             )
->>>>>>> 1855ec3cce81139160332bd129b9a3a8c9a5261e
         ],
     },
     "recovery": {
@@ -268,18 +283,17 @@ BAD = [
     ("growth", "results", "n", "slope", 0.949),
     ("many_rows", "memory_beyond_the_data_gib", 1.01),
     ("many_rows", "scans_after_validating", "grouped_distances", 2),
+    ("low_dimension", "results", 0, "right", 9),
+    ("low_dimension", "results", 1, "over_thirty_steps", 1.01),
     ("cuda", "results", 1, "share_of_copy_bandwidth", 0.79),
     ("cuda", "results", 2, "share_of_copy_bandwidth", float("nan")),
     ("cuda_batched", "small", "iteration_us", "pair", 10.1),
     ("cuda_batched", "small", "fit_ms", "fit", 5.1),
     ("cuda_batched", "grid", "dpcp_batch()", "seconds", "total", 60.1),
-<<<<<<< HEAD
     ("labels", "mixed", 0, "ratio", "mean", 0.989),
     ("labels", "clean", 0, "flagged", "mean", 0.011),
-=======
     ("peeling", "results", 0, "right", 8),
     ("peeling", "results", 1, "right", 9),
->>>>>>> 1855ec3cce81139160332bd129b9a3a8c9a5261e
     ("recovery", "bars", "D=9", "holds", False),
 ]
 

@@ -34,7 +34,6 @@ from perpend.affine import AffineFit, fit_affine
 from perpend.codimension import SURE
 from perpend.exceptions import CodimensionWarning, InputError
 from perpend.geometry import as_generator, axis_shares
-from perpend.kernels import distances
 from perpend.rows import RowSource, as_rows
 from perpend.rows.centred import centred_norms, centred_products
 from perpend.rows.devices import Place, computing_on
@@ -46,6 +45,7 @@ from perpend.solvers import (
     exact_odds,
     outlier_odds,
     outlier_probability,
+    scan_distances,
 )
 
 __all__ = ["METHODS", "HasMethods", "Interval", "StrOptions", "SubspaceEstimator"]
@@ -449,7 +449,7 @@ class SubspaceEstimator(
         """Return ||N (x / ||x||)||, the sine of the angle to the subspace; 0 for zero rows."""
         # There is room for one value a row, and not for another X.
         rows = as_rows(X, memory_budget=X.nbytes - 1, n_jobs=effective_n_jobs(self.n_jobs))
-        kept = rows.scan(distances, to_numpy(self.normals_).T, keep=True).kept
+        kept = scan_distances(rows, to_numpy(self.normals_).T).kept
         assert kept is not None
         return per_row(rows, kept)
 
@@ -500,18 +500,17 @@ def _origin_evidence(found: AffineFit) -> dict[str, object]:
 def _noise(solution: Solution, unit: float, *, linear: bool, unit_rows: bool = False) -> float:
     """Return the expected norm of the inliers' noise; 0 where they are exact.
 
-    The noise is s in every coordinate, so s sqrt(D) in all. Seen from the subspace of the other
-    rows, as a linear fit sees it, the error of that subspace comes on top: the share d / N. An
-    affine fit sees its own rows, which have turned it towards themselves by as much. Unit rows were
-    u + e before they were scaled to norm one, which divided the noise by sqrt(1 + |e|^2).
+    The noise is s in every coordinate of the rows' span, so s sqrt(R) in all, with R their rank.
+    Seen from the subspace of the other rows, as a linear fit sees it, the error of that subspace
+    comes on top: the share d / N. An affine fit sees its own rows, which have turned it towards
+    themselves by as much. Unit rows were u + e before they were scaled to norm one, which divided
+    the noise by sqrt(1 + |e|^2).
     """
     groups = solution.groups
     if groups is None or groups.scale <= groups.edges[1]:
         return 0.0
     error = solution.components.shape[1] / (groups.share * groups.counts.sum())
-    noise2 = (
-        groups.scale**2 * len(solution.normals) / (1 + error if linear else max(1 - error, 0.1))
-    )
+    noise2 = groups.scale**2 * solution.rank / (1 + error if linear else max(1 - error, 0.1))
     if unit_rows:
         noise2 /= max(1 - noise2, 0.1)
     return float(np.sqrt(noise2)) * unit

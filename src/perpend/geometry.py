@@ -143,8 +143,15 @@ def complement(V: Array) -> Array:
     (3, 3)
     """
     V = _floating(V)
-    Q, _ = np.linalg.qr(V, mode="complete")  # V = Q[:, :k] R, the other columns are orthogonal to V
-    return Q[:, V.shape[1] :]
+    D, k = V.shape
+    # V = Q R with Q = H_1 ... H_k = I - W T W^T, a product of reflections I - tau_j w_j w_j^T. Only
+    # the last D - k columns of Q are formed, and in one product.
+    H, tau = np.linalg.qr(V, mode="raw")
+    W = np.tril(H.T, -1) + np.eye(D, k, dtype=V.dtype)
+    W, tau = W[:, tau != 0], tau[tau != 0]
+    inverse_T = np.triu(W.T @ W, 1) + np.diag(1 / tau)
+    rest: Array = np.eye(D, D - k, -k, dtype=V.dtype) - W @ np.linalg.solve(inverse_T, W[k:].T)
+    return rest
 
 
 def principal_angles(A: Array, B: Array) -> Array:

@@ -44,3 +44,25 @@ def test_short_spectra(spectrum, expected):
 
 def test_a_spectrum_of_zeros_has_no_gap():
     assert largest_gap(np.zeros(4), np.float64).ratio == 1
+
+
+def test_few_rows_end_the_spectrum_without_a_gap():
+    """40 rows in 100 dimensions: 60 eigenvalues are zero in any case."""
+    spectrum = np.sort(np.r_[np.zeros(60), np.linspace(0.9e-3, 1.1e-3, 35), np.linspace(1, 1.2, 5)])
+    assert largest_gap(spectrum, np.float64).value == 60
+    gap = largest_gap(spectrum, np.float64, n_rows=40)
+    assert gap.value == 95
+    assert gap.ratio == pytest.approx(1 / 1.1e-3)
+    assert gap.runner_up < 1.1
+    assert 61 < gap.second < 100
+
+
+def test_exact_rows_that_are_few_still_show_their_dimension():
+    spectrum = np.r_[np.zeros(90), np.ones(10)]
+    assert largest_gap(spectrum, np.float64, n_rows=12).value == 90
+
+
+def test_as_many_rows_as_dimensions_or_more_change_nothing():
+    spectrum = np.array([1e-9, 2e-9, 0.5, 0.7])
+    assert largest_gap(spectrum, np.float64, n_rows=4.5) == largest_gap(spectrum, np.float64)
+    assert largest_gap(np.array([0.1, 1.0]), np.float64, n_rows=1).value == 1

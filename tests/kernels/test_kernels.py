@@ -189,6 +189,29 @@ def test_bins_at_the_ends(xp, dtype, distance, expected):
     np.testing.assert_array_equal(xp.numpy(bins), [expected])
 
 
+@pytest.mark.parametrize("d", [1, 3])
+def test_residuals_are_the_distances_to_the_complement(xp, dtype, seed, d):
+    X, _ = block(seed, dtype)
+    Q = np.linalg.qr(np.random.default_rng(seed).standard_normal((5, 5)))[0].astype(dtype)
+    U, V = np.ascontiguousarray(Q[:, :d]), np.ascontiguousarray(Q[:, d:])
+    J = np.linalg.norm(X.astype(float) @ V.astype(float), axis=1)
+    part = kernels.residuals(xp.array(X), xp.array(U))
+    np.testing.assert_allclose(xp.numpy(part.kept), J, atol=20 * np.finfo(dtype).eps)
+
+
+def test_grouped_residuals_count_like_grouped_distances(xp, dtype, seed):
+    X, _ = block(seed, dtype)
+    Q = np.linalg.qr(np.random.default_rng(seed).standard_normal((5, 5)))[0].astype(dtype)
+    U, V = np.ascontiguousarray(Q[:, :2]), np.ascontiguousarray(Q[:, 2:])
+    edges = EDGES.astype(dtype)
+    J = np.linalg.norm(X.astype(float) @ V.astype(float), axis=1)
+    grouped = kernels.grouped_residuals(xp.array(X), xp.array(U), xp.array(edges))
+    other = kernels.grouped_distances(xp.array(X), xp.array(V), xp.array(edges))
+    counts = [xp.numpy(p.left).T @ xp.numpy(p.right) for p in (grouped, other)]
+    np.testing.assert_array_equal(*counts)
+    np.testing.assert_allclose(xp.numpy(grouped.kept), J, atol=20 * np.finfo(dtype).eps)
+
+
 def test_every_exported_kernel_is_tested_here():
     functions = [n for n in kernels.__all__ if inspect.isfunction(getattr(kernels, n))]
     tests = " ".join(n for n in globals() if n.startswith("test_"))

@@ -241,10 +241,8 @@ def test_default_blocks_fit_the_cache_and_are_never_tiny():
     assert block_rows(300, 500, k=32) == [62, 62, 62, 62, 52]  # 62 * 500 * 32 < 1e6
     assert block_rows(100, 5000, k=32) == [48, 48, 4]
     assert block_rows(5, 3) == [5]
-    # Kept values lie in blocks of one size, whatever the kernel.
-    assert (
-        block_rows(200, 500, k=32, keep=True) == block_rows(200, 500, keep=True) == [65] * 3 + [5]
-    )
+    # Kept values lie in blocks of one size, whatever the kernel: D / 4 rows for many features.
+    assert block_rows(200, 500, k=32, keep=True) == block_rows(200, 500, keep=True) == [125, 75]
 
 
 # -- kept values ----------------------------------------------------------------------------------
@@ -362,3 +360,26 @@ def test_a_subset_has_the_rows_and_weights_of_the_whole(dtype, normalize, budget
     np.testing.assert_array_equal(some.take(np.arange(4)), rows.take(chosen))
     w, P = some.gather(some.weights), some.take(np.arange(4)) @ B.astype(dtype)
     assert_close(some.scan(l1_objective_and_gradient, B).total, w @ np.abs(P), dtype)
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("budget", [None, 0])
+def test_rotated_rows_are_coordinates(dtype, seed, normalize, budget):
+    X, B = data(seed, dtype)
+    w = np.random.default_rng(seed).uniform(0.5, 2, N)
+    X = (X @ B @ B.T).astype(dtype)  # rows in the span of B
+    kept = {} if budget is None else {"memory_budget": budget}
+    rows = as_rows(X, weight=w, normalize=normalize, **kept)
+    turned = rows.rotated(B)
+    if budget == 0:
+        assert turned is None
+        return
+    assert turned.shape == (N, K)
+    assert turned.dtype == dtype
+    every = np.arange(N)
+    assert_close(turned.take(every), rows.take(every).astype(float) @ B, dtype)
+    np.testing.assert_array_equal(turned.gather(turned.weights), rows.gather(rows.weights))
+    np.testing.assert_array_equal(turned.gather(turned.lengths), rows.gather(rows.lengths))
+    np.testing.assert_array_equal(turned.norms, rows.norms)
+    assert (turned.unit, turned.total_weight) == (rows.unit, rows.total_weight)
+    assert_close(turned.scan(gram).product, B.T @ rows.scan(gram).product @ B, dtype)

@@ -5,8 +5,10 @@ import pytest
 
 from helpers import assert_orthonormal_rows, assert_same_subspace
 from perpend.exceptions import InputError
+from perpend.kernels import gram
 from perpend.rows import as_rows
-from perpend.solvers import random_starts, row_span, spectral_starts
+from perpend.solvers import in_their_span, random_starts, row_span, spectral_starts
+from perpend.solvers import span as span_module
 
 
 def rank_deficient(seed, n, D, rank, dtype=np.float64):
@@ -103,3 +105,91 @@ def test_spectral_starts_are_the_axes_of_least_variance(seed):
     B = spectral_starts(span, 2)
     assert_same_subspace(B.T, np.linalg.svd(X)[2][-2:], 1e-10)
     assert spectral_starts(span, 99).shape == (6, 6)
+
+
+# -- few rows, and rows in a smaller space -------------------------------------------------------
+
+
+def both_ways(X, monkeypatch, **how):
+    """The span from the rows themselves and from their second moments."""
+    rows = as_rows(X, **how)
+    monkeypatch.setattr(span_module, "FEW_ROWS", np.inf)
+    few = row_span(rows)
+    monkeypatch.setattr(span_module, "FEW_ROWS", 0.0)
+    return few, row_span(rows)
+
+
+@pytest.mark.parametrize("kind", ["plain", "duplicates", "deficient", "zero rows", "weights"])
+def test_rows_and_moments_tell_the_same_span(kind, dtype, seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    X, how, rank = rng.standard_normal((8, 30)), {}, 8
+    if kind == "duplicates":
+        X = np.vstack([X, -2 * X, X[:3]])
+    elif kind == "deficient":
+        X, rank = rng.standard_normal((8, 3)) @ X[:3], 3
+    elif kind == "zero rows":
+        X = np.vstack([X, np.zeros((3, 30))])
+    elif kind == "weights":
+        how, rank = {"weight": np.r_[np.zeros(2), rng.uniform(0.1, 5, 6)]}, 6
+    few, many = both_ways(X.astype(dtype), monkeypatch, **how)
+    tol = 1e-12 if dtype == np.float64 else 1e-4
+    assert few.rank == many.rank == rank
+    assert_same_subspace(few.basis.T, many.basis.T, tol)
+    np.testing.assert_allclose(few.variances, many.variances, rtol=tol)
+    np.testing.assert_allclose(few.moments(), many.moments(), atol=tol)
+    for span in (few, many):
+        assert_orthonormal_rows(np.hstack([span.basis, span.rest]).T)
+        weighted = span.axes * np.sqrt(span.variances)
+        np.testing.assert_allclose(weighted @ weighted.T, span.moments(), atol=10 * tol)
+    for one, other in zip(few.some_rest(5), many.some_rest(5), strict=True):
+        assert_same_subspace(one.T, other.T, 100 * tol)
+
+
+@pytest.mark.parametrize(("size", "rank"), [(1e-9, 5), (1e-6, 6)])
+def test_what_is_rounding_is_the_same_both_ways(size, rank, seed, monkeypatch):
+    """A direction of size 1e-9 is lost in the rounding of squares, and counts as lost."""
+    rng = np.random.default_rng(seed)
+    A = np.linalg.qr(rng.standard_normal((40, 6)))[0] * np.r_[np.ones(5), size]
+    X = np.linalg.qr(rng.standard_normal((12, 6)))[0] @ A.T
+    few, many = both_ways(X, monkeypatch, normalize=False)
+    assert few.rank == many.rank == rank
+
+
+@pytest.mark.parametrize("n", [4, 40])
+def test_idle_columns(n, seed):
+    X = np.random.default_rng(seed).standard_normal((n, 12))
+    X[:, 3], X[:, 7], X[:, 9] = 0.0, -2 * X[:, 1], 1e-5 * X[:, 0]
+    assert row_span(as_rows(X, normalize=False)).n_idle_columns == 3
+
+
+@pytest.mark.parametrize("n", [20, 300])
+def test_rows_turned_into_their_span(n, dtype, seed):
+    X, basis = rank_deficient(seed, n, 60, 7, dtype)
+    given = as_rows(X, weight=np.random.default_rng(seed).uniform(0.5, 2, n))
+    rows, span = in_their_span(given)
+    tol = 1e-12 if dtype == np.float64 else 1e-5
+    assert rows.shape == (n, 7)
+    assert (span.rank, span.n_features, span.n_outside) == (7, 60, 53)
+    every = np.arange(n)
+    np.testing.assert_allclose(np.linalg.norm(rows.take(every), axis=1), 1, rtol=10 * tol)
+    np.testing.assert_allclose(span.in_data(rows.take(every).T).T, given.take(every), atol=10 * tol)
+    np.testing.assert_array_equal(rows.gather(rows.weights), given.gather(given.weights))
+    assert_same_subspace(span.in_data(np.eye(7)).T, basis, 10 * tol)
+    np.testing.assert_allclose(rows.scan(gram).product, np.diag(span.variances), atol=n * tol)
+    B = np.random.default_rng(seed).standard_normal((60, 2))
+    np.testing.assert_allclose(span.in_data(span.inside(B)), basis.T @ basis @ B, atol=100 * tol)
+
+
+def test_rows_that_fill_the_space_stay_as_they_are(seed):
+    rows = as_rows(np.random.default_rng(seed).standard_normal((50, 7)))
+    same, span = in_their_span(rows)
+    assert same is rows
+    assert span.rotation is None
+
+
+def test_rows_without_room_for_a_copy_stay_as_they_are(seed):
+    X, _ = rank_deficient(seed, 300, 60, 7)
+    rows = as_rows(X, memory_budget=300 * 7 * 8 - 1)
+    same, span = in_their_span(rows)
+    assert same is rows
+    assert span.basis.shape == (60, 7)

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from perpend._typing import Array
-from perpend.codimension.choice import choose
+from perpend.codimension.choice import choose, if_likely
 from perpend.codimension.confidence import weigh_everything, weigh_no_normals
 from perpend.codimension.decision import Judge, Judgement
 from perpend.codimension.directions import RankEvidence
@@ -33,16 +33,21 @@ def find_answer(
     codimension: int | Literal["auto"],
     first: Judgement | None = None,
     swept: Judgement | None = None,
+    *,
+    final: bool = False,
 ) -> Answer:
     """Let the rows choose the codimension, or finish at the one that was told.
 
-    `first` is what the rows said on the way, where they were sure, and `swept` what the second
-    engine said, where it was asked.
+    `first` is what the rows said on the way, where they were sure, or where it is `final`, and
+    `swept` what the second engine said, where it was asked.
     """
     if codimension != "auto":
         V = evidence.basis[:, : n_inside(judge.span, codimension)]
         return told_answer(judge, codimension, V, evidence, first or swept)
-    judgement = choose(judge, evidence, first, swept)
+    if first is not None and final:
+        judgement = if_likely(judge, first)
+    else:
+        judgement = choose(judge, evidence, first, swept)
     if judgement is None:
         found = weigh_no_normals(judge.span, judge.n_distinct, judge.rows.norms, judge.heaviest)
         return in_whole_space(judge.span, found, None)
@@ -124,6 +129,7 @@ def as_solution(
         doubts=() if told else answer.codimension.doubts,
         n_iter=int(np.max(directions.n_iter)),
         converged=converged,
+        rank=rows.shape[1] if answer.fit is None else len(answer.fit.spectrum),
         distances=distances,
     )
 
@@ -133,6 +139,9 @@ def _components(fit: Fit, basis: Array) -> Array:
 
     Without a finish the normals come from the descents and are not quite principal axes themselves.
     """
+    c = fit.V.shape[1]
+    if np.array_equal(fit.V, fit.axes[:, :c]):
+        return fit.axes[:, c:]
     inside = complement(basis.T @ fit.V)  # (R, R - c), in coordinates of the span
     coordinates = basis.T @ fit.axes @ np.diag(np.sqrt(fit.spectrum))  # moments = this times its .T
     _, vectors = np.linalg.eigh(_square(inside.T @ coordinates))

@@ -18,9 +18,15 @@ import numpy as np
 from scipy import special
 
 from perpend._typing import Array
-from perpend.kernels import distances, heights, logarithmic_bins
+from perpend.kernels import heights, logarithmic_bins
 from perpend.rows import RowSource
-from perpend.solvers import TwoGroups, label_threshold, outlier_law, outlier_misfit
+from perpend.solvers import (
+    TwoGroups,
+    label_threshold,
+    outlier_law,
+    outlier_misfit,
+    scan_distances,
+)
 
 LUCK = 10.0  # a gain that rows without structure hardly ever reach, even without free parameters
 LUCK_PER_PARAMETER = 0.75  # and this much more for each, beside the logarithm
@@ -58,7 +64,7 @@ def certify(
 
 def row_distances(rows: RowSource, V: Array) -> Array:
     """Return ||V.T x|| (n,) of all rows, in memory."""
-    kept = rows.scan(distances, V, keep=True).kept
+    kept = scan_distances(rows, V).kept
     assert kept is not None
     return rows.gather(kept)
 

@@ -5,16 +5,11 @@ least variance, which knows nothing of the descents, at a short list of codimens
 that two of these ways lead to, each of its own accord, has two witnesses.
 """
 
-import math
-
-from perpend._typing import Array
 from perpend.codimension.decision import Judge, Judgement, same, support
 from perpend.codimension.directions import RankEvidence
 from perpend.codimension.result import SURE
 
 ALL_ROWS = 0.98  # share of inliers from which on a smaller subspace may hide inside the found one
-LOW_DIMENSIONS = (16, 4, 32)  # from which a subspace of low dimension is looked for
-BEYOND_CHANCE = 1.2  # times the largest second moment of rows without preferred direction
 
 
 def choose(
@@ -33,8 +28,7 @@ def choose(
     first : an answer that stands
     swept : what `sweep` returned, where it was called before
     """
-    span = judge.span
-    candidate = min(evidence.value, span.rank - 1)
+    candidate = min(evidence.value, judge.span.rank - 1)
     if candidate == 0:
         return None
     best = first or judge.follow(evidence.basis[:, :candidate], evidence)
@@ -44,9 +38,16 @@ def choose(
         best = sweep(judge, evidence, best) if swept is None else _joined(judge, best, swept)
     if not is_sure(best):
         best = _by_single_normals(judge, best, evidence)
-    # Rows that leave directions free lie on a subspace in any case; inside it, only a likely
-    # answer is worth more than that certainty.
-    certain = span.n_outside > 0
+    return if_likely(judge, best)
+
+
+def if_likely(judge: Judge, best: Judgement) -> Judgement | None:
+    """Return the judgement, or None where "no normals" is the better answer.
+
+    More rows than the dimension of their span lie on a subspace for certain, if that leaves
+    directions free; inside it, only a likely answer is worth more than that certainty.
+    """
+    certain = judge.span.n_outside > 0 and judge.n_distinct > judge.span.rank + 0.5
     likely = best.codimension.confidence if certain else best.certificate.confidence
     return best if likely >= 0.5 else None
 
@@ -94,31 +95,6 @@ def sweep_sizes(rank: int) -> list[int]:
     """
     sizes = {m * 2**j for j in range(rank.bit_length()) for m in (1, 3)} | {2}
     return sorted(k for k in sizes if k < rank)
-
-
-def low_dimensional(judge: Judge) -> Judgement | None:
-    """Look for a subspace of low dimension, where one stands out; return it if it stands.
-
-    n rows without preferred direction, of mean square norm 1, have no second moment beyond the edge
-    (1 + sqrt(D / n))^2 / D, after Marchenko and Pastur. A group of rows in a few dimensions has; to
-    begin with its axes is then cheaper than to look for all the normals. D is the rank, unless that
-    is as large as n rows can make it.
-    """
-    span, n = judge.span, judge.rows.shape[0]
-    D = span.rank if span.rank < n else span.n_features
-    edge = (1 + math.sqrt(D / n)) ** 2 / D
-    if span.variances[-1] <= BEYOND_CHANCE * edge * float(span.variances.sum()):
-        return None
-    for dimension in LOW_DIMENSIONS:
-        if dimension <= span.rank // 2:
-            found = judge.follow(_all_but_top(span.axes, dimension), None)
-            if stands(found):
-                return found
-    return None
-
-
-def _all_but_top(axes: Array, n: int) -> Array:
-    return axes[:, : axes.shape[1] - n]
 
 
 def _by_single_normals(judge: Judge, best: Judgement, evidence: RankEvidence) -> Judgement:

@@ -26,7 +26,7 @@ from perpend.solvers import (
     iterate,
     principal_axes,
     row_span,
-    turned_by,
+    turned_to,
     two_groups,
 )
 from perpend.solvers.loop import Callback
@@ -68,7 +68,7 @@ def confirm(
     certificate = certificate._replace(
         threshold=everybody.threshold, n_rows=everybody.n_rows, misfit=everybody.misfit
     )
-    gap = largest_gap(fit.spectrum, rows.dtype)
+    gap = largest_gap(fit.spectrum, rows.dtype, groups.share * rows.shape[0])
     codimension = weigh(fit, gap, certificate, found.answer.evidence, rows.norms)
     return found._replace(
         answer=in_whole_space(span, codimension, fit)._replace(evidence=found.answer.evidence),
@@ -104,7 +104,7 @@ def _finish(
         scan = rows.scan(distance_weighted_gram, state.V, groups.posterior, edges)
         spectrum, axes = principal_axes(scan, span.basis)
         V = axes[:, : state.V.shape[1]]
-        change = turned_by(state.V, V) * float(rows.norms[-1]) / groups.scale
+        change = turned_to(state.V, axes) * float(rows.norms[-1]) / groups.scale
         return _State(V, spectrum, axes, groups.scale, change)
 
     start = _State(V, np.empty(0), np.empty(0), groups.scale, np.inf)

@@ -11,7 +11,7 @@ from perpend.codimension.directions import RankEvidence
 from perpend.codimension.result import Codimension
 from perpend.codimension.spectrum import SpectralGap, largest_gap
 from perpend.rows import RowSource
-from perpend.solvers import Fit, RowSpan, fit_from_spectrum, fit_subspace, groups_at, turned_by
+from perpend.solvers import Fit, RowSpan, fit_from_spectrum, fit_subspace, groups_at, turned_to
 from perpend.solvers.loop import Callback
 
 MAX_FINISH = 60  # steps of reweighted least squares
@@ -149,7 +149,10 @@ class Judge(NamedTuple):
         codimension = weigh(fit, gap, certificate, evidence, self.rows.norms)
         return judgement._replace(codimension=codimension, evidence=evidence)
 
-    def complete(self, judgement: Judgement, evidence: RankEvidence) -> Judgement:
+    def _n_inliers(self, fit: Fit) -> float:
+        return fit.groups.share * int(np.count_nonzero(self.share))
+
+    def complete(self, judgement: Judgement, evidence: RankEvidence | None) -> Judgement:
         """Go on from where a few steps ended, if they did not come to rest."""
         if judgement.fit.converged or not self.refine:
             return judgement
@@ -189,8 +192,8 @@ class Judge(NamedTuple):
 
 def same(one: Judgement, other: Judgement) -> bool:
     """Say whether two judgements are about the same subspace, up to a few degrees."""
-    V, W = one.fit.V, other.fit.V
-    return V.shape == W.shape and turned_by(V, W) <= SAME
+    V, W = one.fit.V, other.fit.V  # the first columns of their axes, as both are finished
+    return V.shape == W.shape and turned_to(V, other.fit.axes) <= SAME
 
 
 def support(judgement: Judgement) -> float:

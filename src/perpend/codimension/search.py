@@ -6,16 +6,15 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from perpend._typing import Array
-from perpend.codimension.answer import as_answer, find_answer, n_inside
+from perpend.codimension.answer import find_answer, n_inside
 from perpend.codimension.certificate import distinct_shares
-from perpend.codimension.choice import low_dimensional
 from perpend.codimension.decision import Judge
 from perpend.codimension.directions import RankEvidence, rank_of_directions
 from perpend.codimension.found import Found
 from perpend.codimension.growth import grow_starts
+from perpend.codimension.low_dimension import landed, low_dimensional
 from perpend.codimension.watch import Watch
 from perpend.codimension.whitening import by_whitening
-from perpend.kernels import l1_objective
 from perpend.rows import RowSource
 from perpend.solvers import (
     Directions,
@@ -81,13 +80,6 @@ def _search(
     def judge() -> Judge:
         return Judge(rows, span, distinct_shares(given, rng), finish, callback)
 
-    automatic = descent.n_starts == "auto" and _is_random(descent.init)
-    if finish and automatic and codimension == "auto":
-        low = low_dimensional(judge())
-        if low is not None:
-            directions = _without_descent(rows, span, low.fit.V)
-            return Found(as_answer(span, low), directions, span, judge().n_distinct, True)
-
     inside = None if codimension == "auto" else n_inside(span, codimension)
     watch = Watch(rows, span.rank, judge, inside)
 
@@ -111,20 +103,27 @@ def _search(
             return watch.evidence
         return rank_of_directions(rows, directions, span.rank)
 
-    if automatic:
+    automatic = (
+        descent.n_starts == "auto" and isinstance(descent.init, str) and descent.init == "random"
+    )
+    low = low_dimensional(rows, span, judge, inside) if automatic and finish else None
+    if low is not None:
+        directions = landed(rows, span, low.fit.V, rng)
+        evidence = rank_of_directions(rows, directions, span.rank)
+    elif automatic:
         directions, evidence = grow_starts(
             lambda k, before: descend(random_starts(rng, span, k), before),
             weigh,
             sure=lambda: watch.answered,
-            at_least=0 if codimension == "auto" else int(1.5 * codimension) + 5,
+            at_least=0 if inside is None else int(1.5 * inside) + 5,
             at_most=2 * span.rank + 16,
         )
     else:
         directions = descend(_starts(descent, span, rng))
         evidence = weigh(directions)
 
-    first = watch.judgement if watch.answered else None
-    answer = find_answer(judge(), evidence, codimension, first, watch.swept)
+    first = watch.judgement if watch.answered else low
+    answer = find_answer(judge(), evidence, codimension, first, watch.swept, final=low is not None)
     if finish:  # the descents only propose; the finish decides
         converged = answer.fit is None or answer.fit.converged
     else:
@@ -132,23 +131,6 @@ def _search(
     n_distinct = judge().n_distinct
     directions = directions._replace(B=span.in_data(directions.B))
     return Found(answer, directions, span, n_distinct, converged)
-
-
-def _is_random(init: str | Array) -> bool:
-    return isinstance(init, str) and init == "random"
-
-
-def _without_descent(rows: RowSource, span: RowSpan, V: Array) -> Directions:
-    """Return normals (D', k) that were found without any descent as directions."""
-    k, objective = V.shape[1], rows.scan(l1_objective, V).total
-    return Directions(
-        B=span.in_data(V),
-        objective=objective,
-        n_iter=np.zeros(k, np.int64),
-        converged=np.ones(k, dtype=bool),
-        resolution=0.0,
-        n_evaluations=1,
-    )
 
 
 def _starts(descent: Descent, span: RowSpan, rng: np.random.Generator) -> Array:

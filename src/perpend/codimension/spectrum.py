@@ -1,13 +1,12 @@
 """The codimension as the inliers see it: the largest gap in their second moments."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from perpend._typing import Array
 from perpend.solvers import rank_tolerance
-
-IN_USE = 0.9  # of the rows, as dimensions
 
 
 class SpectralGap(NamedTuple):
@@ -19,19 +18,21 @@ class SpectralGap(NamedTuple):
     second: int  # number of eigenvalues below that one
 
 
-def largest_gap(spectrum: Array, dtype: Any, n_rows: float = np.inf) -> SpectralGap:
+def largest_gap(spectrum: Array, dtype: Any, n_rows: float = math.inf) -> SpectralGap:
     """Find the largest ratio of neighbours in an ascending spectrum, above rounding errors.
 
-    N rows span no more than N dimensions, whatever they are: eigenvalues beyond nine tenths of
-    their number, `n_rows`, are left out.
+    It belongs to `n_rows` rows. These span no more dimensions than they are: where there are fewer
+    of them than dimensions, that the spectrum ends with them is no gap.
 
     >>> largest_gap(np.array([1e-9, 2e-9, 0.5, 0.7]), np.float64).value
     2
     """
-    n_idle = len(spectrum) - max(int(min(len(spectrum), IN_USE * n_rows)), 2)
-    if n_idle > 0:
-        gap = largest_gap(spectrum[n_idle:], dtype)
-        return gap._replace(value=gap.value + n_idle, second=gap.second + n_idle)
+    if n_rows <= len(spectrum):
+        hidden = len(spectrum) - max(2, int(n_rows) - 1)
+        if hidden > 0:
+            gap = largest_gap(spectrum[hidden:], dtype)
+            second = gap.second + hidden if gap.second else 0
+            return gap._replace(value=gap.value + hidden, second=second)
     if len(spectrum) < 2:
         return SpectralGap(0, 1.0, 1.0, 0)
     floor = rank_tolerance(dtype) * spectrum[-1]

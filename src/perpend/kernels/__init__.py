@@ -10,7 +10,9 @@ from perpend.kernels.distances import (
     distance_and_gradient,
     distances,
     grouped_distances,
+    grouped_residuals,
     logarithmic_bins,
+    residuals,
 )
 from perpend.kernels.gram import (
     distance_weighted_gram,
@@ -27,10 +29,12 @@ __all__ = [
     "distances",
     "gram",
     "grouped_distances",
+    "grouped_residuals",
     "heights",
     "inverse_distance_gram",
     "l1_objective",
     "l1_objective_and_gradient",
     "logarithmic_bins",
+    "residuals",
     "weighted_gram",
 ]

@@ -11,6 +11,16 @@ def distances(X: Array, V: Array) -> Contribution:
     return Contribution(kept=xp.sqrt(xp.sum(P * P, axis=1)))
 
 
+def residuals(X: Array, U: Array) -> Contribution:
+    """Keep ||x - U U.T x||, the distance of each row to the span of the orthonormal U (D, d).
+
+    The difference keeps the digits of tiny distances, which ||x||^2 - ||U.T x||^2 would lose.
+    """
+    xp = namespace(X)
+    E = X - (X @ U) @ U.T  # (b, D)
+    return Contribution(kept=xp.sqrt(xp.sum(E * E, axis=1)))
+
+
 def distance_and_gradient(X: Array, V: Array) -> Contribution:
     """Give r = ||V.T x|| to be summed and (X V / r).T X; a row at distance 0 pulls nowhere."""
     xp = namespace(X)
@@ -40,8 +50,16 @@ def grouped_distances(X: Array, V: Array, edges: Array) -> Contribution:
     Row and column of the bin are two short one-hot codes; their product is the histogram. A single
     code of length m would cost m values a row.
     """
+    return _histogram(X, distances(X, V).kept, edges)
+
+
+def grouped_residuals(X: Array, U: Array, edges: Array) -> Contribution:
+    """Keep ||x - U U.T x|| and give its histogram, as `grouped_distances` does for ||V.T x||."""
+    return _histogram(X, residuals(X, U).kept, edges)
+
+
+def _histogram(X: Array, distance: Array, edges: Array) -> Contribution:
     xp = namespace(X)
-    distance = distances(X, V).kept
     bins = logarithmic_bins(distance, edges)
     columns = xp.arange(32, device=bins.device)
     rows = xp.arange(edges.shape[0] // 32, device=bins.device)

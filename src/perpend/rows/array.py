@@ -20,6 +20,9 @@ from perpend.rows.threads import in_order
 BLOCK_ROWS_LEAST = 48
 """With very many features a block gets larger, or adding up sums would dominate."""
 
+FEATURES_PER_ROW = 4
+"""The same where (D, D) sums may be made with kept values: no more features than this for a row."""
+
 GRAM_ROWS_LEAST = 256
 """The same for kernels without parameters, which give (D, D) sums."""
 
@@ -65,7 +68,9 @@ class ArrayRows:
         self._weight, self._lengths = weight, lengths
         self._n_jobs = n_jobs
         self._given_block_rows = block_rows
-        self._block_rows = block_rows or max(BLOCK_ROWS_LEAST, BLOCK_ENTRIES // X.shape[1])
+        D = X.shape[1]
+        least = min(max(BLOCK_ROWS_LEAST, D // FEATURES_PER_ROW), GRAM_ROWS_LEAST)
+        self._block_rows = block_rows or max(least, BLOCK_ENTRIES // D)
         self.norms = np.ones(1) if norms is None else norms
         self.unit = unit
 

@@ -11,8 +11,10 @@ from perpend.solvers.reweighted import (
     groups_at,
     principal_axes,
     turned_by,
+    turned_to,
 )
 from perpend.solvers.riemannian import riemannian
+from perpend.solvers.sides import scan_distances, scan_grouped_distances
 from perpend.solvers.span import RowSpan, in_their_span, rank_tolerance, row_span
 from perpend.solvers.starts import given_starts, random_starts, spectral_starts
 from perpend.solvers.steps import (
@@ -61,8 +63,11 @@ __all__ = [
     "rank_tolerance",
     "riemannian",
     "row_span",
+    "scan_distances",
+    "scan_grouped_distances",
     "spectral_starts",
     "step_rule",
     "turned_by",
+    "turned_to",
     "two_groups",
 ]

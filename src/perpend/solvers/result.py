@@ -70,4 +70,5 @@ class Solution(NamedTuple):
     doubts: tuple[str, ...]  # why the confidence is low, and what would help
     n_iter: int
     converged: bool
+    rank: int  # dimension of the rows' span, in which inliers have their noise
     distances: "Kept | None"  # of all rows to the subspace, where they are known already

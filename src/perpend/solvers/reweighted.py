@@ -26,10 +26,11 @@ from typing import NamedTuple
 import numpy as np
 
 from perpend._typing import Array
-from perpend.kernels import grouped_distances, weighted_gram
+from perpend.kernels import weighted_gram
 from perpend.rows import RowSource, Scan
 from perpend.solvers.loop import Callback, Run, Status, iterate
 from perpend.solvers.result import Fit
+from perpend.solvers.sides import scan_grouped_distances
 from perpend.solvers.span import RowSpan
 from perpend.solvers.two_groups import SHARE_MOST, GroupModel, TwoGroups, distance_edges
 
@@ -86,7 +87,7 @@ def groups_at(rows: RowSource, V: Array, rank: int) -> TwoGroups:
     No second moments are formed: this costs a thin product.
     """
     edges = distance_edges(float(rows.norms[-1]), rows.dtype)
-    counts = np.ravel(rows.scan(grouped_distances, V, edges).product)
+    counts = np.ravel(scan_grouped_distances(rows, V, edges).product)
     return GroupModel(edges, rows.norms, V.shape[1], rank - V.shape[1]).fit(counts)
 
 
@@ -148,7 +149,7 @@ class _Reweighted:
         change: float = np.inf,
     ) -> _State:
         """Tell the groups apart at V, and find the axes of the inliers."""
-        scan = self.rows.scan(grouped_distances, V, self.edges, keep=True)
+        scan = scan_grouped_distances(self.rows, V, self.edges)
         assert scan.kept is not None
         most = FIRST_SHARE if len(gains) < self.n_careful else SHARE_MOST
         groups = self.model.fit_others(np.ravel(scan.product), leverage, weights, most)
@@ -160,7 +161,7 @@ class _Reweighted:
     def step(self, state: _State) -> _State:
         """Turn V to the inliers' smallest axes."""
         V, rows = state.axes[:, : state.V.shape[1]], self.rows
-        change = turned_by(state.V, V) * float(rows.norms[-1]) / state.groups.scale
+        change = turned_to(state.V, state.axes) * float(rows.norms[-1]) / state.groups.scale
         # A turn that is too small to count changes no distance either: the rows need not be asked.
         if change <= self.tol:
             return state._replace(V=V, change=change)
@@ -201,3 +202,15 @@ def principal_axes(scan: Scan, span: Array) -> tuple[Array, Array]:
 def turned_by(V: Array, W: Array) -> float:
     """Return the sine of the largest angle by which W (D, c) leaves the span of V (D, c)."""
     return float(np.linalg.norm(W - V @ (V.T @ W), 2))
+
+
+def turned_to(V: Array, axes: Array) -> float:
+    """Return the sine of the largest angle between V (D, c) and the first c of the axes (D, R).
+
+    V lies in the span of the axes, so what of it is not along the first c is along the others; the
+    smaller of the two products says it.
+    """
+    c, R = V.shape[1], axes.shape[1]
+    if c < R - c:
+        return turned_by(V, axes[:, :c])
+    return float(np.linalg.norm(V.T @ axes[:, c:], 2)) if c < R else 0.0

@@ -1,0 +1,44 @@
+"""Distances to a subspace by the cheaper of two ways: from its normals, or from its components.
+
+With many normals and few components, x - U (U.T x) has the same length as V.T x and costs less. It
+is formed as a difference of rows and not of squares, so tiny distances keep their digits.
+"""
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.kernels import distances, grouped_distances, grouped_residuals, residuals
+from perpend.rows import RowSource, Scan
+
+CHEAPER = (
+    3  # times as many normals as components: x - U (U.T x) takes two products and a difference
+)
+
+
+def scan_distances(rows: RowSource, V: Array) -> Scan:
+    """Keep the distance of each row to the complement of the orthonormal V (D, c)."""
+    U = few_components(V)
+    return rows.scan(distances, V, keep=True) if U is None else rows.scan(residuals, U, keep=True)
+
+
+def scan_grouped_distances(rows: RowSource, V: Array, edges: Array) -> Scan:
+    """Keep these distances and give their histogram over the bins that end at the edges."""
+    U = few_components(V)
+    if U is None:
+        return rows.scan(grouped_distances, V, edges, keep=True)
+    return rows.scan(grouped_residuals, U, edges, keep=True)
+
+
+def few_components(V: Array) -> Array | None:
+    """Return the complement (D, D - c) of the orthonormal V (D, c) where it is much smaller.
+
+    It is what V leaves of random vectors, which costs less than completing a basis of many columns.
+    The second projection removes the rounding errors of the first.
+    """
+    D, c = V.shape
+    if c < CHEAPER * (D - c) or c == D:
+        return None
+    A = np.random.default_rng(0).standard_normal((D, D - c))  # any vectors do, always the same
+    for _ in range(2):
+        A, _ = np.linalg.qr(A - V @ (V.T @ A))
+    return A
