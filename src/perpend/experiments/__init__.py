@@ -29,6 +29,7 @@ NAMES = {
     "hyperspectral": "perpend.experiments.hyperspectral",
     "convergence": "perpend.experiments.convergence",
     "theory": "perpend.experiments.theory",
+    "real-data": "perpend.experiments.real_data",
 }
 """The module of each experiment, in the order of the joint page."""
 
