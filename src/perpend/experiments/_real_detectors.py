@@ -46,7 +46,7 @@ def run(case: Case) -> Tables:
         began = time.perf_counter()
         values = score()
         rows.append(_row(name, package, y, values, time.perf_counter() - began))
-    given = {"table": Path(case["path"]).stem.split("_")[1], "seed": seed}
+    given = {"data": Path(case["path"]).stem.split("_")[1], "seed": seed}
     return {"detectors": [{**given, **row} for row in rows]}
 
 
@@ -133,38 +133,39 @@ def draw(results: Results) -> dict[str, Any]:
 
     panels = {
         name: {
-            method: page.numbers(results, "detectors", "auc", table=name, method=method)
+            method: page.numbers(results, "detectors", "auc", data=name, method=method)
             for method in results.values("detectors", "method")
         }
-        for name in results.values("detectors", "table")
+        for name in results.values("detectors", "data")
     }
-    return {"detectors": plots.dots(panels, xlabel="AUC", highlight=page.OURS, columns=5)}
+    return {"detectors": plots.dots(panels, xlabel="AUC", highlight=page.OURS, columns=len(panels))}
 
 
 def describe(results: Results) -> str:
     """Put all detectors side by side."""
     methods = results.values("detectors", "method")
     means = {
-        m: float(np.mean(page.over_items(results, "detectors", "auc", "table", m))) for m in methods
+        m: float(np.mean(page.over_items(results, "detectors", "auc", "data", m))) for m in methods
     }
     order = sorted(means, key=lambda m: -means[m])
     place = order.index(page.OURS) + 1
+    first = "" if place == 1 else f"; first is {page.named(order[0])} ({means[order[0]]:.3f})"
     without = (
         ""
         if "PyOD" in results.values("detectors", "package")
         else "\n\nPyOD was not installed, so its detectors are left out: `pip install pyod`."
     )
     return f"""\
-By mean AUC over the tables, the distance of `DPCP()` is number {place} of {len(order)} ({means[page.OURS]:.3f}); first is {page.named(order[0])} ({means[order[0]]:.3f}). Rows centred by
+By mean AUC over the tables, the distance of `DPCP()` is number {place} of {len(order)} ({means[page.OURS]:.3f}){first}. Rows centred by
 medians and scaled by quartiles, the same for all; every detector with its defaults and without a stated contamination.
 
-{page.methods_by_items(results, "detectors", "auc", "table")}
+{page.methods_by_items(results, "detectors", "auc", "data")}
 
-{page.found(results, "detectors", "table")}
+{page.found(results, "detectors", "data")}
 
 ![AUC of every detector on every table](detectors.png)
 
 Two scores of one fit of `DPCP()` are shown, the distance and the distance relative to the row's norm (`score_samples`). These tables come from classification: their anomalies
 are a class of their own, and nobody promises that the others lie near a subspace.{without}
 
-{page.ahead(results, "detectors", "auc", "table", what="AUC")}"""
+{page.ahead(results, "detectors", "auc", "data", what="AUC")}"""

@@ -124,8 +124,9 @@ def describe(results: Results) -> str:
     header = ["method", "others", "AUC", "largest angle (degrees)", "dimension", "confidence"]
     people = len(results.values("faces", "subject"))
     return f"""\
-64 images or a few fewer of one person, pixels as columns (32 × 32), among images of others; {people} people in turn. AUC of the relative
-distance, the person being the inliers; the largest angle to the person's own {TOLD} principal axes; mean and standard deviation over the people.
+64 images or a few fewer of one person, pixels as columns (32 × 32), among images of others; {people} {"person" if people == 1 else "people in turn"}. AUC of the relative
+distance, the person being the inliers; the largest angle to the person's own {TOLD} principal axes, which is small also
+where the dimension found is too large; mean and standard deviation over the people.
 
 {table([*header, "median time"], lines)}
 

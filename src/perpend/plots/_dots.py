@@ -37,7 +37,10 @@ def dots(
     """
     names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
     size = (3.1, 0.26 * len(names) + 0.8)
-    with figure(*grid(len(panels), columns), panel=size, sharey=True) as (drawing, axes):
+    with figure(*grid(len(panels), columns), panel=size, sharex=True, sharey=True) as (
+        drawing,
+        axes,
+    ):
         for ax, (title, lines) in zip(axes.flat, panels.items(), strict=False):
             ax.set(title=title)
             for y, name in enumerate(names):
