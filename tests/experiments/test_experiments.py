@@ -8,6 +8,7 @@ import pytest
 
 from perpend.experiments import NAMES, Experiment, Results, Settings, load
 from perpend.experiments._store import plain
+from real_data_files import write_stand_ins
 
 
 @pytest.fixture(scope="module")
@@ -19,6 +20,15 @@ def scene(tmp_path_factory):
     path = tmp_path_factory.mktemp("scene") / "scene.npy"
     np.save(path, cube)
     return path
+
+
+@pytest.fixture(scope="module", autouse=True)
+def real_data(tmp_path_factory):
+    """Stand-ins for the data of one's own that real-data needs."""
+    with pytest.MonkeyPatch.context() as patch:
+        root = write_stand_ins(tmp_path_factory.mktemp("data"), ["tables", "homographies"])
+        patch.setenv("PERPEND_DATA", str(root))
+        yield
 
 
 def settings_of(name, scene, **more):

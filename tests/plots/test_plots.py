@@ -205,3 +205,15 @@ def test_the_panel_above_an_empty_place_has_its_numbers():
     figure = plots.heatmaps(maps, [1, 2], [1, 2], xlabel="x", ylabel="y", label="z")
     shown = [ax.xaxis.get_tick_params()["labelbottom"] for ax in figure.axes[:5]]
     assert shown == [False, False, True, True, True]
+
+
+def test_dots_show_every_value_and_their_mean():
+    panels = {"left": {"a": np.array([0.2, 0.4, np.nan]), "b": np.array([])}, "right": {"c": [1.0]}}
+    figure = plots.dots(panels, xlabel="AUC", highlight="a")
+    left, right = figure.axes
+    assert [text.get_text() for text in left.get_yticklabels()] == ["a", "b", "c"]
+    points = np.vstack([np.asarray(c.get_offsets()) for c in left.collections])
+    np.testing.assert_allclose(points, [[0.2, 0], [0.4, 0], [0.3, 0]])  # two values and their mean
+    points = np.vstack([np.asarray(c.get_offsets()) for c in right.collections])
+    np.testing.assert_allclose(points, [[1, 2], [1, 2]])
+    assert left.get_ylim()[0] > left.get_ylim()[1]  # the first name is on top

@@ -30,6 +30,7 @@ NAMES = {
     "convergence": "perpend.experiments.convergence",
     "theory": "perpend.experiments.theory",
     "calibration": "perpend.experiments.calibration",
+    "real-data": "perpend.experiments.real_data",
 }
 """The module of each experiment, in the order of the joint page."""
 

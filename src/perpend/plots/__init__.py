@@ -4,6 +4,7 @@ matplotlib is imported inside the functions, so that it is needed only by those 
 figures belong to no display and no global state; `save` writes them as PNG and SVG.
 """
 
+from perpend.plots._dots import dots
 from perpend.plots._lines import curves, estimates_against_truth
 from perpend.plots._maps import heatmaps, images
 from perpend.plots._reliability import reliability
@@ -14,6 +15,7 @@ __all__ = [
     "COLORS",
     "OnSphere",
     "curves",
+    "dots",
     "estimates_against_truth",
     "figure",
     "heatmaps",

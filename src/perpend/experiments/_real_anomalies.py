@@ -1,0 +1,155 @@
+"""Anomalies in hyperspectral scenes: pixels far from the subspace of the background.
+
+Spectra of a scene mix a few materials, so the background is near a subspace of perhaps ten
+dimensions; planes, boats and cars are not. The Euclidean distance counts here: an anomaly is often
+bright, and its angle alone hides it.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.experiments import _real_page as page
+from perpend.experiments._experiment import Case, Results, Row, Tables
+from perpend.experiments._real_files import read_arrays
+from perpend.experiments._real_references import (
+    principal_axes,
+    residuals,
+    reweighted_pca,
+    rx_scores,
+)
+from perpend.experiments._trials import fitted, starts_rng
+from perpend.metrics import outlier_auc
+
+if TYPE_CHECKING:
+    from perpend.estimator import SubspaceEstimator
+
+SHOWN = "abu-airport-4"  # the scene that is drawn
+TOLD = 12  # dimensions, for those that are told
+RX, PCA, LINEAR = "RX", "PCA residual, same d", "PCA residual, same d, not centred"
+ROBUST_TOLD, PCA_TOLD = f"reweighted PCA, d = {TOLD}", f"PCA residual, d = {TOLD}"
+
+
+def run(case: Case) -> Tables:
+    """Score all pixels of one scene by every method."""
+    from perpend import DPCP
+
+    scene, seed, side = Path(case["path"]).stem, case["seed"], case["side"]
+    cube, mask = read_arrays(case["path"], "cube", "mask")
+    cube, mask = cube[:side, :side], mask[:side, :side]
+    X = cube.reshape(-1, cube.shape[2]).astype(float)
+    model, seconds = fitted(DPCP(random_state=starts_rng(seed)), X)
+    d = int(model.n_components_)
+    centred = X - X.mean(axis=0)
+    scores = {
+        page.OURS: model.distance(X),
+        PCA: residuals(centred, principal_axes(centred, d)),
+        LINEAR: residuals(X, principal_axes(X, d)),
+        RX: rx_scores(X),
+        ROBUST_TOLD: residuals(X, reweighted_pca(X, TOLD)),
+        PCA_TOLD: residuals(centred, principal_axes(centred, TOLD)),
+    }
+    fits = {page.OURS: (model, seconds)}
+    given = {"scene": scene, "seed": seed, "bands": X.shape[1]}
+    rows = [
+        {**given, "method": name, **_row(mask, score, *fits.get(name, (None, None)))}
+        for name, score in scores.items()
+    ]
+    tables: Tables = {"anomalies": rows}
+    if scene == SHOWN and seed == 0:
+        tables["maps"] = _maps(mask, {name: scores[name] for name in (page.OURS, PCA, RX)})
+    return tables
+
+
+def _row(
+    mask: Array, score: Array, model: "SubspaceEstimator | None", seconds: float | None
+) -> Row:
+    return {
+        "codimension": None if model is None else int(model.codimension_),
+        "dimension": None if model is None else int(model.n_components_),
+        "confidence": None if model is None else float(model.confidence_),
+        "auc": outlier_auc(np.where(mask.ravel() == 1, -1, 1), -score),
+        "seconds": seconds,
+    }
+
+
+def _maps(mask: Array, scores: dict[str, Array]) -> list[Row]:
+    """Return pictures, line by line: the mask, and the share of pixels that score lower."""
+    images = {"truth": mask.astype(float)}
+    for name, score in scores.items():
+        ranks = np.empty(len(score))
+        ranks[np.argsort(score, kind="stable")] = np.arange(len(score)) / max(len(score) - 1, 1)
+        images[name] = ranks.reshape(mask.shape)
+    return [
+        {"panel": name, "line": i, "pixels": page.hex_line(line)}
+        for name, image in images.items()
+        for i, line in enumerate(image)
+    ]
+
+
+# -- looking at the results --------------------------------------------------------------------
+
+
+def draw(results: Results) -> dict[str, Any]:
+    """Draw AUC for each scene, and one scene's scores beside the truth."""
+    from perpend import plots
+
+    panels = {
+        scene: {
+            method: page.numbers(results, "anomalies", "auc", scene=scene, method=method)
+            for method in results.values("anomalies", "method")
+        }
+        for scene in results.values("anomalies", "scene")
+    }
+    figures = {"anomalies": plots.dots(panels, xlabel="AUC", highlight=page.OURS)}
+    if results.rows("maps"):
+        images = {}
+        for name in results.values("maps", "panel"):
+            image = page.image(results, "maps", name)
+            # The upper tenth of the ranks is what a detector shows; all below is background.
+            images["anomalies" if name == "truth" else name] = (
+                image if name == "truth" else np.maximum(10 * image - 9, 0)
+            )
+        figures["map"] = plots.images(images, limits=(0.0, 1.0), cmap="inferno", columns=4)
+    return figures
+
+
+def describe(results: Results) -> str:
+    """Say how `DPCP()` does beside RX and PCA."""
+    means = {
+        method: float(np.mean(page.over_items(results, "anomalies", "auc", "scene", method)))
+        for method in (page.OURS, PCA, LINEAR, RX)
+    }
+    better = [name for name in (PCA, LINEAR, RX) if means[name] > means[page.OURS]]
+    verdict = (
+        "above RX and the PCA residual at the same dimension"
+        if not better
+        else f"**below {' and '.join(better)}**"
+    )
+    numbers = ", ".join(f"{page.named(name)} {value:.3f}" for name, value in means.items())
+    dimensions = ", ".join(
+        f"{page.mean(results, 'anomalies', 'dimension', scene=scene, method=page.OURS):.3g} of {page.mean(results, 'anomalies', 'bands', scene=scene):g} ({scene})"
+        for scene in results.values("anomalies", "scene")
+    )
+    maps = ""
+    if results.rows("maps"):
+        maps = f"""
+
+![{SHOWN}: the anomalies, and the tenth of the pixels that each method finds most unusual](map.png)
+
+{SHOWN}: the anomalies, and the tenth of the pixels that each method finds most unusual."""
+    return f"""\
+All bands, every pixel a row; AUC of the Euclidean `distance`, anomalies being what is to be found. The mean over the scenes: {numbers}.
+So `DPCP()` is {verdict}. Its mean dimension: {dimensions}.
+
+{page.methods_by_items(results, "anomalies", "auc", "scene")}
+
+{page.found(results, "anomalies", "scene")}
+
+![AUC of every method in every scene](anomalies.png){maps}
+
+"Same d" means the dimension that `DPCP()` found in that scene. RX is the Mahalanobis distance from the mean.
+
+{page.ahead(results, "anomalies", "auc", "scene", what="AUC")}"""

@@ -1,0 +1,135 @@
+"""One person's face among other people's.
+
+Images of a face under all kinds of light lie near a subspace of about nine dimensions. The rows are
+64 images of one person and a share of images of others: far fewer rows than pixels.
+"""
+
+import time
+from typing import Any
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.experiments import _real_page as page
+from perpend.experiments._experiment import Case, Results, Row, Tables
+from perpend.experiments._real_files import read_arrays
+from perpend.experiments._real_references import (
+    principal_axes,
+    residuals,
+    reweighted_pca,
+    spherical_pca,
+    unit_rows,
+)
+from perpend.experiments._text import percent, table
+from perpend.experiments._trials import fitted, starts_rng
+from perpend.metrics import outlier_auc, principal_angles
+
+SHARES = (0.3, 0.5, 0.7)  # of other people's images
+TOLD = 9  # dimensions of a face, for those that are told
+SUBJECTS = (1, 6, 11, 16, 21, 26)
+
+
+def run(case: Case) -> Tables:
+    """Fit all methods to one person's images among others'."""
+    from perpend import DPCP
+
+    subject, share, seed = case["subject"], case["share"], case["seed"]
+    images, who = read_arrays(case["path"], "images", "subject")
+    X, y = _mixed(images.astype(float), who == subject, share, [seed, subject, round(100 * share)])
+    truth = principal_axes(unit_rows(X[y == 1]), TOLD)
+    model, seconds = fitted(DPCP(random_state=starts_rng(seed)), X)
+    rows = [
+        {
+            "method": page.OURS,
+            "codimension": int(model.codimension_),
+            "confidence": float(model.confidence_),
+            **_row(X, y, model.components_, truth, seconds),
+        }
+    ]
+    for name, method in {"spherical PCA": spherical_pca, "reweighted PCA": reweighted_pca}.items():
+        began = time.perf_counter()
+        basis = method(X, TOLD)
+        seconds = time.perf_counter() - began
+        rows.append(
+            {
+                "method": f"{name}, told d = {TOLD}",
+                "codimension": X.shape[1] - TOLD,
+                "confidence": None,
+                **_row(X, y, basis, truth, seconds),
+            }
+        )
+    given = {"subject": subject, "share": share, "seed": seed}
+    return {"faces": [{**given, **row} for row in rows]}
+
+
+def _mixed(images: Array, own: Array, share: float, seed: list[int]) -> tuple[Array, Array]:
+    """Return one person's images and as many of others' as make the share; +1 and -1."""
+    n_own = int(own.sum())
+    n_others = round(share / (1 - share) * n_own)
+    others = np.random.default_rng(seed).choice(np.flatnonzero(~own), n_others, replace=False)
+    X = np.vstack([images[own], images[others]])
+    return X, np.repeat([1, -1], [n_own, n_others])
+
+
+def _row(X: Array, y: Array, basis: Array, truth: Array, seconds: float) -> Row:
+    """Return AUC of the relative distance and the largest angle to the person's own subspace.
+
+    Of two subspaces of different dimension, the smaller one has all the angles.
+    """
+    unit = unit_rows(X)
+    angle = principal_angles(basis, truth)[0] if len(basis) else np.pi / 2
+    return {
+        "dimension": len(basis),
+        "auc": outlier_auc(y, -residuals(unit, basis)),
+        "angle": float(np.rad2deg(angle)),
+        "seconds": seconds,
+    }
+
+
+# -- looking at the results --------------------------------------------------------------------
+
+
+def draw(results: Results) -> dict[str, Any]:
+    """Draw AUC at each share of other people's images."""
+    from perpend import plots
+
+    panels = {
+        f"{percent(share)} of others": {
+            method: page.numbers(results, "faces", "auc", share=share, method=method)
+            for method in results.values("faces", "method")
+        }
+        for share in results.values("faces", "share")
+    }
+    return {"faces": plots.dots(panels, xlabel="AUC, one dot a person", highlight=page.OURS)}
+
+
+def describe(results: Results) -> str:
+    """Say who finds the person, and how near the subspaces are to the person's own."""
+    lines = []
+    for method in results.values("faces", "method"):
+        for share in results.values("faces", "share"):
+            where = {"method": method, "share": share}
+            lines.append(
+                [
+                    page.named(method),
+                    percent(share),
+                    *(
+                        page.spread(page.numbers(results, "faces", name, **where), digits=digits)
+                        for name, digits in (("auc", 3), ("angle", 1), ("dimension", 1))
+                    ),
+                    page.spread(page.numbers(results, "faces", "confidence", **where), digits=2),
+                    f"{np.median(page.numbers(results, 'faces', 'seconds', **where)):.1f} s",
+                ]
+            )
+    header = ["method", "others", "AUC", "largest angle (degrees)", "dimension", "confidence"]
+    people = len(results.values("faces", "subject"))
+    return f"""\
+64 images or a few fewer of one person, pixels as columns (32 × 32), among images of others; {people} {"person" if people == 1 else "people in turn"}. AUC of the relative
+distance, the person being the inliers; the largest angle to the person's own {TOLD} principal axes, which is small also
+where the dimension found is too large; mean and standard deviation over the people.
+
+{table([*header, "median time"], lines)}
+
+![AUC of each method at each share of other people's images](faces.png)
+
+{page.ahead(results, "faces", "auc", "share", what="AUC")}"""

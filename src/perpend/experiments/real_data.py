@@ -1,0 +1,155 @@
+"""Real data: what `DPCP()`, told nothing, does beside others, and where others are better.
+
+Road planes, table planes, anomalies in hyperspectral scenes, faces, homographies and tables with
+outliers, from the folder that ``PERPEND_DATA`` names. Each kind of data has a file of its own,
+``_real_KIND.py``, that runs a case, draws and describes; this one joins them.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from perpend.experiments import (
+    _real_anomalies,
+    _real_detectors,
+    _real_faces,
+    _real_homographies,
+    _real_planes,
+)
+from perpend.experiments import _real_page as page
+from perpend.experiments._experiment import Case, Experiment, Results, Settings, Tables
+from perpend.experiments._real_files import SOURCES, checksum, find_sources
+
+
+class Part(NamedTuple):
+    """What is done with one kind of data."""
+
+    title: str
+    table: str  # that holds its rows
+    value: str  # the column that is compared
+    run: Callable[[Case], Tables]
+    draw: Callable[[Results], dict[str, Any]]
+    describe: Callable[[Results], str]
+
+
+def _part(title: str, table: str, value: str, module: ModuleType) -> Part:
+    return Part(title, table, value, module.run, module.draw, module.describe)
+
+
+def _planes(title: str, kind: str) -> Part:
+    draw_kind = partial(_real_planes.draw, kind=kind)
+    describe_kind = partial(_real_planes.describe, kind=kind)
+    return Part(title, kind, "auc", _real_planes.run, draw_kind, describe_kind)
+
+
+PARTS = {
+    "roads": _planes("Road planes", "roads"),
+    "tables": _planes("Table planes", "tables"),
+    "anomalies": _part("Anomalies in hyperspectral scenes", "anomalies", "auc", _real_anomalies),
+    "faces": _part("One person among others", "faces", "auc", _real_faces),
+    "homographies": _part("Homographies", "homographies", "f1", _real_homographies),
+    "detectors": _part("Tables with outliers", "detectors", "auc", _real_detectors),
+}
+SEEDS = {"faces": 1, "anomalies": 1}  # where not 3: the spread is over people, or scenes
+COSTS = {"roads": 12.0, "tables": 12.0, "anomalies": 20.0, "faces": 8.0, "detectors": 6.0}
+
+
+def cases(settings: Settings) -> list[Case]:
+    """Return one case for each file, or part of it, and seed."""
+    found = []
+    for kind, paths in find_sources().items():
+        seeds = settings.seeds or (1 if settings.quick else SEEDS.get(kind, 3))
+        for path in paths:
+            file = {"kind": kind, "path": str(path.resolve()), "checksum": checksum(path)}
+            found += [
+                {**file, **item, "seed": seed}
+                for seed in range(seeds)
+                for item in _items(kind, path, quick=settings.quick)
+            ]
+    return found
+
+
+def _items(kind: str, path: Path, *, quick: bool) -> list[Case]:
+    """Return what is done with a file: how much of it, or which parts."""
+    if kind in ("roads", "tables"):
+        return [{"rows": 4000 if quick else None}]
+    if kind == "anomalies":
+        return [{"side": 40 if quick else None}]
+    if kind == "faces":
+        subjects = _real_faces.SUBJECTS[: 1 if quick else None]
+        return [
+            {"subject": who, "share": share} for who in subjects for share in _real_faces.SHARES
+        ]
+    if kind == "homographies":
+        scenes = _real_homographies.scene_names(path)
+        few = [name for name in scenes if name in _real_homographies.FEW] or scenes[:2]
+        return [{"scene": name} for name in (few if quick else scenes)]
+    return [{}]
+
+
+def run(case: Case) -> Tables:
+    """Run the case in the part that its kind of data belongs to."""
+    return PARTS[case["kind"]].run(case)
+
+
+def cost(case: Case) -> float:
+    """Return the relative time."""
+    return COSTS.get(case["kind"], 2.0)
+
+
+# -- looking at the results --------------------------------------------------------------------
+
+
+def kinds(results: Results) -> list[str]:
+    """Return the kinds of data that were there."""
+    return [kind for kind, part in PARTS.items() if results.rows(part.table)]
+
+
+def draw(results: Results) -> dict[str, Any]:
+    """Draw every part."""
+    figures: dict[str, Any] = {}
+    for kind in kinds(results):
+        figures |= PARTS[kind].draw(results)
+    return figures
+
+
+def describe(results: Results) -> str:
+    """Describe every part, the answer in one sentence first."""
+    there = kinds(results)
+    sections = [
+        f"## {PARTS[kind].title}\n\n{PARTS[kind].describe(results)}\n\n"
+        f"Data: {SOURCES[kind].original}."
+        for kind in there
+    ]
+    missing = [SOURCES[kind].folder for kind in SOURCES if kind not in there]
+    left_out = f" Left out, as there was no such folder: {', '.join(missing)}." if missing else ""
+    return "\n\n".join(
+        [
+            f"`DPCP()`, told nothing: {'; '.join(_mean(results, kind) for kind in there)}. Each part "
+            "says plainly where another method is better.",
+            "The data is in the folder that `PERPEND_DATA` names, not in the project; each part "
+            "names the public original. Mean and standard deviation are over seeds, and over people "
+            f"where there are faces.{left_out}",
+            *sections,
+        ]
+    )
+
+
+def _mean(results: Results, kind: str) -> str:
+    part = PARTS[kind]
+    mean = page.mean(results, part.table, part.value, method=page.OURS)
+    return f"mean {part.value.upper()} {mean:.3f} ({part.title.lower()})"
+
+
+EXPERIMENT = Experiment(
+    name="real-data",
+    title="Real data",
+    about="planes, scenes, faces, homographies, tables; needs the data (PERPEND_DATA)",
+    cases=cases,
+    run=run,
+    draw=draw,
+    describe=describe,
+    cost=cost,
+)

@@ -1,0 +1,59 @@
+"""Dots for values of named things, one line each, with their spread."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.plots._style import MUTED, RIGHT, WRONG, figure, grid, hide_unused
+
+
+def dots(
+    panels: Mapping[str, Mapping[str, Array]],
+    *,
+    xlabel: str,
+    highlight: str,
+    xlim: tuple[float, float] | None = None,
+    columns: int | None = None,
+) -> Any:
+    """Draw a line for each name: its values as small dots, their mean as a large one.
+
+    Parameters
+    ----------
+    panels : dict
+        Title -> {name: values}; NaN is left out. All panels have the names of all, in the order
+        in which they first appear.
+    xlabel : str
+    highlight : str
+        The name that is drawn in a colour of its own.
+    xlim : pair of float, optional
+    columns : int, optional
+        Panels in a row.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
+    size = (3.1, 0.26 * len(names) + 0.8)
+    with figure(*grid(len(panels), columns), panel=size, sharex=True, sharey=True) as (
+        drawing,
+        axes,
+    ):
+        for ax, (title, lines) in zip(axes.flat, panels.items(), strict=False):
+            ax.set(title=title)
+            for y, name in enumerate(names):
+                values = np.asarray(lines.get(name, []), dtype=float)
+                values = values[np.isfinite(values)]
+                color = WRONG if name == highlight else RIGHT
+                ax.scatter(values, np.full(len(values), y), s=9, color=MUTED, linewidths=0)
+                if len(values):
+                    ax.scatter([values.mean()], [y], s=46, color=color, zorder=3)
+            ax.set_yticks(range(len(names)), names)
+            ax.set_ylim(len(names) - 0.5, -0.5)  # the first name on top
+            if xlim:
+                ax.set_xlim(xlim)
+        hide_unused(axes, len(panels))
+        drawing.supxlabel(xlabel, fontsize=10)
+    return drawing
