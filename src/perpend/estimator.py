@@ -185,7 +185,7 @@ class SubspaceEstimator(
     ) -> Solution:
         """Turn an affine subspace into attributes; its distances are Euclidean."""
         evidence = {**found.solution.evidence, **_origin_evidence(found)}
-        solution = found.solution._replace(evidence=evidence)
+        solution = found.solution._replace(evidence=evidence, rank=len(found.solution.normals))
         self.affine_ = True
         self._store(solution, to_numpy(X[:0]).dtype, 1.0, place)
         # In double precision also where the data is not: the offset may be large.

@@ -364,13 +364,13 @@ def test_a_subset_has_the_rows_and_weights_of_the_whole(dtype, normalize, budget
 
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("budget", [None, 0])
-def test_rotated_rows_are_coordinates(dtype, seed, normalize, budget):
+def test_mapped_rows_are_coordinates(dtype, seed, normalize, budget):
     X, B = data(seed, dtype)
     w = np.random.default_rng(seed).uniform(0.5, 2, N)
     X = (X @ B @ B.T).astype(dtype)  # rows in the span of B
     kept = {} if budget is None else {"memory_budget": budget}
     rows = as_rows(X, weight=w, normalize=normalize, **kept)
-    turned = rows.rotated(B)
+    turned = rows.mapped(B)
     if budget == 0:
         assert turned is None
         return

@@ -459,12 +459,12 @@ def test_tensors_elsewhere_have_no_twin(prepared, monkeypatch):
 
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("block_rows", BLOCKS)
-def test_rotated_rows_are_those_of_numpy(dtype, normalize, block_rows):
+def test_mapped_rows_are_those_of_numpy(dtype, normalize, block_rows):
     X, B = data(0, dtype)
     X = (X @ B @ B.T).astype(dtype)
     w = np.random.default_rng(0).uniform(0.5, 2, N)
     rows = torch_rows(torch.tensor(X), weight=w, normalize=normalize, block_rows=block_rows)
-    turned, plain = rows.rotated(B), as_rows(X, weight=w, normalize=normalize).rotated(B)
+    turned, plain = rows.mapped(B), as_rows(X, weight=w, normalize=normalize).mapped(B)
     assert isinstance(turned, TorchRows)
     every = np.arange(N)
     assert_close(turned.take(every), plain.take(every), dtype)
@@ -474,6 +474,6 @@ def test_rotated_rows_are_those_of_numpy(dtype, normalize, block_rows):
     assert turned.unit == plain.unit
 
 
-def test_no_room_for_rotated_rows():
+def test_no_room_for_mapped_rows():
     X, B = data(0)
-    assert torch_rows(torch.tensor(X), memory_budget=8).rotated(B) is None
+    assert torch_rows(torch.tensor(X), memory_budget=8).mapped(B) is None

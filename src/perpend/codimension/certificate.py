@@ -18,7 +18,7 @@ import numpy as np
 from scipy import special
 
 from perpend._typing import Array
-from perpend.kernels import heights, logarithmic_bins
+from perpend.kernels import distances, heights, logarithmic_bins
 from perpend.rows import RowSource
 from perpend.solvers import (
     TwoGroups,
@@ -63,8 +63,15 @@ def certify(
 
 
 def row_distances(rows: RowSource, V: Array) -> Array:
-    """Return ||V.T x|| (n,) of all rows, in memory."""
+    """Return the distances (n,) of all rows to the complement of the orthonormal V, in memory."""
     kept = scan_distances(rows, V).kept
+    assert kept is not None
+    return rows.gather(kept)
+
+
+def mapped_lengths(rows: RowSource, A: Array) -> Array:
+    """Return ||A.T x|| (n,) of all rows for any A (D, m), in memory."""
+    kept = rows.scan(distances, A, keep=True).kept
     assert kept is not None
     return rows.gather(kept)
 

@@ -15,6 +15,7 @@ from perpend.theory import average_height
 
 NOISE_LIMIT = 0.2  # of the inliers' squared norm: more noise than that is hardly a subspace
 MISFIT_LIMIT = 2.0  # of the outliers' distances; beyond it they have directions of their own
+CROWDED = 1.5  # outliers per dimension of the span from which on their directions have a law
 OVERLAP_LIMIT = 0.07  # of the labels of inliers, by the harmonic mean of precision and recall
 LONG_ROWS = 8.0  # times the typical norm: a few such rows decide alone
 CLEAR_SCORE = 0.2  # of the directions' rank: a gap of 1.6 with the full rise of the objective
@@ -51,7 +52,10 @@ def weigh(
             f"the inliers' noise holds {spread:.0%} of their squared norm, which is hardly a "
             "subspace (centre the rows if they are far from the origin)"
         )
-    if fit.groups.share < 0.5 and certificate.misfit > MISFIT_LIMIT:
+    # Outliers that are not more than the dimensions of their span have each one of its own.
+    n_outliers = (1 - fit.groups.share) * fit.groups.counts.sum()
+    crowded = n_outliers > CROWDED * len(fit.spectrum)
+    if crowded and fit.groups.share < 0.5 and certificate.misfit > MISFIT_LIMIT:
         doubts.append(
             "the outliers are the majority and have preferred directions themselves, so the rows "
             "on the subspace may be no group of their own (look at the outliers alone)"

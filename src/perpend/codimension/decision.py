@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from perpend._typing import Array
-from perpend.codimension.certificate import Certificate, certify, row_distances
+from perpend.codimension.certificate import Certificate, certify, mapped_lengths, row_distances
 from perpend.codimension.confidence import weigh
 from perpend.codimension.directions import RankEvidence
 from perpend.codimension.result import Codimension
@@ -121,7 +121,7 @@ class Judge(NamedTuple):
         W = np.random.default_rng(0).standard_normal((dimension, N_PROBES)) / np.sqrt(N_PROBES)
         A = (axes / np.sqrt(np.maximum(spectrum, np.finfo(float).tiny) * n_inliers)) @ W
         near = row_distances(self.rows, fit.V) <= fit.groups.threshold
-        spoilers = np.flatnonzero(near & (np.square(row_distances(self.rows, A)) > MOST_LEVERAGE))
+        spoilers = np.flatnonzero(near & (np.square(mapped_lengths(self.rows, A)) > MOST_LEVERAGE))
         if not 0 < len(spoilers) < dimension:
             return None
         H = self.rows.take(spoilers) @ axes  # (m, d)

@@ -20,7 +20,7 @@ from scipy import optimize
 
 from perpend._typing import Array
 from perpend.codimension.answer import in_whole_space
-from perpend.codimension.certificate import row_distances
+from perpend.codimension.certificate import mapped_lengths, row_distances
 from perpend.codimension.found import Found
 from perpend.geometry import orthonormal
 from perpend.kernels import gram, logarithmic_bins
@@ -61,8 +61,8 @@ def _whitened(rows: RowSource, span: RowSpan, n_distinct: float) -> _Whitened | 
     R = span.rank
     C = span.variances / span.variances.sum()  # along the axes
     A = span.axes / np.sqrt(C)
-    length = row_distances(rows, A).astype(float)
-    own = row_distances(rows, span.axes).astype(float)
+    length = mapped_lengths(rows, A).astype(float)
+    own = mapped_lengths(rows, span.axes).astype(float)
     weight = rows.gather(rows.weights).astype(float)
     present = (weight > 0) & (own > 0)
     stretch = np.log(length[present] / own[present])
