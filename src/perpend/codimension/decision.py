@@ -128,7 +128,7 @@ class Judge(NamedTuple):
         _, turned = np.linalg.eigh(np.diag(spectrum * n_inliers) - H.T @ H)
         return np.hstack([fit.V, axes @ turned[:, : len(spoilers)]])
 
-    def _better_neighbour(self, judgement: Judgement, seen: set[int]) -> Array | None:
+    def _better_neighbour(self, judgement: Judgement, seen: dict[int, float]) -> Array | None:
         """Return normals of a neighbouring codimension that look better supported, if there are."""
         fit, c = judgement.fit, judgement.fit.V.shape[1]
         if fit.groups.scale <= fit.groups.edges[0]:
@@ -173,21 +173,27 @@ class Judge(NamedTuple):
         self, judgement: Judgement, evidence: RankEvidence | None, max_steps: int = MAX_FINISH
     ) -> Judgement:
         best = judgement
-        seen = {judgement.fit.V.shape[1]}
+        seen: dict[int, float] = {}  # the best support at each codimension
         for _ in range(MAX_REVISIONS if self.refine else 0):
-            gap = judgement.gap
-            value = gap.second if gap.value in seen and gap.runner_up > STEEP else gap.value
-            V: Array | None = judgement.fit.axes[:, :value]
-            if value in seen:
-                V = self._without_spoilers(judgement)
-            if V is None:
-                V = self._better_neighbour(judgement, seen)
+            c = judgement.fit.V.shape[1]
+            seen[c] = max(judgement.support, seen.get(c, judgement.support))
+            V = self._next(judgement, seen)
             if V is None:
                 break
-            seen.add(V.shape[1])
             judgement = self.consider(V, evidence, max_steps)
             best = max(best, judgement, key=support)
         return best
+
+    def _next(self, judgement: Judgement, seen: dict[int, float]) -> Array | None:
+        """Return the normals to try next: by the spectrum, without spoilers, or a neighbour's."""
+        gap, axes = judgement.gap, judgement.fit.axes
+        for value in (gap.value, gap.second) if gap.runner_up > STEEP else (gap.value,):
+            # Once more from a better place than the one from which it was tried.
+            again = value != judgement.fit.V.shape[1] and seen.get(value, 0.0) < judgement.support
+            if value not in seen or again:
+                return axes[:, :value]
+        V = self._without_spoilers(judgement)
+        return self._better_neighbour(judgement, seen) if V is None else V
 
 
 def same(one: Judgement, other: Judgement) -> bool:
