@@ -22,6 +22,7 @@ N_SINGLES = 8  # single directions that are asked
 N_TRIES = 3  # proposals that are looked at closely
 APART = 0.17  # sine of the angle (10 degrees) between proposals that differ
 AS_THIN = 3.0  # times the noise around a subspace: the most around a part of it
+THIN = 1e-3  # of the members' squared norm (3 % of their norm): nobody looks for two in that
 THINNER = 0.5  # times the thickness of a subspace: the most of the two that it was made of
 TURNED = 0.3  # sine of the angle, after stretching, from which on it is another subspace
 
@@ -83,7 +84,7 @@ def find_one(search: Search, data: Data, *, closer: bool = True) -> Candidate | 
         if best is None or not best.supported or _among(best.normals, tried):
             continue
         tried.append(best.normals)
-        if closer and not best.exact:
+        if closer and best.noise_share > THIN:
             best = _taken_apart(search, jury, best) or best
         best = _smallest(search, jury, best)
         if best.is_subspace:
