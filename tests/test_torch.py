@@ -411,3 +411,16 @@ def test_a_tensor_that_is_negated_lazily_is_read():
         warnings.simplefilter("ignore")
         model = DPCP(random_state=0).fit(X)
     assert model.labels_.shape == (200,)
+
+
+@pytest.mark.parametrize("name", ["DPCP", "RSGM"])
+def test_few_rows_of_many_features(name, dtype, reading):
+    """They are turned into their span where they are."""
+    data = make_subspace(30, 30, n_features=300, codimension=296, noise=0.02, random_state=0)
+    X = data.X.astype(dtype)
+    told = {} if name == "DPCP" else {"codimension": 296}
+    plain = METHODS[name](random_state=0, **told).fit(X)
+    model = METHODS[name](random_state=0, **told).fit(torch.tensor(X))
+    assert isinstance(model.normals_, torch.Tensor)
+    assert_same_answer(model, plain, 1e-8 if dtype == np.float64 else 2e-3)
+    assert_same_subspace(plain.components_, data.components, 0.1)

@@ -69,14 +69,16 @@ def test_high_dimension_is_left_to_the_descents(seed):
 
 
 def test_one_start_through_a_few_outliers_is_not_believed():
-    """Where the inliers are twice their dimension, each start alone is sure and often wrong."""
-    for seed in range(6):
-        data = make_subspace(
-            100, 200, n_features=150, codimension=100, noise=0.05, random_state=seed
-        )
-        found, span, _ = look(data.X)
-        if found is not None and found.codimension.confidence >= 0.95:
-            assert found.codimension.value == span.rank - 50
+    """Where the inliers are hardly twice their dimension, one alone is sure and often wrong."""
+    wrong = 0
+    for seed in range(8):
+        data = make_subspace(50, 50, n_features=100, codimension=70, noise=0.05, random_state=seed)
+        found, _, _ = look(data.X)  # n < 2 R: there is an answer in any case
+        if found.codimension.value != 70:
+            wrong += 1
+            assert found.codimension.confidence < 0.95
+            assert any("other starts" in doubt for doubt in found.codimension.doubts)
+    assert wrong > 0  # or these problems are too easy for this test
 
 
 def test_a_told_codimension(seed):

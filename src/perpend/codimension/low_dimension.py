@@ -19,6 +19,7 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.codimension.choice import ALL_ROWS, is_sure
+from perpend.codimension.confidence import DOUBTFUL
 from perpend.codimension.decision import FEW_STEPS, Judge, Judgement, same, support
 from perpend.codimension.result import SURE
 from perpend.kernels import l1_objective
@@ -51,8 +52,11 @@ def low_dimensional(
         best, witnessed = judge.consider(best.fit.axes[:, :codimension], None), False
     elif few and not witnessed and codimension is None:
         best = judge.complete(_best_supported(judge, best), None)
-    sure = witnessed and best.fit.groups.share <= ALL_ROWS
-    return best if sure or few else None
+    if witnessed and best.fit.groups.share <= ALL_ROWS:
+        return best
+    if not few:
+        return None
+    return best if witnessed else _without_witness(best)
 
 
 def landed(rows: RowSource, span: RowSpan, V: Array, rng: np.random.Generator) -> Directions:
@@ -98,6 +102,17 @@ def _from_largest_axes(judge: Judge) -> tuple[Judgement, bool]:
         if is_sure(best) and any(agree):
             return best, True
     return best, False
+
+
+def _without_witness(judgement: Judgement) -> Judgement:
+    """Say that only one start led here."""
+    found = judgement.codimension
+    doubt = "other starts led to other subspaces (more rows would help)"
+    return judgement._replace(
+        codimension=found._replace(
+            confidence=min(found.confidence, DOUBTFUL), doubts=(*found.doubts, doubt)
+        )
+    )
 
 
 def _best_supported(judge: Judge, best: Judgement) -> Judgement:
