@@ -52,13 +52,13 @@ def if_likely(judge: Judge, best: Judgement) -> Judgement | None:
     return best if likely >= 0.5 else None
 
 
-def sweep(judge: Judge, evidence: RankEvidence | None, best: Judgement | None = None) -> Judgement:
+def sweep(judge: Judge, evidence: RankEvidence, best: Judgement | None = None) -> Judgement:
     """Let the second engine look from a few codimensions; return the best supported answer.
 
     It ends with the first answer that two ways agree on and that is sure then.
     """
-    proposed = [] if best is None else [best.codimension.value]
-    for k in dict.fromkeys([*proposed, *sweep_sizes(judge.span.rank)]):
+    proposed = evidence.value if best is None else best.codimension.value
+    for k in dict.fromkeys([min(proposed, judge.span.rank - 1), *sweep_sizes(judge.span.rank)]):
         found = judge.from_spectrum(k, evidence)
         best = found if best is None else _joined(judge, best, found)
         if stands(best):
