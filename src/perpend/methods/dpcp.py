@@ -180,7 +180,8 @@ class DPCP(SubspaceEstimator):
         The numbers behind the confidence.
     directions_ : array of shape (n_starts_, n_features)
         Where the descents ended. They stop as soon as the codimension is sure; with
-        ``refine=False`` they come to rest.
+        ``refine=False`` they come to rest. A low dimension may be clear before any descent; these
+        are then the projections of random starts onto the normals, where descents would end.
     singular_values_ : array
         Singular values of `directions_`.
     n_starts_ : int
