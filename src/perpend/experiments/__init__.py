@@ -25,6 +25,7 @@ __all__ = [
 NAMES = {
     "implicit-bias": "perpend.experiments.implicit_bias",
     "phase-transition": "perpend.experiments.phase_transition",
+    "limits": "perpend.experiments.limits",
     "codimension": "perpend.experiments.codimension",
     "hyperspectral": "perpend.experiments.hyperspectral",
     "convergence": "perpend.experiments.convergence",

@@ -8,6 +8,7 @@ import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,15 @@ import numpy as np
 from perpend._typing import Array
 from perpend.exceptions import DeviceMemoryError, InputError, MissingExtraError
 from perpend.rows.kinds import in_memory, is_tensor, to_numpy
+
+
+def has_gpu() -> bool:
+    """Whether torch is installed and sees a CUDA device."""
+    if find_spec("torch") is None:
+        return False
+    import torch
+
+    return bool(torch.cuda.is_available())
 
 
 class Place:
