@@ -193,14 +193,10 @@ class DPCP(SubspaceEstimator):
         The numbers behind the confidence. With `affine`, also how far the origin is from the
         affine subspace, and how far it would seem to be by chance if it were on it.
     directions_ : array of shape (n_starts_, n_features)
-<<<<<<< HEAD
         Where the descents ended, without their offsets if `affine_`. They stop as soon as the
-        codimension is sure; with ``refine=False`` they come to rest.
-=======
-        Where the descents ended. They stop as soon as the codimension is sure; with
-        ``refine=False`` they come to rest. A low dimension may be clear before any descent; these
-        are then the projections of random starts onto the normals, where descents would end.
->>>>>>> 9e59a9b57d1524136b2b1675bfe7be3bc37740d2
+        codimension is sure; with ``refine=False`` they come to rest. A low dimension may be clear
+        before any descent; these are then the projections of random starts onto the normals, where
+        descents would end.
     singular_values_ : array
         Singular values of `directions_`.
     n_starts_ : int
