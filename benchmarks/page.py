@@ -21,6 +21,7 @@ from _page import (
     labels,
     low_dimension,
     quality,
+    robustness,
     several,
 )
 from _page.section import Bar, Result, Section, bars_table
@@ -42,6 +43,7 @@ SECTIONS = [
     gpu.SECTION,
     gpu_fits.SECTION,
     batched.SECTION,
+    robustness.SECTION,
     labels.SECTION,
     several.SECTION,
 ]

@@ -18,7 +18,7 @@ TEXT = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
 
 def missed_by_hand(results) -> list[str]:
     """Names of the missed bars, judged here from the numbers, with no help of the page's code."""
-    judges = (loop, work, size, low_dimension, gpu, right, labels)
+    judges = (loop, work, size, low_dimension, gpu, right, robustness, labels)
     verdicts = [verdict for judge in judges for verdict in judge(results)]
     return [name for held, name in verdicts if not held]
 
@@ -84,6 +84,22 @@ def right(results) -> Iterator[tuple[bool, str]]:
         if row["least"] is not None:
             held = row["right"] / row["seeds"] >= row["least"]
             yield held, f"{row['name']}, noise {row['noise']:g}"
+
+
+def robustness(results) -> Iterator[tuple[bool, str]]:
+    """With noise the errors are judged by shape, elsewhere every setting is."""
+    for row in results.get("robustness", {}).get("results", []):
+        shape = f"{row['n_features']} features, codimension {row['codimension']}, "
+        shape += f"{100 * row['r']:.0f} % outliers"
+        held = row["recovered"] / row["seeds"] >= row["least"]
+        if row["part"] == "noise":
+            yield row["ratio_of_medians"] <= 1.2, f"error over PCA on the inliers, {shape}"
+            yield held, "with the right codimension, each noisy setting"
+            low, high = 0.9 * row["noise"], 1.1 * row["noise"]
+            yield low <= row["median_noise"] <= high, "`noise_` off the true noise"
+        else:
+            stretch = f", stretch {row['stretch']:g}" if row["part"] == "stretched" else ""
+            yield held, f"{shape}{stretch}, asked"
 
 
 def labels(results) -> Iterator[tuple[bool, str]]:
@@ -153,6 +169,10 @@ PASS = {
     "share_of_gemm_rate": {"compiled": 0.9, "numpy": 0.7, "plain": 0.4},
     "two_threads_over_one": {"compiled": 1.9, "numpy": 1.5},
     "faster_than_plain": {"compiled": 2.0, "numpy": 1.5},
+}  # fmt: skip
+ROBUST_ROW = {
+    "codimension": 5, "noise": 0.0, "stretch": 1.0, "seeds": 100, "right": 100, "recovered": 98,
+    "sure": 97, "sure_and_wrong": 0, "median_error": 0.022, "median_seconds": 0.2,
 }  # fmt: skip
 MADE_UP = {
     "hotloop": {
@@ -235,6 +255,20 @@ MADE_UP = {
         "many": {"problems": 64, "iteration_us": WAYS, "fit_ms_each": 0.3},
         "grid": {"published, float64": RUN, "dpcp_batch()": copy.deepcopy(RUN)},
     },
+    "robustness": {
+        "bars": {}, "limits": {"ratio": 1.2, "noise": 0.1},
+        "settings": {"noise": 4, "stretched": 2, "beyond": 1},
+        "results": [
+            {**ROBUST_ROW, "part": "noise", "n_features": D, "r": 0.7, "noise": noise,
+             "least": 0.98, "median_oracle_error": 0.02, "ratio_of_medians": 1.1,
+             "median_of_ratios": 1.05, "median_noise": 1.05 * noise}
+            for D in (10, 30) for noise in (0.01, 0.1)
+        ] + [
+            {**ROBUST_ROW, "part": "stretched", "n_features": 30, "r": 0.5, "stretch": stretch,
+             "least": least}
+            for stretch, least in ((0.1, 0.98), (0.01, 0.6))
+        ] + [{**ROBUST_ROW, "part": "beyond", "n_features": 200, "r": 0.84, "least": 0.95}],
+    },
     "labels": {
         "mixed": [
             {"D": D, "c": 2, "n_inliers": 500, "n_outliers": M, "noise": 0.1, "seeds": 20,
@@ -290,6 +324,14 @@ BAD = [
     ("cuda_batched", "small", "iteration_us", "pair", 10.1),
     ("cuda_batched", "small", "fit_ms", "fit", 5.1),
     ("cuda_batched", "grid", "dpcp_batch()", "seconds", "total", 60.1),
+    ("robustness", "results", 0, "ratio_of_medians", 1.21),
+    ("robustness", "results", 3, "ratio_of_medians", float("nan")),
+    ("robustness", "results", 1, "recovered", 97),
+    ("robustness", "results", 2, "median_noise", 0.0111),
+    ("robustness", "results", 3, "median_noise", 0.089),
+    ("robustness", "results", 4, "recovered", 97),
+    ("robustness", "results", 5, "recovered", 59),
+    ("robustness", "results", 6, "recovered", 94),
     ("labels", "mixed", 0, "ratio", "mean", 0.989),
     ("labels", "clean", 0, "flagged", "mean", 0.011),
     ("peeling", "results", 0, "right", 8),
@@ -344,3 +386,23 @@ def test_every_picture_on_the_page_is_drawn(section):
     assert drawn
     named = re.findall(r"\(benchmarks/([\w-]+)\.png\)", section.describe(MADE_UP[section.name]))
     assert sorted(drawn) == sorted(named)
+
+
+@pytest.mark.parametrize("part", ["noise", "stretched", "beyond"])
+def test_robustness_is_shown_without_one_of_its_parts(part):
+    """A part that was never run is named with its command; the others keep rows and bars."""
+    results = copy.deepcopy(MADE_UP)
+    stored = results["robustness"]
+    stored["results"] = [row for row in stored["results"] if row["part"] != part]
+    text = page.page(results)
+    missing = stored["settings"][part]
+    assert f"0 of {missing} settings are stored; `python benchmarks/robustness.py" in text
+    assert f"--only {part} --store` makes all of them" in text
+    assert text.count("settings are stored") == 1
+    assert f"(benchmarks/robustness-{part}.png)" not in text
+    assert "**missed**" not in text
+    assert missed_by_hand(results) == []
+    section = next(section for section in page.SECTIONS if section.name == "robustness")
+    named = re.findall(r"\(benchmarks/([\w-]+)\.png\)", section.describe(stored))
+    assert len(named) == 2
+    assert sorted(section.draw(stored)) == sorted(named)

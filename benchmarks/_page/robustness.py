@@ -1,0 +1,175 @@
+"""The section on what the answer bears: noise, stretched inliers, outliers beyond the l1 limit."""
+
+from typing import Any
+
+from _page.drawing import Dots, beside, dot_plot, name_lines, upright_bar
+from _page.section import Bar, Result, Section, at_least, at_most, image, number
+from perpend.experiments._text import percent, table
+from perpend.plots import COLORS, figure
+from perpend.plots._style import MARKERS
+
+COMMAND = "python benchmarks/robustness.py"
+WORDS = {
+    "noise": "**Noise.** The *ratio* is the median error over the median error of an oracle, PCA "
+    "on the true inliers; it is below 1 where `DPCP()` happens to be the better one. `noise_` is "
+    "given over the true noise.",
+    "stretched": "**Stretched inliers.** Their standard deviations in the subspace fall "
+    "geometrically from 1 to the stretch, so that its weakest directions look like normals. No "
+    "noise; *recovered* means the right codimension and an error below 1e-6.",
+    "beyond": "**Beyond the l1 limit.** With so many outliers, descents on the l1 objective from "
+    "random starts mostly come to rest elsewhere. No noise; *recovered* means the "
+    "right codimension and an error below 1e-9.",
+}
+PICTURES = {
+    "noise": "Error over the error of PCA on the true inliers",
+    "stretched": "Share of the seeds in which stretched inliers are recovered",
+    "beyond": "Share of the seeds recovered beyond the l1 limit",
+}
+
+
+def _of(result: Result, part: str) -> list[Result]:
+    return [row for row in result["results"] if row["part"] == part]
+
+
+def _shape(row: Result) -> str:
+    return f"{row['n_features']} features, codimension {row['codimension']}, {percent(row['r'])}"
+
+
+def _name(row: Result) -> str:
+    end = f", stretch {row['stretch']:g}" if row["part"] == "stretched" else ""
+    return f"{_shape(row)} outliers{end}"
+
+
+def describe(result: Result) -> str:
+    """Show each part that is stored, and say which is not, or not all of it."""
+    parts = [
+        "`DPCP()`, told nothing, where the data are unkind. Outliers are uniform on the sphere."
+    ]
+    for part, words in WORDS.items():
+        rows, all_of_them = _of(result, part), result["settings"][part]
+        parts.append(words)
+        if rows:
+            parts.append(image(f"robustness-{part}", PICTURES[part]))
+            parts.append(_noise_table(rows) if part == "noise" else _table(rows))
+        if len(rows) < all_of_them:
+            parts.append(
+                f"{len(rows)} of {all_of_them} settings are stored; "
+                f"`{COMMAND} --only {part} --store` makes all of them."
+            )
+    return "\n\n".join(parts)
+
+
+def _noise_table(rows: list[Result]) -> str:
+    header = ["data", "noise", "right codimension", "sure", "sure and wrong", "error", "oracle"]
+    header += ["ratio", "median of ratios", "`noise_`", "CPU seconds"]
+    cells = [
+        [
+            *(_name(row), row["noise"], f"{row['right']} of {row['seeds']}", row["sure"]),
+            *(row["sure_and_wrong"], f"{row['median_error']:.2g}"),
+            *(f"{row['median_oracle_error']:.2g}", f"{row['ratio_of_medians']:.3f}"),
+            *(f"{row['median_of_ratios']:.3f}", f"{row['median_noise'] / row['noise']:.3f}"),
+            number(row["median_seconds"]),
+        ]
+        for row in rows
+    ]
+    return table(header, cells)
+
+
+def _table(rows: list[Result]) -> str:
+    header = ["data", "recovered", "right codimension", "sure", "sure and wrong", "error"]
+    cells = [
+        [
+            *(_name(row), f"{row['recovered']} of {row['seeds']}", row["right"], row["sure"]),
+            *(row["sure_and_wrong"], f"{row['median_error']:.1g}", number(row["median_seconds"])),
+        ]
+        for row in rows
+    ]
+    return table([*header, "CPU seconds"], cells)
+
+
+def bars(result: Result) -> list[Bar]:
+    """With noise a bar for each shape, and for counts and noise one; elsewhere for each setting."""
+    limits, noisy = result["limits"], _of(result, "noise")
+    found = []
+    for shape in dict.fromkeys(map(_shape, noisy)):
+        ratios = [row["ratio_of_medians"] for row in noisy if _shape(row) == shape]
+        what = f"error over PCA on the inliers, {shape} outliers"
+        found.append(at_most(what, ratios, limits["ratio"]))
+    if noisy:
+        right = [row["recovered"] / row["seeds"] for row in noisy]
+        what = "share of seeds with the right codimension, each noisy setting"
+        found.append(at_least(what, right, noisy[0]["least"]))
+        off = [abs(row["median_noise"] / row["noise"] - 1) for row in noisy]
+        what = "`noise_` off the true noise, share of it, each noisy setting"
+        found.append(at_most(what, off, limits["noise"]))
+    found += [
+        Bar(
+            _name(row),
+            f"{percent(row['least'])} recovered",
+            f"{row['recovered']} of {row['seeds']}",
+            row["recovered"] >= row["least"] * row["seeds"],
+        )
+        for part in ("stretched", "beyond")
+        for row in _of(result, part)
+    ]
+    return found
+
+
+def draw(result: Result) -> dict[str, Any]:
+    """Draw the parts that are stored."""
+    drawings = {}
+    for part in WORDS:
+        rows = _of(result, part)
+        if rows and part == "noise":
+            drawings[f"robustness-{part}"] = _draw_ratios(rows, result["limits"]["ratio"])
+        elif rows:
+            drawings[f"robustness-{part}"] = _draw_shares(rows)
+    return drawings
+
+
+def _draw_ratios(rows: list[Result], limit: float) -> Any:
+    """Draw a line for each shape, a mark for each noise."""
+    shapes = list(dict.fromkeys(map(_shape, rows)))
+    ratios = {(_shape(row), row["noise"]): row["ratio_of_medians"] for row in rows}
+    levels = dict.fromkeys(row["noise"] for row in rows)
+    series = {
+        f"noise {noise:g}": Dots(
+            [ratios.get((shape, noise), float("nan")) for shape in shapes],
+            color, marker, filled=False,
+        )
+        for noise, color, marker in zip(levels, COLORS, MARKERS, strict=False)
+    }  # fmt: skip
+    with figure(1, 1, panel=(6.8, 0.36 * len(shapes) + 1.2)) as (drawing, axes):
+        ax = axes[0, 0]
+        dot_plot(ax, shapes, series)
+        upright_bar(ax, limit, f"bar {limit:g}")
+        ax.set_xlabel("median error over that of PCA on the true inliers")
+        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), fontsize=8)
+    return drawing
+
+
+def _draw_shares(rows: list[Result]) -> Any:
+    """Draw the share of recovered seeds, each with the share that is asked."""
+    with figure(1, 1, panel=(6.8, 0.32 * len(rows) + 0.9)) as (drawing, axes):
+        ax = axes[0, 0]
+        for i, row in enumerate(rows):
+            share = row["recovered"] / row["seeds"]
+            ax.barh(i, share, 0.5, color=COLORS[0])
+            ax.plot([row["least"]] * 2, [i - 0.4, i + 0.4], color=COLORS[1], linewidth=2)
+            beside(ax, max(share, row["least"]), i, f"{row['recovered']} of {row['seeds']}")
+        name_lines(ax, [_name(row) for row in rows])
+        ax.set(xlabel="share of the seeds that are recovered; upright marks: the bars")
+        ax.set_xlim(0, 1.2)
+        ax.set_xticks([0, 0.25, 0.5, 0.75, 1])
+    return drawing
+
+
+SECTION = Section(
+    "robustness",
+    "Noise, stretched inliers, many outliers",
+    COMMAND,
+    ("results", "bars", "limits", "settings"),
+    describe,
+    bars,
+    draw,
+)

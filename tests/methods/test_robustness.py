@@ -1,0 +1,64 @@
+"""What the answer bears: small versions of what benchmarks/robustness.py stores in full.
+
+Noise, inliers that are stretched in the subspace, and more outliers than the l1 limit allows. Every
+seed is a fresh subspace and fresh starts; nothing is told.
+"""
+
+import numpy as np
+import pytest
+
+from perpend import DPCP, subspace_error
+from perpend.datasets import SubspaceData, make_subspace
+
+STARTS = 1_000_000  # keeps the seeds of starts apart from those of data
+
+
+def draw(n_features: int, codimension: int, n_inliers: int, r: float, **kwargs) -> SubspaceData:
+    n_outliers = round(n_inliers * r / (1 - r))
+    return make_subspace(
+        n_inliers, n_outliers, n_features=n_features, codimension=codimension, **kwargs
+    )
+
+
+def oracle_error(data: SubspaceData) -> float:
+    """Error of PCA on the true inliers, by a singular value decomposition of them."""
+    axes = np.linalg.svd(data.X[data.y == 1])[2]
+    return subspace_error(axes[-len(data.normals) :], data.normals)
+
+
+def test_with_noise_the_error_is_nearly_that_of_pca_on_the_true_inliers() -> None:
+    errors, best, noise = [], [], []
+    for seed in range(7):
+        data = draw(30, 5, 1000, 0.7, noise=0.1, random_state=seed)
+        model = DPCP(random_state=STARTS + seed).fit(data.X)
+        assert model.codimension_ == 5, seed
+        errors.append(subspace_error(model.normals_, data.normals))
+        best.append(oracle_error(data))
+        noise.append(model.noise_)
+    assert np.median(errors) <= 1.2 * np.median(best)
+    assert 0.09 <= np.median(noise) <= 0.11
+
+
+def test_stretched_inliers_are_recovered_in_every_seed() -> None:
+    for seed in range(6):
+        data = draw(30, 5, 500, 0.7, stretch=0.03, random_state=seed)
+        model = DPCP(random_state=STARTS + seed).fit(data.X)
+        assert model.codimension_ == 5, seed
+        assert subspace_error(model.normals_, data.normals) < 1e-6, seed
+
+
+@pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")  # the descents' own
+def test_more_outliers_than_the_descents_alone_can_bear() -> None:
+    """Descents on the l1 objective come to rest elsewhere; the whole fit is exact in every seed."""
+    lost = 0
+    for seed in range(4):
+        data = draw(60, 4, 600, 0.84, random_state=seed)
+        alone = DPCP(refine=False, n_starts=10, max_iter=5000, random_state=STARTS + seed).fit(
+            data.X
+        )
+        assert alone.converged_, seed
+        lost += subspace_error(alone.normals_, data.normals) > 1e-2
+        model = DPCP(random_state=STARTS + seed).fit(data.X)
+        assert model.codimension_ == 4, seed
+        assert subspace_error(model.normals_, data.normals) < 1e-9, seed
+    assert lost >= 3
