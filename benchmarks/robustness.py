@@ -108,7 +108,8 @@ def trial(setting: Setting, seed: int) -> Trial:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an unsure answer is counted, not announced
         # The same seed would draw the starts from the numbers that drew the subspace.
-        model = DPCP(random_state=seed + 1_000_000).fit(data.X)
+        device = "cuda" if has_gpu() else None
+        model = DPCP(random_state=seed + 1_000_000, device=device).fit(data.X)
     seconds = time.process_time() - start
     return Trial(
         model.codimension_ == setting.codimension,
@@ -202,10 +203,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, help="seeds of each setting (default: the bar's)")
     parser.add_argument("--first", type=int, default=0, help="first seed (default: 0)")
     parser.add_argument("--only", choices=parts, help="one part alone (default: all)")
+    parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
     parser.add_argument("--store", action="store_true", help="write results/robustness.json")
     chosen = parser.parse_args()
     print("part         D   c     N     r noise stretch seeds right recov  sure wrong&sure")
-    with ProcessPoolExecutor(2) as pool:
+    with ProcessPoolExecutor(chosen.jobs) as pool:
         for setting in table:
             if chosen.only not in (None, setting.part):
                 continue

@@ -39,18 +39,16 @@ def cases(settings: Settings) -> list[Case]:
 
 
 def run(case: Case) -> Tables:
-    """Fit the four methods to one data set; on a GPU, where there is one."""
+    """Fit the four methods to one data set."""
     from perpend import DPCP, DPCPIRLS, RSGM
-    from perpend.rows.devices import has_gpu
 
     D, c, N, seed = case["D"], case["c"], case["N"], case["seed"]
     data = paper_data(D, c, N, n_outliers(N, case["r"]), seed)
-    device = "cuda" if has_gpu() else None
     models = {
-        OURS: DPCP(random_state=starts_rng(seed), device=device),
-        PSGM: dpcp_psgm(2 * c, seed, codimension=c, device=device),
-        RSGM_: RSGM(c, device=device),
-        IRLS: DPCPIRLS(c, device=device),
+        OURS: DPCP(random_state=starts_rng(seed)),
+        PSGM: dpcp_psgm(2 * c, seed, codimension=c),
+        RSGM_: RSGM(c),
+        IRLS: DPCPIRLS(c),
     }
     return {
         "trials": [
