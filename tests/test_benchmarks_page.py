@@ -96,7 +96,7 @@ def robustness(results) -> Iterator[tuple[bool, str]]:
             yield row["ratio_of_medians"] <= 1.2, f"error over PCA on the inliers, {shape}"
             yield held, "with the right codimension, each noisy setting"
             low, high = 0.9 * row["noise"], 1.1 * row["noise"]
-            yield low <= row["median_noise"] <= high, "`noise_` off the true noise"
+            yield low <= row["median_noise"] <= high, "`noise_` over the true noise"
         else:
             stretch = f", stretch {row['stretch']:g}" if row["part"] == "stretched" else ""
             yield held, f"{shape}{stretch}, asked"
