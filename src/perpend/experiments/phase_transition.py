@@ -25,7 +25,7 @@ def cases(settings: Settings) -> list[Case]:
         D, c, seeds = 40, 2, settings.seeds or 2
         inliers, outliers = [50, 150, 250, 350, 500], [100, 300, 500, 700, 1000]
     else:
-        D, c, seeds = 200, 5, settings.seeds or 10
+        D, c, seeds = 200, 5, settings.seeds or 8
         inliers, outliers = list(range(250, 2501, 250)), list(range(500, 5001, 500))
     return [
         {"D": D, "c": c, "N": N, "M": M, "seed": seed}
