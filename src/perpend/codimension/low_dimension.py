@@ -37,8 +37,10 @@ def low_dimensional(
 ) -> Judgement | None:
     """Return a subspace of low dimension to which descents could add nothing, where there is one.
 
-    The answer is sure, or the rows are too few for descents. `ask` gives the judge where something
-    stands out, and `codimension` is the number of normals inside the span, where it was told.
+    The answer is sure, or the rows are too few for descents, or the normals too many; variances
+    that decay, as in real data, then leave the dimension unsure. `ask` gives the judge where
+    something stands out, and `codimension` is the number of normals inside the span, if it was
+    told.
     """
     n_rows, R = rows.shape[0], span.rank
     few = n_rows < FEW_ROWS * R
@@ -50,13 +52,18 @@ def low_dimensional(
     best, witnessed = _from_largest_axes(judge)
     if codimension is not None and best.codimension.value != codimension:
         best, witnessed = judge.consider(best.fit.axes[:, :codimension], None), False
-    elif few and not witnessed and codimension is None:
+    elif not witnessed and codimension is None and (few or _is_low(best, R)):
         best = judge.complete(_best_supported(judge, best), None)
     if witnessed and best.fit.groups.share <= ALL_ROWS:
         return best
-    if not few:
+    if not few and not (codimension is None and _is_low(best, R)):
         return None
     return best if witnessed else _without_witness(best)
+
+
+def _is_low(best: Judgement, rank: int) -> bool:
+    """Whether it is no accident and has so many normals that descents would take long for them."""
+    return best.certificate.confidence >= SURE and 2 * best.codimension.value >= rank
 
 
 def landed(rows: RowSource, span: RowSpan, V: Array, rng: np.random.Generator) -> Directions:

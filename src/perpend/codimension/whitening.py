@@ -8,7 +8,8 @@ a law of direction with any second moment C there is the angular central Gaussia
 
 and y = C^(-1/2) u, scaled to its norm again, is then uniform. Linear maps keep subspaces, so the
 whitened rows have one where the rows have one: the search is repeated there, and the two
-answers are compared by their likelihoods, which this law makes comparable.
+answers are compared by their likelihoods, which this law makes comparable. Variances that decay
+alone make the law likely, so the whitened rows must also be surer of their subspace.
 """
 
 import math
@@ -27,6 +28,8 @@ from perpend.kernels import gram, logarithmic_bins
 from perpend.rows import RowSource
 from perpend.solvers import Fit, RowSpan, TwoGroups, distance_edges, principal_axes, row_span
 
+LIKELY = 0.5  # confidence from which on the whitened rows' answer may replace the plain one
+
 
 class _Whitened(NamedTuple):
     rows: RowSource  # (n, R)
@@ -44,7 +47,9 @@ def by_whitening(rows: RowSource, plain: Found, search: Callable[[RowSource], Fo
     if white is None:
         return plain
     found = search(white.rows)
-    if found.answer.fit is None or found.support + white.gain <= plain.support:
+    likelier = found.support + white.gain > plain.support
+    surer = found.answer.codimension.confidence > max(plain.answer.codimension.confidence, LIKELY)
+    if found.answer.fit is None or not (likelier and surer):
         return plain
     fit = _brought_back(rows, white, found, span)
     answer = in_whole_space(span, found.answer.codimension, fit)
