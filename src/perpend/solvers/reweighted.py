@@ -37,6 +37,7 @@ from perpend.solvers.two_groups import SHARE_MOST, GroupModel, TwoGroups, distan
 MAX_LEVERAGE = 1.0  # of a single row; the first order means nothing beyond
 FIRST_STEPS = 10  # from the spectral start, in which
 FIRST_SHARE = 0.5  # is the largest share of inliers: with all of them the start would never move
+CIRCLE = 0.05  # of the error that the noise makes: turns that do not get smaller any more
 PATIENCE = 10  # steps after which the evidence must have grown
 GROWTH = 1.04  # by so much, or nothing will come of it
 
@@ -162,10 +163,15 @@ class _Reweighted:
         """Turn V to the inliers' smallest axes."""
         V, rows = state.axes[:, : state.V.shape[1]], self.rows
         change = turned_to(state.V, state.axes) * float(rows.norms[-1]) / state.groups.scale
-        # A turn that is too small to count changes no distance either: the rows need not be asked.
-        if change <= self.tol:
-            return state._replace(V=V, change=change)
         n_inliers = state.weight * self.n_distinct / rows.total_weight
+        # The noise of N rows turns their subspace by about scale sqrt(d R / N). Rows at the edge of
+        # a bin may make the steps go round in circles that are smaller than that.
+        dimension = len(state.spectrum) - V.shape[1]
+        error = np.sqrt(dimension * len(state.spectrum) / max(n_inliers, 1.0))
+        circles = change <= CIRCLE * min(error, 1.0) and change > 0.9 * state.change
+        # A turn that is too small to count changes no distance either: the rows need not be asked.
+        if change <= self.tol or circles:
+            return state._replace(V=V, change=0.0)
         leverage = mean_leverage(state.spectrum, V.shape[1], n_inliers)
         return self.look(V, leverage, state.groups.posterior, state.gains, change)
 
