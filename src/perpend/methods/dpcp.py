@@ -126,10 +126,11 @@ class DPCP(SubspaceEstimator):
         the authors' releases, "geometric" the paper's piecewise geometrically diminishing rule.
         `perpend.solvers.steps` has the rule objects that carry the constants.
     refine : "auto" or bool, default="auto"
-        "auto" finishes by reweighted least squares: an answer without noise is then exact to
-        rounding, a noisy one nearly as good as PCA on the true inliers. False is the paper's
-        algorithm alone: ``step="mbls", refine=False, n_starts=k, max_iter=200`` is what its
-        authors' releases run.
+        "auto" finishes by joint reweighted least squares: an answer without noise is then exact to
+        rounding, a noisy one as good as PCA on the true inliers. Where the descents are unclear,
+        reweighting takes over from the axes of least variance, and recovers subspaces that no
+        minimiser of the l1 objective shows. False is the paper's algorithm alone:
+        ``step="mbls", refine=False, n_starts=k, max_iter=200`` is what its authors' releases run.
     normalize : bool, default=True
         Whether rows are scaled to unit norm, so that only their direction counts. Rows that are not
         of unit norm already are copied once for that if the copy takes at most 1 GiB, and divided
