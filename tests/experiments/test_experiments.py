@@ -92,7 +92,7 @@ def test_the_grid_of_the_phase_transition():
     assert {case["N"] for case in cases} == set(range(250, 2501, 250))
     assert {case["M"] for case in cases} == set(range(500, 5001, 500))
     assert {(case["D"], case["c"]) for case in cases} == {(200, 5)}
-    assert len(cases) == 1000  # 10 trials a cell
+    assert len(cases) == 800  # 8 trials a cell
 
 
 def invented(rates):

@@ -168,7 +168,7 @@ def _comparison(results: Results) -> str:
 EXPERIMENT = Experiment(
     name="limits",
     title="Beyond the l1 limit",
-    about="outliers that can be borne at c = 5, beside methods that are told the codimension",
+    about="outliers that can be borne, beside methods that are told the codimension",
     cases=cases,
     run=run,
     draw=draw,
