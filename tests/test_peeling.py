@@ -102,9 +102,10 @@ def test_uneven_members_are_one_subspace(seed):
     assert [s.codimension for s in found.subspaces] == [3]
 
 
-def test_close_planes_are_told_apart(seed):
+@pytest.mark.parametrize("degrees", [2, 6])
+def test_close_planes_are_told_apart(degrees, seed):
     rng = np.random.default_rng(seed)
-    tilt = np.deg2rad(6)
+    tilt = np.deg2rad(degrees)
     turn = np.array([[1, 0, 0], [0, np.cos(tilt), np.sin(tilt)], [0, -np.sin(tilt), np.cos(tilt)]])
     flat = np.c_[rng.standard_normal((400, 2)), np.zeros(400)]
     X = np.vstack([flat[:200], flat[200:] @ turn, rng.standard_normal((100, 3))])

@@ -11,6 +11,7 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import special
 
 from perpend._typing import Array
 from perpend.codimension import sample_sizes
@@ -22,7 +23,8 @@ N_SINGLES = 8  # single directions that are asked
 N_TRIES = 3  # proposals that are looked at closely
 APART = 0.17  # sine of the angle (10 degrees) between proposals that differ
 AS_THIN = 3.0  # times the noise around a subspace: the most around a part of it
-THIN = 1e-3  # of the members' squared norm (3 % of their norm): nobody looks for two in that
+THIN = 1e-3  # of the members' squared norm (3 % of their norm): what looks like noise there, is
+NOT_NOISE = 2.0  # Kolmogorov-Smirnov distance times the root of the number: one in a thousand
 THINNER = 0.5  # times the thickness of a subspace: the most of the two that it was made of
 TURNED = 0.3  # sine of the angle, after stretching, from which on it is another subspace
 
@@ -84,7 +86,7 @@ def find_one(search: Search, data: Data, *, closer: bool = True) -> Candidate | 
         if best is None or not best.supported or _among(best.normals, tried):
             continue
         tried.append(best.normals)
-        if closer and best.noise_share > THIN:
+        if closer and (best.noise_share > THIN or _is_no_noise(jury, best)):
             best = _taken_apart(search, jury, best) or best
         best = _smallest(search, jury, best)
         if best.is_subspace:
@@ -156,6 +158,18 @@ def _smallest(search: Search, jury: Jury, outer: Candidate) -> Candidate:
     if smaller is None or not smaller.supported or smaller.scale > thin:
         return outer
     return smaller if smaller.per_member > outer.per_member else outer
+
+
+def _is_no_noise(jury: Jury, found: Candidate) -> bool:
+    """Whether the members' distances J are not those of Gaussian noise, J^2 / s^2 ~ chi^2_c."""
+    if found.exact:
+        return False
+    J = np.sort(jury.data.distances(found.normals)[found.members]) / found.scale
+    c = found.normals.shape[1]
+    law = special.gammainc(c / 2, J**2 / 2) / special.gammainc(c / 2, J[-1] ** 2 / 2)
+    steps = np.arange(len(J) + 1) / len(J)
+    distance = max(np.max(steps[1:] - law), np.max(law - steps[:-1]))
+    return bool(distance * np.sqrt(len(J)) > NOT_NOISE)
 
 
 def _taken_apart(search: Search, jury: Jury, thick: Candidate) -> Candidate | None:
