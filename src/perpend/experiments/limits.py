@@ -10,15 +10,20 @@ from typing import Any
 import numpy as np
 
 from perpend._typing import Array
+from perpend.experiments._cells import OFTEN, SIGNIFICANT, falls_behind, method_rows
 from perpend.experiments._experiment import Case, Experiment, Results, Settings, Tables
 from perpend.experiments._text import listed, percent, table
-from perpend.experiments._trials import dpcp_psgm, measured, n_outliers, paper_data, starts_rng
+from perpend.experiments._trials import (
+    RECOVERED,
+    dpcp_psgm,
+    measured,
+    n_outliers,
+    paper_data,
+    starts_rng,
+)
 
 OURS, PSGM, RSGM_, IRLS = "DPCP()", "DPCP-PSGM, told c", "RSGM, told c", "DPCP-IRLS, told c"
 METHODS = (OURS, PSGM, RSGM_, IRLS)
-RECOVERED = 1e-2  # subspace error, the same for all; 200 iterations of PSGM often end above 1e-6
-OFTEN = 0.9  # of the trials: a cell counts as recovered
-SIGNIFICANT = 0.05  # one-sided, Fisher's exact test
 
 
 def cases(settings: Settings) -> list[Case]:
@@ -82,19 +87,13 @@ def rates(results: Results, method: str) -> Array:
 
 def behind(results: Results, method: str) -> list[tuple[int, float]]:
     """Return the cells (N, r) where `method` recovers often and `DPCP()` in clearly fewer trials."""
-    from scipy import stats
-
     inliers, ratios = _axes(results)
-    found = []
-    for N in inliers:
-        for r in ratios:
-            other, own = recovered(results, method, N, r), recovered(results, OURS, N, r)
-            counts = [[other.sum(), (~other).sum()], [own.sum(), (~own).sum()]]
-            if other.mean() >= OFTEN and (
-                stats.fisher_exact(counts, alternative="greater").pvalue < SIGNIFICANT
-            ):
-                found.append((N, r))
-    return found
+    return [
+        (N, r)
+        for N in inliers
+        for r in ratios
+        if falls_behind(recovered(results, OURS, N, r), recovered(results, method, N, r))
+    ]
 
 
 def draw(results: Results) -> dict[str, Any]:
@@ -116,15 +115,7 @@ def describe(results: Results) -> str:
     inliers, ratios = _axes(results)
     n_cells, n_seeds = len(inliers) * len(ratios), len(results.values("trials", "seed"))
     often = {name: int((rates(results, name) >= OFTEN).sum()) for name in METHODS}
-    rows = [
-        [
-            name,
-            f"{often[name]} of {n_cells}",
-            percent(float(np.mean(results.column("trials", "error", method=name) < RECOVERED))),
-            f"{np.median(results.column('trials', 'seconds', method=name)):.2f} s",
-        ]
-        for name in METHODS
-    ]
+    rows = method_rows(results, often, n_cells, RECOVERED)
     by_ratio = [
         [f"{r:g}", *(percent(float(rates(results, name)[i].mean())) for name in METHODS)]
         for i, r in enumerate(ratios)

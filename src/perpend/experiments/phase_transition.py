@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from perpend._typing import Array
+from perpend.experiments._cells import OFTEN, SIGNIFICANT, falls_behind, method_rows
 from perpend.experiments._experiment import Case, Experiment, Results, Settings, Tables
 from perpend.experiments._text import listed, percent, table
 from perpend.experiments._trials import RECOVERED, dpcp_psgm, measured, paper_data, starts_rng
 
 PSGM, TOLD, TWICE, OURS = "DPCP-PSGM, c' = 2c", "RSGM, told c", "RSGM, told 2c", "DPCP()"
 METHODS = (PSGM, TOLD, TWICE, OURS)
-OFTEN = 0.9  # of the trials: a cell counts as recovered
-SIGNIFICANT = 0.05  # one-sided, Fisher's exact test
 
 
 def cases(settings: Settings) -> list[Case]:
@@ -84,19 +83,13 @@ def _axes(results: Results) -> tuple[list[int], list[int]]:
 
 def behind(results: Results, method: str) -> list[tuple[int, int]]:
     """Return the cells (N, M) where RSGM, told c, recovers often and `method` clearly less."""
-    from scipy import stats
-
     inliers, outliers = _axes(results)
-    found = []
-    for N in inliers:
-        for M in outliers:
-            told, own = recovered(results, TOLD, N, M), recovered(results, method, N, M)
-            counts = [[told.sum(), (~told).sum()], [own.sum(), (~own).sum()]]
-            if told.mean() >= OFTEN and (
-                stats.fisher_exact(counts, alternative="greater").pvalue < SIGNIFICANT
-            ):
-                found.append((N, M))
-    return found
+    return [
+        (N, M)
+        for N in inliers
+        for M in outliers
+        if falls_behind(recovered(results, method, N, M), recovered(results, TOLD, N, M))
+    ]
 
 
 def draw(results: Results) -> dict[str, Any]:
@@ -124,15 +117,7 @@ def describe(results: Results) -> str:
     D, c = results.values("trials", "D")[0], results.values("trials", "c")[0]
     n_cells = np.prod([len(axis) for axis in _axes(results)])
     often = {name: int((_map(results, name, "recovered") >= OFTEN).sum()) for name in METHODS}
-    rows = [
-        [
-            name,
-            f"{often[name]} of {n_cells}",
-            percent(float(np.mean(results.column("trials", "error", method=name) < RECOVERED))),
-            f"{np.median(results.column('trials', 'seconds', method=name)):.2f} s",
-        ]
-        for name in METHODS
-    ]
+    rows = method_rows(results, often, int(n_cells), RECOVERED)
     return f"""\
 With c' = {2 * c} the published algorithm recovers the subspace in {often[PSGM]} of {n_cells} cells, RSGM in
 {often[TOLD]} when it is told c = {c} and in {often[TWICE]} when it is told {2 * c}; `DPCP()`, told nothing, in {often[OURS]}.
