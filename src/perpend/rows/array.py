@@ -131,7 +131,11 @@ class ArrayRows:
         size = self._block_rows_for(params) if plain else self._block_rows
 
         def contribution(rows: slice, block: Array) -> Any:
-            return kernel(block, *params, *(k.piece(rows.start // size) for k in using))
+            pieces = (k.piece(rows.start // size) for k in using)
+            # Some BLAS raise the flag "invalid" in products of finite float32 rows (they look past
+            # the end of a vector); rows are checked to be finite, so NumPy's warning says nothing.
+            with np.errstate(invalid="ignore"):
+                return kernel(block, *params, *pieces)
 
         def kept(j: int) -> Array:
             rows = self._slice(j)
