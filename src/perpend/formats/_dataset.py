@@ -1,0 +1,45 @@
+"""What every reader returns and every writer takes: rows, and how to go back to the file."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from perpend._typing import Array
+
+Kind = Literal["table", "image", "cloud"]
+
+
+class Counts(NamedTuple):
+    """What a reader noticed, for people: of all records of the file, before any is left out."""
+
+    nan: int = 0  # records with a NaN or an infinity
+    ignored: int = 0  # records that the file itself marks as no data
+    zero: int = 0  # records whose values are all zero
+    dropped_columns: tuple[str, ...] = ()  # bands marked as bad, columns without numbers
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """The rows of a file that can be used, and what is needed to write an answer beside it.
+
+    A record is what the file has many of: a row of a table, a pixel, a point. Records without data
+    are left out of `X`; `positions` says where the others stood.
+    """
+
+    X: Array  # (n, D) float32 or float64; may be a read-only view of the file
+    source: str  # the path as it was given, for messages
+    format: str  # name of the format, such as "envi"
+    kind: Kind
+    shape: tuple[int, ...]  # of the records: (n_records,) or (height, width)
+    columns: tuple[str, ...] | None = None  # names of the features, where the file has them
+    positions: Array | None = None  # (n,) index of each row among the records; None: all, in order
+    stored_dtype: str = ""  # as in the file
+    counts: Counts = field(default_factory=Counts)
+    origin: Any = None  # whatever the format's writer needs: headers, coordinates, other fields
+
+
+class Answer(NamedTuple):
+    """What a model says of the rows of a dataset."""
+
+    labels: Array  # (n,) 1 for inliers, -1 for outliers
+    distance: Array  # (n,) in the unit that decides the labels
+    probability: Array  # (n,) of being an outlier
