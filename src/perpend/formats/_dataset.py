@@ -8,6 +8,13 @@ from perpend._typing import Array
 Kind = Literal["table", "image", "cloud"]
 
 
+class Options(NamedTuple):
+    """What the caller may choose about reading; a format ignores what does not concern it."""
+
+    variable: str | None = None  # which array of a file that holds several
+    columns: tuple[str, ...] | None = None  # which columns, fields or bands, by name
+
+
 class Counts(NamedTuple):
     """What a reader noticed, for people: of all records of the file, before any is left out."""
 
