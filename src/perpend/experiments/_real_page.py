@@ -67,7 +67,7 @@ def found(results: Results, name: str, by: str, own: str = OURS) -> str:
         confidence = spread(numbers(results, name, "confidence", **where), digits=2)
         seconds = f"{np.median(numbers(results, name, 'seconds', **where)):.1f} s"
         lines.append([item, codimension, confidence, seconds])
-    return table([by, "codimension found", "confidence", "median time"], lines)
+    return table([by, "codimension found", "confidence", "median CPU time"], lines)
 
 
 def ahead(results: Results, name: str, value: str, by: str, *, what: str, own: str = OURS) -> str:
