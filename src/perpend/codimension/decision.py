@@ -8,7 +8,7 @@ from perpend._typing import Array
 from perpend.codimension.certificate import Certificate, certify, mapped_lengths, row_distances
 from perpend.codimension.confidence import weigh
 from perpend.codimension.directions import RankEvidence
-from perpend.codimension.result import Codimension
+from perpend.codimension.result import SURE, Codimension
 from perpend.codimension.spectrum import SpectralGap, largest_gap
 from perpend.rows import RowSource
 from perpend.solvers import Fit, RowSpan, fit_from_spectrum, fit_subspace, groups_at, turned_to
@@ -77,7 +77,11 @@ class Judge(NamedTuple):
             callback=self.callback,
         )
         found = self._weighed(fit, evidence)
-        return self._followed(found, evidence) if follow and found.support > 0 else found
+        if follow and found.support > 0:
+            found = self._followed(found, evidence)
+        # What was given up too early is seen only now.
+        likely = self.weigh_again(found, None).codimension.confidence >= SURE
+        return self.complete(found, evidence) if likely else found
 
     def consider(
         self, V: Array, evidence: RankEvidence | None, max_steps: int = MAX_FINISH
