@@ -55,7 +55,14 @@ def unsure() -> Case:
 @cache
 def cloud() -> Case:
     drawn = make_subspace(
-        300, 200, n_features=3, codimension=1, noise=0.02, offset=4.0, random_state=0
+        300,
+        200,
+        n_features=3,
+        codimension=1,
+        noise=0.02,
+        offset=4.0,
+        move_outliers=True,
+        random_state=0,
     )
     X = 10 * drawn.X
     data = dataset(X, "cloud", columns=("x", "y", "z"), source="scan.ply", format="ply")
@@ -80,7 +87,7 @@ def image() -> Case:
         format="envi",
         counts=Counts(ignored=4),
     )
-    return Case(fitted(data.X), data)
+    return Case(fitted(data.X, codimension=4), data)
 
 
 @cache
