@@ -185,9 +185,11 @@ def _threshold(answer: AnswerFacts, low: float, high: float) -> Html | None:
 
 def view_chart(view: ViewFacts) -> Html:
     """Draw the rows along the subspace and across it."""
-    box = svg.Box(width=520, height=320)
     xs, ys = zip(*view["points"], strict=True)
     x_ends, y_ends = _ends(xs), _ends(ys)
+    y_ticks = [(t, number(t)) for t in svg.ticks(*y_ends, 5)]
+    longest = max(len(label) for _, label in y_ticks)
+    box = svg.Box(width=520, height=320, left=36 + 7 * longest)
     x = svg.linear(*x_ends, box.left, box.width - box.right)
     y = svg.linear(*y_ends, box.height - box.bottom, box.top)
     groups: list[list[tuple[float, float]]] = [[], []]
@@ -204,7 +206,7 @@ def view_chart(view: ViewFacts) -> Html:
         svg.axes(
             box,
             [(x(t), number(t)) for t in svg.ticks(*x_ends, 6)],
-            [(y(t), number(t)) for t in svg.ticks(*y_ends, 5)],
+            [(y(t), label) for t, label in y_ticks],
             first,
             second,
         ),

@@ -3,12 +3,19 @@
 from typing import Any, TypedDict
 
 import numpy as np
+from scipy import special
 
 from perpend._typing import Array
 from perpend.estimator import SubspaceEstimator
 from perpend.formats._dataset import Answer
 from perpend.rows.kinds import to_numpy
-from perpend.solvers import OutlierOdds, outlier_law, outlier_probability
+from perpend.solvers import (
+    OutlierOdds,
+    distance_edges,
+    outlier_law,
+    outlier_probability,
+    two_groups,
+)
 
 BINS = 160  # over all decades; zooming shows them wider
 DECADES = 9.0  # below the largest distance: what is nearer is rounding, and goes into the first bin
@@ -53,7 +60,7 @@ def distance_facts(
     if odds is not None:
         middle = 10.0 ** ((edges[1:] + edges[:-1]) / 2)
         probability = outlier_probability(middle, OutlierOdds(**odds))
-    expected = _expected(model, X, 10.0**edges, probability, answer)
+    expected = _expected(model, X, distance, 10.0**edges)
     return DistanceFacts(
         low=float(low),
         step=float(edges[1] - edges[0]),
@@ -68,21 +75,16 @@ def distance_facts(
 
 
 def _expected(
-    model: SubspaceEstimator,
-    X: Array | None,
-    edges: Array,
-    probability: Array | None,
-    answer: Answer,
+    model: SubspaceEstimator, X: Array | None, distance: Array, edges: Array
 ) -> tuple[Array, Array] | None:
-    """Return how many rows of each group the model expects in each bin.
+    """Return how many rows of each group the two-group model expects in each bin.
 
-    The outliers follow the law of directions without preference; the inliers follow from the odds,
-    as (outliers) / (inliers) = p / (1 - p) in every bin. An affine subspace sees its outliers from
-    a centre of its own, so there the law is not drawn. Nor is it where inliers are exact.
+    The model is fitted to these very distances: inliers have J^2 / s^2 ~ chi^2_c, outliers follow
+    the law of directions without preference. An affine subspace sees its outliers from a centre of
+    its own, so there nothing is drawn, and neither is where inliers are exact.
     """
     c, d = _inside(model)
-    n_outliers = float(np.nansum(to_numpy(answer.probability)))
-    if probability is None or model.affine_ or c < 1 or d < 1 or model.noise_ == 0:
+    if model.affine_ or c < 1 or d < 1 or model.noise_ == 0:
         return None
     norms = np.ones(1)
     if not model.normalize:
@@ -90,10 +92,13 @@ def _expected(
             return None
         norms = np.quantile(np.linalg.norm(X, axis=1), (np.arange(N_NORMS) + 0.5) / N_NORMS)
         norms = norms[norms > 0]
-    outliers = n_outliers * np.diff(outlier_law(edges, norms, c, d))
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        inliers = outliers * (1 - probability) / probability
-    return np.nan_to_num(inliers, nan=0.0, posinf=0.0), outliers
+    bins = distance_edges(max(float(norms[-1]), float(distance.max())), np.float64)
+    places = np.minimum(np.searchsorted(bins, distance), len(bins) - 1)
+    groups = two_groups(np.bincount(places, minlength=len(bins)), bins, norms, c, d)
+    n = len(distance)
+    inliers = np.diff(special.gammainc(c / 2, np.square(edges / groups.scale) / 2))
+    outliers = np.diff(outlier_law(edges, norms, c, d))
+    return n * groups.share * inliers, n * (1 - groups.share) * outliers
 
 
 def _inside(model: SubspaceEstimator) -> tuple[int, int]:

@@ -81,7 +81,8 @@ def _for_script(facts: Facts) -> dict[str, object]:
     totals = None
     if distances is not None:
         pairs = zip(distances["inliers"], distances["outliers"], strict=True)
-        expected = distances["expected_outliers"] or [0.0]
+        expected = [*(distances["expected_inliers"] or [0.0])]
+        expected += distances["expected_outliers"] or []
         totals = {
             "low": distances["low"],
             "step": distances["step"],

@@ -87,8 +87,9 @@ def _no_subspace(answer: AnswerFacts, n: int, D: int) -> str:
             f"{plural(D, 'column')}."
         )
     sure = "" if answer["sure"] else ", as far as these rows can tell"
+    whole = "the only column" if D == 1 else f"all {count(D)} dimensions"
     return (
-        f"No subspace was found: the {count(n)} rows fill all {plural(D, 'dimension')}{sure}, so "
+        f"No subspace was found: the {count(n)} rows fill {whole}{sure}, so "
         "no row stands out as an outlier."
     )
 

@@ -80,11 +80,12 @@
 
     const draw = () => {
       const width = Math.max(frame.clientWidth, 240), height = width < 500 ? 260 : 330;
-      const inner = width - box.left - box.right, tall = height - box.top - box.bottom;
       const first = Math.max(0, Math.floor((from - low) / step + 1e-6));
       const last = Math.min(totals.length, Math.ceil((to - low) / step - 1e-6));
       let top = Math.max(1, ...totals.slice(first, last)) * 1.08;
       if (first === 0 && last === totals.length) top = Math.max(top, Math.min(expected, 1.5 * top) * 1.05);
+      box.left = 34 + 7 * grouped(top).length;
+      const inner = width - box.left - box.right, tall = height - box.top - box.bottom;
       svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
       plot.setAttribute("x", box.left);
       plot.setAttribute("y", box.top);
@@ -215,8 +216,15 @@
       pen.fillStyle = color("--text");
       pen.font = "13px system-ui, sans-serif";
       pen.textAlign = "center";
-      [[0, -0.58, -0.5], [0.58, 0, -0.5], [-0.55, -0.55, 0]].forEach((p, k) => {
-        const [x, y] = project(...p);
+      // Each axis is named at the edge of the cube where the name hides least.
+      [0, 1, 2].forEach((k) => {
+        const places = [[-1, -1], [-1, 1], [1, -1], [1, 1]].map(([a, b]) => {
+          const p = [0.56 * a, 0.56 * a, 0.56 * a];
+          p[k] = 0;
+          p[k === 2 ? 1 : 2] = 0.56 * b;
+          return project(...p);
+        });
+        const [x, y] = places.reduce((p, q) => (k === 2 ? q[0] < p[0] : q[1] > p[1]) ? q : p);
         pen.fillText(cloud.names[k], clamp(x, 20, wide - 20), clamp(y, 14, tall - 6));
       });
     };
