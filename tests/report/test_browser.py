@@ -2,10 +2,9 @@
 
 import pytest
 
-from perpend.formats import Table
 from perpend.report import write_report
 from report.browser import CHROMIUM, Browser
-from report.cases import CASES, cloud, image, table
+from report.cases import CASES, cloud, dataset, image, table
 from report.payloads import PAYLOADS
 
 pytestmark = pytest.mark.skipif(
@@ -156,7 +155,7 @@ def test_payloads_do_not_run(browser, tmp_path):
     for begin in range(0, 50, 8):
         names = tuple((PAYLOADS * 2)[begin : begin + 8])
         result = {"warnings": names, "input": {"name": names[0], "sha256": names[1]}}
-        rows = Table(data.X, names, f"{names[2]}.csv")
+        rows = dataset(data.X, columns=names, source=f"{names[2]}.csv")
         path = write_report(tmp_path / f"{begin}.html", model, rows, result=result, title=names[3])
         browser.open(path)
         assert browser.run("window.pwned") is None

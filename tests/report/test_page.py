@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from perpend.exceptions import InputError
-from perpend.formats import Table
 from perpend.formats._dataset import Answer
 from perpend.report import write_report
 from perpend.report._facts import gather
@@ -258,7 +257,7 @@ def tags_of(names: tuple[str, ...], *, title: bool) -> list[tuple[str, tuple[str
         "timings": {names[0]: 1.0},
         "input": {"name": names[1], "sha256": names[2]},
     }
-    rows = Table(data.X, names, f"{names[0]}.csv")
+    rows = dataset(data.X, columns=names, source=f"{names[0]}.csv")
     text = page(gather(model, rows, result=result, title=names[3] if title else None))
     outline = Outline(text)
     assert all(html.escape(name[:20]) in text for name in names)
@@ -268,7 +267,9 @@ def tags_of(names: tuple[str, ...], *, title: bool) -> list[tuple[str, tuple[str
 def test_names_that_no_file_can_hold_do_not_stop_the_page(tmp_path):
     model, data = table()
     names = ("\ud800", "\x00", "\u202egnp.exe", "\u2028", "a" * 10_000, "", "\n", "ж")
-    path = write_report(tmp_path / "report.html", model, Table(data.X, names, "\udcff.csv"))
+    path = write_report(
+        tmp_path / "report.html", model, dataset(data.X, columns=names, source="\udcff.csv")
+    )
     text = path.read_text(encoding="utf-8")
     Outline(text)
     assert "a" * 100 not in text

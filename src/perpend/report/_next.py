@@ -48,7 +48,8 @@ def _mend(facts: Facts) -> list[Step]:
             "The rows lie away from the origin, and a linear subspace must pass through it. Let "
             "the subspace be anywhere:"
         )
-        steps.append(Step(why, _fit(facts, affine=True, random_state=0)))
+        command = f"perpend fit {shlex.quote(_file(facts))} -o RESULTS --affine\n\n"
+        steps.append(Step(why, command + _fit(facts, affine=True, random_state=0)))
     if evidence.get("directions_saturated") and not answer["sure"]:
         why = "As many normals as starts were found, so there may be more. Use more starts:"
         steps.append(Step(why, _fit(facts, n_starts=4 * answer["n_starts"], random_state=0)))
