@@ -48,7 +48,7 @@ def _mend(facts: Facts) -> list[Step]:
             "The rows lie away from the origin, and a linear subspace must pass through it. Let "
             "the subspace be anywhere:"
         )
-        command = f"perpend fit {shlex.quote(_file(facts))} -o RESULTS --affine\n\n"
+        command = f"perpend fit {shlex.quote(_file(facts))} -o RESULTS --affine yes\n\n"
         steps.append(Step(why, command + _fit(facts, affine=True, random_state=0)))
     if evidence.get("directions_saturated") and not answer["sure"]:
         why = "As many normals as starts were found, so there may be more. Use more starts:"
