@@ -174,7 +174,7 @@ class CloudDisplay(Display):
         for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
             axis.get_major_locator().set_params(nbins=4)
         ax.legend(
-            loc="upper center", bbox_to_anchor=(0.5, -0.02), ncols=3, markerscale=4 / size**0.5,
+            loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=3, markerscale=4 / size**0.5,
             handletextpad=0.3,
         )  # fmt: skip
         ax.set_title(self._title(int(np.sum(~inside))))
