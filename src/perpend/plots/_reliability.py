@@ -204,7 +204,7 @@ def reliability(
     matplotlib.figure.Figure
     """
     shape = grid(len(panels), columns)
-    with figure(*shape, panel=ReliabilityDisplay.size, sharey=True) as (drawing, axes):
+    with figure(*shape, panel=(5.4, 4.0), sharey=True) as (drawing, axes):
         for ax, (title, (confidence, right)) in zip(axes.flat, panels.items(), strict=False):
             display = ReliabilityDisplay._counted(right, confidence, edges, sure=sure)
             display._draw_panel(ax)
@@ -218,7 +218,7 @@ def reliability(
 
 
 def _mark_sure(ax: Any, border: float, sure: float) -> None:
-    ax.axvline(border, ymax=0.76, color=MUTED, linestyle="--", linewidth=1.2)
+    ax.vlines(border, 0, 1, color=MUTED, linestyle="--", linewidth=1.2)
     ax.annotate(
         f"sure from {sure:g} on", (border, 0.3), xycoords=("data", "axes fraction"),
         xytext=(3, 0), textcoords="offset points", rotation=90, va="center", fontsize=8,
