@@ -359,11 +359,17 @@ def test_an_array_that_declares_too_much(path):
         ("attributes._outlier_odds.distance", np.zeros(0)),
         ("attributes._outlier_odds.log_odds", np.full(256, np.nan)),
         ("attributes._outlier_odds.log_odds", np.linspace(1, 0, 256)),
+        ("attributes._distance_record.edges", np.ones(1024)),
+        ("attributes._distance_record.edges", np.zeros(0)),
+        ("attributes._distance_record.counts", np.ones(7)),
+        ("attributes._distance_record.counts", np.full(1024, -1.0)),
+        ("attributes.history_.n_steps", np.ones(1, dtype=int)),
+        ("attributes.history_.objective", np.ones(1)),
     ],
 )
 def test_arrays_that_do_not_fit_together(path, name, value):
     forge(path, members={name: persistence._npy_bytes(value)})
-    refused(path, "does not fit|not finite|growing numbers|readable")
+    refused(path, "does not fit|not finite|growing|readable|no counts|not as many")
 
 
 def test_files_from_before_there_were_probabilities(path, fitted):
@@ -399,6 +405,9 @@ def test_files_from_before_there_were_probabilities(path, fitted):
         ("not a name", 1, "would overwrite"),
         ("_outlier_odds", {"dict": {"threshold": 1.0}}, "growing numbers"),
         ("_outlier_odds", 3, "growing numbers"),
+        ("_distance_record", {"dict": {"edges": 1.0}}, "readable"),
+        ("history_", {"dict": {}}, "readable"),
+        ("history_", 3, "readable"),
         ("labels_", {"array": "nowhere"}, "readable"),
         ("labels_", {"unknown": 1}, "does not write"),
         ("labels_", [1, 2], "does not write"),

@@ -28,6 +28,7 @@ _HOMES = {
     "load": "perpend.persistence",
     "metrics": "perpend",
     "peel": "perpend.peeling",
+    "plots": "perpend",
     "recursive_dpcp": "perpend.methods",
     "rsgm": "perpend.methods",
     "subspace_distance": "perpend.metrics",
@@ -50,6 +51,7 @@ __all__ = [
     "load",
     "metrics",
     "peel",
+    "plots",
     "recursive_dpcp",
     "rsgm",
     "subspace_distance",
@@ -58,7 +60,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from perpend import datasets, metrics, theory
+    from perpend import datasets, metrics, plots, theory
     from perpend.batch import BatchSolution, dpcp_batch
     from perpend.methods.dpcp import DPCP, dpcp
     from perpend.methods.dpcp_irls import DPCPIRLS, dpcp_irls

@@ -35,6 +35,8 @@ from perpend.estimator import METHODS, SubspaceEstimator
 from perpend.exceptions import InputError, ModelFileError
 from perpend.rows.kinds import to_numpy
 from perpend.solvers import OutlierOdds
+from perpend.solvers.distance_record import DistanceRecord
+from perpend.solvers.history import History
 from perpend.solvers.steps import STEP_RULES
 
 __all__ = ["load", "save", "writing"]
@@ -342,6 +344,24 @@ def _check_learned(model: SubspaceEstimator) -> None:
     odds = getattr(model, "_outlier_odds", None)  # files of earlier versions have none
     if odds is not None:
         _check_odds(odds)
+    _check_records(getattr(model, "history_", None), getattr(model, "_distance_record", None))
+
+
+def _check_records(history: Any, distances: Any) -> None:
+    """Refuse records of the fit that could not be drawn; earlier versions have none."""
+    if history is not None:
+        lengths = {len(history[name]) for name in History._fields[2:]}
+        if set(history) != set(History._fields) or lengths != {int(history["n_steps"].sum())}:
+            raise ModelFileError("history_ has not as many entries as steps.")
+        if len(history["stages"]) != len(history["n_steps"]):
+            raise ModelFileError("history_ has not as many stages as loops.")
+    if distances is not None:
+        edges, counts = distances["edges"], distances["counts"]
+        growing = edges.ndim == 1 and edges[0] > 0 and bool(np.all(np.diff(edges) > 0))
+        if set(distances) != set(DistanceRecord._fields) or not growing:
+            raise ModelFileError("the record of distances has no growing edges.")
+        if counts.shape != edges.shape or not np.all(counts >= 0):
+            raise ModelFileError("the record of distances has no counts for its edges.")
 
 
 def _check_odds(odds: Any) -> None:
