@@ -7,12 +7,12 @@ that two of these ways lead to, each of its own accord, has two witnesses.
 
 import math
 
+from perpend.codimension.confidence import ALL_ROWS
 from perpend.codimension.decision import Judge, Judgement, same, support
 from perpend.codimension.directions import RankEvidence
 from perpend.codimension.result import SURE
 
 NEAR = 1.5  # ratio of two codimensions that hardly make two ways
-ALL_ROWS = 0.98  # share of inliers from which on a smaller subspace may hide inside the found one
 
 
 def choose(

@@ -9,7 +9,9 @@ a law of direction with any second moment C there is the angular central Gaussia
 and y = C^(-1/2) u, scaled to its norm again, is then uniform. Linear maps keep subspaces, so the
 whitened rows have one where the rows have one: the search is repeated there, and the two
 answers are compared by their likelihoods, which this law makes comparable. Variances that decay
-alone make the law likely, so the whitened rows must also be surer of their subspace.
+alone make the law likely, so the whitened rows must also be surer of their subspace. And C is the
+outliers' own only where these are the majority: where they are few, whitening makes the directions
+that they alone fill look like normals of all other rows.
 """
 
 import math
@@ -29,6 +31,7 @@ from perpend.rows import RowSource
 from perpend.solvers import Fit, RowSpan, TwoGroups, distance_edges, principal_axes, row_span
 
 LIKELY = 0.5  # confidence from which on the whitened rows' answer may replace the plain one
+MOST_INLIERS = 0.5  # share of inliers up to which the second moments are the outliers' own
 
 
 class _Whitened(NamedTuple):
@@ -49,7 +52,8 @@ def by_whitening(rows: RowSource, plain: Found, search: Callable[[RowSource], Fo
     found = search(white.rows)
     likelier = found.support + white.gain > plain.support
     surer = found.answer.codimension.confidence > max(plain.answer.codimension.confidence, LIKELY)
-    if found.answer.fit is None or not (likelier and surer):
+    fit = found.answer.fit
+    if fit is None or fit.groups.share > MOST_INLIERS or not (likelier and surer):
         return plain
     fit = _brought_back(rows, white, found, span)
     answer = in_whole_space(span, found.answer.codimension, fit)
