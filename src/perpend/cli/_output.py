@@ -18,7 +18,7 @@ from perpend.cli._summary import is_sure
 
 if TYPE_CHECKING:
     from perpend.estimator import SubspaceEstimator
-    from perpend.formats import Table
+    from perpend.formats import Dataset
 
 SCHEMA = 1
 LABELS, MODEL, RESULT = "labels.csv", "model.npz", "result.json"
@@ -66,7 +66,7 @@ def write_results(folder: Path, model: "SubspaceEstimator", X: Any, result: dict
         stream.write(as_json(result).encode() + b"\n")
 
 
-def describe(model: "SubspaceEstimator", table: "Table", warnings: list[str]) -> dict[str, Any]:
+def describe(model: "SubspaceEstimator", table: "Dataset", warnings: list[str]) -> dict[str, Any]:
     """Return the content of result.json, except times and checksums."""
     from perpend import __version__
 

@@ -12,10 +12,11 @@ from perpend.cli._console import count, say, table, warn
 from perpend.cli._progress import monitor
 from perpend.cli._summary import Lines, answer, collected_warnings, exit_code
 from perpend.exceptions import InputError
+from perpend.formats._registry import BY_SUFFIX
 
 if TYPE_CHECKING:
     from perpend.estimator import SubspaceEstimator
-    from perpend.formats import Table
+    from perpend.formats import Dataset
 
 
 def _whole_number(text: str, minimum: int) -> int | str:
@@ -54,7 +55,7 @@ def fit(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="A table of numbers, rows are samples: .npy .npz .csv .tsv"
+            metavar="FILE", help=f"A table, an image or a point cloud: {' '.join(BY_SUFFIX)}"
         ),
     ],
     *,
@@ -81,7 +82,7 @@ def fit(
         bool, typer.Option("--no-refine", help="Stop after the descent: the published algorithm.")
     ] = False,
     variable: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Which array of an .npz file.")
+        str | None, typer.Option(metavar="NAME", help="Which array of a file that holds several.")
     ] = None,
     seed: Annotated[
         int,
@@ -132,13 +133,13 @@ def fit(
     raise typer.Exit(exit_code(model))
 
 
-def _read(file: Path, variable: str | None) -> "Table":
+def _read(file: Path, variable: str | None) -> "Dataset":
     """Read the file, and refuse what no method could use, by the names of its columns."""
     import numpy as np
 
-    from perpend.formats import read_table
+    from perpend.formats import read
 
-    data = read_table(file, variable=variable)
+    data = read(file, variable=variable)
     if len(data.X) < 2:
         raise InputError(f"{file}: has only one row. Give at least 2, better many more.")
     bad = ~np.isfinite(data.X)
@@ -153,7 +154,7 @@ def _read(file: Path, variable: str | None) -> "Table":
     return data
 
 
-def _fit(model: "SubspaceEstimator", data: "Table") -> list[str]:
+def _fit(model: "SubspaceEstimator", data: "Dataset") -> list[str]:
     """Fit, and return the warnings; errors name the file."""
     from numpy.linalg import LinAlgError
 
@@ -167,7 +168,7 @@ def _fit(model: "SubspaceEstimator", data: "Table") -> list[str]:
     return remarks
 
 
-def _summary(model: "SubspaceEstimator", data: "Table", folder: Path, seconds: float) -> Lines:
+def _summary(model: "SubspaceEstimator", data: "Dataset", folder: Path, seconds: float) -> Lines:
     n, D = data.X.shape
     noise = [("noise", f"{model.noise_:.2g}")] if model.noise_ > 0 else []
     return [
