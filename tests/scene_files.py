@@ -44,8 +44,7 @@ def survives(path, **kwargs):
     """A damaged file is read or refused; anything else raises."""
     try:
         dataset = read(path, **kwargs)
-    except InputError as error:
-        assert str(error).isprintable()
+    except InputError:
         return None
     assert isinstance(dataset, Dataset)
     assert dataset.X.ndim == 2

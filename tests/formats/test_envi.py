@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from scene_files import QUICK, SEEDS, damage, in_records, refused, some_answer, survives
 
 from perpend.exceptions import InputError
 from perpend.formats import read, write_answer
+from scene_files import QUICK, SEEDS, damage, in_records, refused, some_answer, survives
 
 spectral = pytest.importorskip("spectral", reason="spectral is not installed")
 envi = pytest.importorskip("spectral.io.envi")
@@ -108,9 +108,7 @@ def test_ignore_value(tmp_path, interleave):
     cube[2, 2, 1] = np.nan
     cube[4, 0] = 0
     path = tmp_path / "cube.hdr"
-    envi.save_image(
-        str(path), cube, interleave=interleave, metadata={"data ignore value": "-9999"}
-    )
+    envi.save_image(str(path), cube, interleave=interleave, metadata={"data ignore value": "-9999"})
     dataset = read(path)
     left_out = [0 * SAMPLES + 1, 3 * SAMPLES + 2, 2 * SAMPLES + 2]
     kept = [i for i in range(LINES * SAMPLES) if i not in left_out]

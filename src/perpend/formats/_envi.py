@@ -95,9 +95,7 @@ def _beside(path: Path, names: set[str]) -> list[Path]:
     """Files in the same folder by these names, in capitals or not."""
     small = {name.lower() for name in names}
     return sorted(
-        other
-        for other in path.parent.iterdir()
-        if other.name.lower() in small and other.is_file()
+        other for other in path.parent.iterdir() if other.name.lower() in small and other.is_file()
     )
 
 
@@ -199,10 +197,8 @@ def _write(path: Path, image: Array, origin: Origin, entries: dict[str, Any]) ->
         "interleave": "bsq",
         "byte order": 0,
     }
-    text = "\n".join(
-        ["ENVI", *(f"{key} = {value}" for key, value in (layout | entries).items())]
-        + [*origin.coordinates, ""]
-    )
+    lines_of_text = [f"{key} = {value}" for key, value in (layout | entries).items()]
+    text = "\n".join(["ENVI", *lines_of_text, *origin.coordinates, ""])
     with writing(path.with_suffix(".img")) as stream:
         stream.write(image.tobytes())
     with writing(path) as stream:

@@ -11,10 +11,7 @@ from perpend.formats._checks import file_size, in_bytes, quoted
 from perpend.formats._pixels import band_names, check_extent
 
 LIMIT = 4 << 20  # bytes; headers have some ten thousand
-TYPES = {
-    **{1: "u1", 2: "i2", 3: "i4", 4: "f4", 5: "f8"},
-    **{12: "u2", 13: "u4", 14: "i8", 15: "u8"},
-}
+TYPES = {1: "u1", 2: "i2", 3: "i4", 4: "f4", 5: "f8"} | {12: "u2", 13: "u4", 14: "i8", 15: "u8"}
 MAX_BANDS = 1 << 20  # each gets a name
 COMPLEX = (6, 9)
 INTERLEAVES = ("bsq", "bil", "bip")
