@@ -29,8 +29,8 @@ DATA ascii
 """
 
 
-def cloud(path, kind, arrays, fields, types, count=None):
-    made = pypcd4.PointCloud.from_points(arrays, fields, types, count)
+def cloud(path, kind, arrays, fields, types):
+    made = pypcd4.PointCloud.from_points(arrays, fields, types)
     made.save(path, encoding=pypcd4.Encoding(kind))
     return path
 

@@ -64,18 +64,19 @@ def from_pixels(
         with np.errstate(over="ignore"):  # 1e300 in a scene of float32 marks infinities
             marks = ignore.astype(X.dtype)
     step = max(1, BLOCK // (D * X.itemsize))
-    for begin in range(0, n, step):
-        block, kept = X[begin : begin + step], keep[begin : begin + step]
-        finite = np.isfinite(block).all(axis=1)
-        if marks is not None:
-            hits = block == marks
-            every = hits.all(axis=1)
-            partly += int(np.count_nonzero(hits.any(axis=1) & ~every))
-            kept &= ~every
-        ignored += int(np.count_nonzero(~kept))
-        nan += int(np.count_nonzero(~finite))
-        zero += int(np.count_nonzero(~block.any(axis=1)))
-        kept &= finite
+    with np.errstate(invalid="ignore"):  # signalling NaN, which damaged files have
+        for begin in range(0, n, step):
+            block, kept = X[begin : begin + step], keep[begin : begin + step]
+            finite = np.isfinite(block).all(axis=1)
+            if marks is not None:
+                hits = block == marks
+                every = hits.all(axis=1)
+                partly += int(np.count_nonzero(hits.any(axis=1) & ~every))
+                kept &= ~every
+            ignored += int(np.count_nonzero(~kept))
+            nan += int(np.count_nonzero(~finite))
+            zero += int(np.count_nonzero(~block.any(axis=1)))
+            kept &= finite
     positions = None
     if not keep.all():
         positions = np.flatnonzero(keep)
