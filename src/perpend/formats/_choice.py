@@ -75,7 +75,8 @@ def _main(shapes: dict[str, tuple[int, ...]]) -> str | None:
     Beside an image there may be tables: masks of its pixels, or small ones. Rows or columns alone
     do not count, as MATLAB has no other vectors.
     """
-    shapes = {name: shape for name, shape in shapes.items() if min(shape) > 1} or shapes
+    no_vectors = {name: s for name, s in shapes.items() if len(s) > 2 or min(s) > 1}
+    shapes = no_vectors or shapes
     if not shapes:
         return None
     ndim = max(map(len, shapes.values()))
