@@ -9,7 +9,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from perpend._typing import Array
-from perpend.exceptions import InputError
+from perpend.exceptions import InputError, PerpendError
 from perpend.formats._checks import file_size
 from perpend.formats._dataset import Options
 from perpend.formats._points import clean
@@ -95,14 +95,14 @@ def save(
 
 @contextmanager
 def _damage_named(rasterio: Any, path: Path) -> Iterator[None]:
-    """Turn complaints of GDAL into an InputError."""
+    """Turn complaints of GDAL, of which there are many kinds, into an InputError."""
     try:
         with warnings.catch_warnings(), quiet("rasterio"), rasterio.Env():
             warnings.simplefilter("ignore")  # a plain TIFF is nowhere on Earth
             yield
-    except InputError:
+    except PerpendError:
         raise
-    except (rasterio.errors.RasterioError, ValueError, OverflowError, MemoryError) as error:
+    except Exception as error:
         reason = clean(str(error.__cause__ or error).replace(str(path.absolute()), path.name))
         raise InputError(
             f"{path}: not a readable TIFF file ({reason}) Is it damaged or cut off?"
