@@ -18,9 +18,10 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import scene_samples
 import scipy.io
 
-from perpend.exceptions import InputError
+from perpend.exceptions import InputError, MissingExtraError
 from perpend.formats import read
 
 MEMORY = 512 << 20  # bytes that a worker may take besides what its imports took
@@ -100,6 +101,7 @@ def _mat73():
 
 
 SAMPLES = {"npy": _npy, "npz": _npz, "csv": _csv, "mat": _mat, "hdf5": _hdf5, "mat73": _mat73}
+SAMPLES |= scene_samples.SAMPLES
 
 
 # --- damage -----------------------------------------------------------------------------------
@@ -166,7 +168,7 @@ def attempt(path):
     """Read a file; return "" if all is well, or what happened."""
     try:
         data = read(path)
-    except InputError:
+    except (InputError, MissingExtraError):  # damage may name a rare compression
         return ""
     except BaseException as error:  # noqa: BLE001  this is what we look for
         return f"{type(error).__name__}: {error}"
