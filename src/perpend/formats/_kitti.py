@@ -43,8 +43,10 @@ def read(path: Path, options: Options) -> Dataset:
     points = _mapped(path)
     _check_looks(path, points)
     check_memory(str(path), len(points) * len(columns) * 4)
-    X = points[:, select(path, columns, FIELDS)].astype(np.float32)
-    return from_points(np.ascontiguousarray(X), path, "kitti", columns, stored_dtype="float32")
+    X = np.empty((len(points), len(columns)), np.float32)
+    for j, field in enumerate(select(path, columns, FIELDS)):
+        X[:, j] = points[:, field]
+    return from_points(X, path, "kitti", columns, stored_dtype="float32")
 
 
 def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
@@ -70,15 +72,16 @@ def _check_looks(path: Path, points: Array) -> None:
     for begin in range(0, len(points), ROWS):
         block = points[begin : begin + ROWS]
         with np.errstate(invalid="ignore"):  # there are NaN that complain
-            extent = np.abs(block[:, :3]).max(axis=1)
-            known = ~np.isnan(extent) & (extent > 0)  # no echo: NaN, or zeros
-            light = block[:, 3]
+            x, y, z, light = block.T
+            extent = np.maximum(np.maximum(np.abs(x), np.abs(y)), np.abs(z))
+            known = extent > 0  # no echo: NaN, or zeros
             looks = (extent >= NEAR) & (extent <= FAR) & (light >= 0) & (light <= BRIGHTEST)
             looks &= known
         judged += int(np.count_nonzero(known))
         good += int(np.count_nonzero(looks))
-        low = np.minimum(low, block[looks, :3].min(axis=0, initial=np.inf))
-        high = np.maximum(high, block[looks, :3].max(axis=0, initial=-np.inf))
+        for j, values in enumerate((x, y, z)):
+            low[j] = values.min(where=looks, initial=low[j])
+            high[j] = values.max(where=looks, initial=high[j])
     # halves of small float64 numbers: one of two coordinates is always 0
     on_a_line = good > 1 and np.count_nonzero(low == high) > 1
     if good == 0 or good < ENOUGH * judged or on_a_line:

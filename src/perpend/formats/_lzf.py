@@ -42,26 +42,27 @@ def decompress(where: str, data: bytes, size: int) -> bytearray:
             at += 1
             if control < 32:
                 length = control + 1
-                piece = data[at : at + length]
+                piece: bytes | bytearray = data[at : at + length]
                 at += length
             else:
-                length = control >> 5
-                if length == 7:
+                length = (control >> 5) + 2
+                if length == 9:
                     length += data[at]
                     at += 1
-                length += 2
                 back = 1 + ((control & 31) << 8) + data[at]
                 at += 1
                 begin = place - back
                 if begin < 0:
                     raise InputError(f"{where}: refers to what is not there. It is damaged.")
-                piece = bytes(out[begin : min(place, begin + length)])
-                if back < length:  # the copy overlaps itself: a pattern repeats
-                    piece = (piece * (length // back + 1))[:length]
-            if len(piece) < length or place + length > size:
+                if back >= length:
+                    piece = out[begin : begin + length]
+                else:  # the copy overlaps itself: a pattern repeats
+                    piece = (out[begin:place] * (length // back + 1))[:length]
+            after = place + length
+            if len(piece) < length or after > size:
                 raise InputError(f"{where}: its parts do not fit its size. Is it a cut-off copy?")
-            out[place : place + length] = piece
-            place += length
+            out[place:after] = piece
+            place = after
     except IndexError as error:
         raise InputError(f"{where}: ends too early. Is it a cut-off copy?") from error
     if place != size:

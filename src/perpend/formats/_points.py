@@ -130,7 +130,8 @@ def write_records(
 def write_text(stream: IO[bytes], lines: IO[bytes], n: int, added: Mapping[str, Array]) -> None:
     """Copy `n` lines that are not blank, with the `added` numbers at the end of each."""
     columns = [values.tolist() for values in added.values()]
+    numbers = [b" %d" if values.dtype == np.uint8 else b" %.9g" for values in added.values()]
+    pattern = b"%s" + b"".join(numbers) + b"\n"
     filled = (line for line in lines if line.strip())
-    for line, *numbers in zip(islice(filled, n), *columns, strict=True):
-        more = " ".join(f"{number:.9g}" for number in numbers)
-        stream.write(b"%s %s\n" % (line.strip(), more.encode()))
+    for line, *more in zip(islice(filled, n), *columns, strict=True):
+        stream.write(pattern % (line.strip(), *more))

@@ -132,6 +132,16 @@ def taken(page: Page, before: int, bands: Sequence[int]) -> list[tuple[int, int]
     return [(b - before, j) for j, b in enumerate(bands) if before <= b < before + page.bands]
 
 
+def together(places: Sequence[int]) -> slice | list[int]:
+    """Return places on an axis as a slice if they are neighbours, which is far quicker.
+
+    >>> together([2, 3, 4]), together([4, 2])
+    (slice(2, 5, None), [4, 2])
+    """
+    first, last = places[0], places[-1] + 1
+    return slice(first, last) if list(places) == list(range(first, last)) else list(places)
+
+
 def rows_at_once(page: Page, block_rows: int) -> int:
     """Rows to read together: whole blocks, some megabytes."""
     row = max(1, page.stored // page.height)

@@ -24,6 +24,7 @@ from perpend.formats._tiff import (
     quiet,
     rows_at_once,
     taken,
+    together,
 )
 
 MAX_PAGES = 1 << 12  # files that are open together
@@ -166,7 +167,8 @@ def _values(rasterio: Any, pages: Sequence[Page], bands: list[int]) -> tuple[Arr
             window = rasterio.windows.Window(0, begin, page.width, rows)
             if pairs:
                 values = page.handle.read([b + 1 for b, _ in pairs], window=window)
-                X[begin : begin + rows][..., [j for _, j in pairs]] = np.moveaxis(values, 0, -1)
+                columns = together([j for _, j in pairs])
+                X[begin : begin + rows][..., columns] = np.moveaxis(values, 0, -1)
             if has_mask and masked is not None:
                 masked[begin : begin + rows] |= page.handle.dataset_mask(window=window) == 0
     return X, masked

@@ -22,6 +22,7 @@ from perpend.formats._tiff import (
     float_type,
     quiet,
     taken,
+    together,
 )
 
 PLACE = (33550, 33922, 34264, 34735, 34736, 34737)  # tags: scale, tie points, matrix, and keys
@@ -159,7 +160,9 @@ def _values(pages: Sequence[Page], bands: list[int]) -> tuple[Array, Array | Non
             raise ValueError("a page has another shape than it says")
         values = values.reshape(values.shape + (1,) * (page.handle.axes == "YX"))
         values = np.moveaxis(values, 0, -1) if page.handle.axes == "SYX" else values
-        X[..., [j for _, j in pairs]] = values[..., [b for b, _ in pairs]]
+        if pairs:
+            columns = together([j for _, j in pairs])
+            X[..., columns] = values[..., together([b for b, _ in pairs])]
         if page.alpha:
             clear = values[..., -1] == 0
             masked = clear if masked is None else masked | clear
