@@ -17,6 +17,8 @@ files                          what is read                        the answer
 .h5 .hdf5 .he5                 as .npz; `variable` is a path       .h5 with 3 datasets
                                inside, such as ``a/b``
 .zarr .zip                     as .h5; a folder or a zip of it     the same, with 3 arrays
+.parquet .arrow .feather       columns of numbers; others are      the same rows, all columns and
+                               left out and listed                 3 more
 .hdr with .img .raw .dat       ENVI scenes                         ENVI mask
 .bsq .bil .bip
 .tif .tiff                     GeoTIFF scenes                      GeoTIFF mask

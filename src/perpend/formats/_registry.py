@@ -29,6 +29,8 @@ FORMATS = (
     Format("mat", (".mat",), "perpend.formats._mat", "", "MATLAB, v5 to v7; v7.3 needs hdf5"),
     Format("hdf5", (".h5", ".hdf5", ".he5"), "perpend.formats._hdf5", "hdf5", "HDF5 datasets"),
     Format("zarr", (".zarr", ".zip"), "perpend.formats._zarr", "zarr", "Zarr, folder or zip"),
+    Format("parquet", (".parquet",), "perpend.formats._parquet", "parquet", "Parquet table"),
+    Format("arrow", (".arrow", ".feather"), "perpend.formats._arrow", "parquet", "Arrow table"),
     Format("envi", (".hdr", ".img", ".raw", ".dat", ".bsq", ".bil", ".bip"),
            "perpend.formats._envi", "", "ENVI scene: a header and a raw file"),
     Format("geotiff", (".tif", ".tiff"), "perpend.formats._geotiff", "images", "GeoTIFF scene"),
