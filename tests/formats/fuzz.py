@@ -10,7 +10,6 @@ import argparse
 import io
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -245,16 +244,22 @@ def write_files(folder, files):
     return folder / next(iter(files)).split("/")[0]
 
 
-def attempt(path):
-    """Read a file; return "" if all is well, or what happened."""
+def outcome(path):
+    """Read a file; return "rows", "InputError", or what happened otherwise."""
     try:
-        data = read(path)
+        X = read(path).X
     except InputError:
-        return ""
+        return "InputError"
     except BaseException as error:  # noqa: BLE001  this is what we look for
         return f"{type(error).__name__}: {error}"
-    good = data.X.ndim == 2 and data.X.dtype in (np.float32, np.float64) and data.X.size > 0
-    return "" if good else f"shape {data.X.shape}, dtype {data.X.dtype}"
+    good = X.ndim == 2 and X.dtype in (np.float32, np.float64) and X.size > 0
+    return "rows" if good else f"shape {X.shape}, dtype {X.dtype}"
+
+
+def attempt(path):
+    """Read a file; return "" if all is well, or what happened."""
+    result = outcome(path)
+    return "" if result in ("rows", "InputError") else result
 
 
 # --- the worker and its master ----------------------------------------------------------------
@@ -262,6 +267,8 @@ def attempt(path):
 
 def limit_memory(extra):
     """Let this process take no more than `extra` bytes besides what it has."""
+    import resource  # not on Windows
+
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     limit = pages * os.sysconf("SC_PAGE_SIZE") + extra
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

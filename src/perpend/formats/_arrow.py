@@ -125,7 +125,7 @@ def _expanded(metadata: bytes, batch: list[int], body: memoryview) -> int:
         if length >= 8:
             (plain,) = struct.unpack_from("<q", body, offset)
             if plain < -1:
-                raise InputError("a buffer of negative size")
+                raise ValueError("a buffer of negative size")
             total += max(plain, 0)
     return total
 

@@ -63,7 +63,7 @@ def of_zstd(packed: bytes) -> int:
             place += 4 * has_checksum
     except (struct.error, IndexError):
         return FAR
-    return max(bound, declared)
+    return max(bound, declared) if place == len(packed) else FAR
 
 
 def _zstd_header(packed: bytes, place: int) -> tuple[int, int]:
