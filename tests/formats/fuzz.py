@@ -2,14 +2,13 @@
 
     python tests/formats/fuzz.py hdf5 --runs 20000
 
-Every file is read in a worker process with little memory to spare and an alarm, so that a crash, a
+Every file is read in a worker process that watches its memory and has an alarm, so that a crash, a
 hang or a huge allocation is found, too. What goes wrong is kept in a folder, one case each.
 """
 
 import argparse
 import io
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -23,7 +22,8 @@ import scipy.io
 from perpend.exceptions import InputError
 from perpend.formats import read
 
-MEMORY = 512 << 20  # bytes that a worker may take besides what its imports took
+MEMORY = 512 << 20  # bytes that reading a file may take
+FAR_TOO_MUCH = 8 << 30  # bytes at which a worker ends, for the sake of the machine
 SECONDS = 20  # for one file
 ODD_BYTES = (0, 1, 2, 4, 8, 15, 16, 127, 128, 254, 255)
 
@@ -256,39 +256,46 @@ def outcome(path):
     return "rows" if good else f"shape {X.shape}, dtype {X.dtype}"
 
 
-def attempt(path):
-    """Read a file; return "" if all is well, or what happened."""
-    result = outcome(path)
-    return "" if result in ("rows", "InputError") else result
+FINE = ("rows", "InputError")
 
 
 # --- the worker and its master ----------------------------------------------------------------
 
 
-def limit_memory(extra):
-    """Let this process take no more than `extra` bytes besides what it has."""
+def limit_memory():
+    """Let this process take no more than is far too much."""
     import resource  # not on Windows
 
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    limit = pages * os.sysconf("SC_PAGE_SIZE") + extra
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_AS, (FAR_TOO_MUCH, FAR_TOO_MUCH))
+
+
+def memory(key):
+    """Bytes of this process, now ("VmRSS") or at most ("VmHWM")."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * int(next(line for line in lines if line.startswith(key)).split()[1])
+
+
+def outcome_and_memory(path):
+    """Read a file; return what came of it, and the bytes of memory that it took at most."""
+    before = memory("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")  # forget the highest value so far
+    return outcome(path), memory("VmHWM") - before
 
 
 def work(name, first, last):
     """Read damaged files one after the other, and say on stdout how far it went."""
     with tempfile.TemporaryDirectory() as place:
-        for i, files in enumerate(valid_files(name)):  # imports, before the memory is limited
+        for i, files in enumerate(valid_files(name)):  # imports whatever is needed
             read(write_files(Path(place) / str(i), files))
-        limit_memory(MEMORY)
+        limit_memory()
         for seed in range(first, last):
             with tempfile.TemporaryDirectory(dir=place) as folder:
                 print(json.dumps([seed, None]), flush=True)
                 signal.alarm(SECONDS)
-                path = write_case(Path(folder), name, seed)
-                problem = attempt(path)
+                result, taken = outcome_and_memory(write_case(Path(folder), name, seed))
                 signal.alarm(0)
-                if problem:
-                    print(json.dumps([seed, problem]), flush=True)
+                if result not in FINE or taken > MEMORY:
+                    print(json.dumps([seed, f"{result}, {taken >> 20} MiB"]), flush=True)
 
 
 def fuzz(name, runs, first=0):
