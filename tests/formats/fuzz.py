@@ -2,29 +2,33 @@
 
     python tests/formats/fuzz.py hdf5 --runs 20000
 
-Every file is read in a worker process with little memory to spare and an alarm, so that a crash, a
+Every file is read in a worker process that watches its memory and has an alarm, so that a crash, a
 hang or a huge allocation is found, too. What goes wrong is kept in a folder, one case each.
 """
 
 import argparse
 import io
 import json
-import os
-import resource
 import signal
 import subprocess
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 
 import numpy as np
-import scene_samples
 import scipy.io
 
-from perpend.exceptions import InputError, MissingExtraError
+from perpend.exceptions import InputError
 from perpend.formats import read
 
-MEMORY = 512 << 20  # bytes that a worker may take besides what its imports took
+try:
+    from formats import scene_samples
+except ImportError:  # run as a script
+    import scene_samples
+
+MEMORY = 512 << 20  # bytes that reading a file may take
+FAR_TOO_MUCH = 8 << 30  # bytes at which a worker ends, for the sake of the machine
 SECONDS = 20  # for one file
 ODD_BYTES = (0, 1, 2, 4, 8, 15, 16, 127, 128, 254, 255)
 
@@ -100,7 +104,82 @@ def _mat73():
     yield {"x.mat": head.ljust(512, b"\0") + content[512:]}
 
 
-SAMPLES = {"npy": _npy, "npz": _npz, "csv": _csv, "mat": _mat, "hdf5": _hdf5, "mat73": _mat73}
+def _zarr():
+    import numcodecs
+    import zarr
+
+    for version, packers in (
+        (2, [None, numcodecs.Blosc(), numcodecs.Zlib(), numcodecs.LZ4(), numcodecs.Zstd()]),
+        (3, [None, "auto", zarr.codecs.BloscCodec(), zarr.codecs.GzipCodec()]),
+    ):
+        for packer in packers:
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "x.zarr"
+                group = zarr.open_group(path, mode="w", zarr_format=version)
+                group.create_array("a/X", data=TABLE, chunks=(15, 4), compressors=packer)
+                yield {
+                    f"x.zarr/{file.relative_to(path).as_posix()}": file.read_bytes()
+                    for file in sorted(path.rglob("*"))
+                    if file.is_file() and file.name != ".zattrs"
+                }
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x.zip"
+        with zarr.storage.ZipStore(path, mode="w") as store:
+            zarr.open_group(store, mode="w").create_array("X", data=TABLE)
+        yield {"x.zip": path.read_bytes()}
+
+
+def _table_with_text():
+    import pyarrow as pa
+
+    columns = {f"x{j}": TABLE[:, j] for j in range(4)}
+    columns["whole"] = pa.array([None, *range(19)], pa.int16())
+    text = ["a", "b", None, "d"] * 5
+    return pa.table({**columns, "text": text, "cat": pa.array(text).dictionary_encode()})
+
+
+def _parquet():
+    from pyarrow import parquet
+
+    for packer in ("none", "snappy", "gzip", "zstd", "lz4", "brotli"):
+        for version in ("1.0", "2.0"):
+            stream = io.BytesIO()
+            parquet.write_table(
+                _table_with_text(),
+                stream,
+                compression=packer,
+                data_page_version=version,
+                row_group_size=12,
+                use_dictionary=version == "2.0",
+            )
+            yield {"x.parquet": stream.getvalue()}
+
+
+def _arrow():
+    import pyarrow as pa
+    from pyarrow import feather
+
+    for packer in ("uncompressed", "lz4", "zstd"):
+        stream = io.BytesIO()
+        feather.write_feather(_table_with_text(), stream, compression=packer, chunksize=12)
+        yield {"x.feather": stream.getvalue()}
+    stream = io.BytesIO()
+    with pa.ipc.new_stream(stream, _table_with_text().schema) as writer:
+        writer.write(_table_with_text())
+    yield {"x.arrow": stream.getvalue()}
+
+
+SAMPLES = {
+    "npy": _npy,
+    "npz": _npz,
+    "csv": _csv,
+    "mat": _mat,
+    "hdf5": _hdf5,
+    "mat73": _mat73,
+    "zarr": _zarr,
+    "parquet": _parquet,
+    "arrow": _arrow,
+}
 SAMPLES |= scene_samples.SAMPLES
 
 
@@ -149,11 +228,21 @@ def draw(rng):
 def write_case(folder, name, seed):
     """Write the damaged file number `seed` of a format, and return the path to read."""
     rng = np.random.default_rng([seed, 5])
-    samples = list(SAMPLES[name]()) if name not in _CACHE else _CACHE[name]
-    _CACHE[name] = samples
+    samples = valid_files(name)
     files = dict(samples[int(rng.integers(len(samples)))])
     victim = list(files)[int(rng.integers(len(files)))]
     files[victim] = damaged(files[victim], draw(rng))
+    return write_files(folder, files)
+
+
+@cache
+def valid_files(name):
+    """All valid files of a format."""
+    return list(SAMPLES[name]())
+
+
+def write_files(folder, files):
+    """Write the files of a case, and return the path to read."""
     for file, content in files.items():
         path = folder / file
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -161,49 +250,58 @@ def write_case(folder, name, seed):
     return folder / next(iter(files)).split("/")[0]
 
 
-_CACHE = {}
-
-
-def attempt(path):
-    """Read a file; return "" if all is well, or what happened."""
+def outcome(path):
+    """Read a file; return "rows", "InputError", or what happened otherwise."""
     try:
-        data = read(path)
-    except (InputError, MissingExtraError):  # damage may name a rare compression
-        return ""
+        X = read(path).X
+    except InputError:
+        return "InputError"
     except BaseException as error:  # noqa: BLE001  this is what we look for
         return f"{type(error).__name__}: {error}"
-    good = data.X.ndim == 2 and data.X.dtype in (np.float32, np.float64) and data.X.size > 0
-    return "" if good else f"shape {data.X.shape}, dtype {data.X.dtype}"
+    good = X.ndim == 2 and X.dtype in (np.float32, np.float64) and X.size > 0
+    return "rows" if good else f"shape {X.shape}, dtype {X.dtype}"
+
+
+FINE = ("rows", "InputError")
 
 
 # --- the worker and its master ----------------------------------------------------------------
 
 
-def limit_memory(extra):
-    """Let this process take no more than `extra` bytes besides what it has."""
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    limit = pages * os.sysconf("SC_PAGE_SIZE") + extra
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+def limit_memory():
+    """Let this process take no more than is far too much."""
+    import resource  # not on Windows
+
+    resource.setrlimit(resource.RLIMIT_AS, (FAR_TOO_MUCH, FAR_TOO_MUCH))
+
+
+def memory(key):
+    """Bytes of this process, now ("VmRSS") or at most ("VmHWM")."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * int(next(line for line in lines if line.startswith(key)).split()[1])
+
+
+def outcome_and_memory(path):
+    """Read a file; return what came of it, and the bytes of memory that it took at most."""
+    before = memory("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")  # forget the highest value so far
+    return outcome(path), memory("VmHWM") - before
 
 
 def work(name, first, last):
     """Read damaged files one after the other, and say on stdout how far it went."""
     with tempfile.TemporaryDirectory() as place:
-        for files in SAMPLES[name]():  # imports, before the memory is limited
-            for file, content in files.items():
-                (Path(place) / file).parent.mkdir(parents=True, exist_ok=True)
-                (Path(place) / file).write_bytes(content)
-            read(Path(place) / next(iter(files)).split("/")[0])
-        limit_memory(MEMORY)
+        for i, files in enumerate(valid_files(name)):  # imports whatever is needed
+            read(write_files(Path(place) / str(i), files))
+        limit_memory()
         for seed in range(first, last):
             with tempfile.TemporaryDirectory(dir=place) as folder:
                 print(json.dumps([seed, None]), flush=True)
                 signal.alarm(SECONDS)
-                path = write_case(Path(folder), name, seed)
-                problem = attempt(path)
+                result, taken = outcome_and_memory(write_case(Path(folder), name, seed))
                 signal.alarm(0)
-                if problem:
-                    print(json.dumps([seed, problem]), flush=True)
+                if result not in FINE or taken > MEMORY:
+                    print(json.dumps([seed, f"{result}, {taken >> 20} MiB"]), flush=True)
 
 
 def fuzz(name, runs, first=0):

@@ -9,7 +9,7 @@ from perpend.formats import read, write_answer
 from scene_files import QUICK, SEEDS, damage, refused, some_answer, survives
 
 laspy = pytest.importorskip("laspy", reason="laspy is not installed")
-pytest.importorskip("lazrs", reason="lazrs is not installed")
+lazrs = pytest.importorskip("lazrs", reason="lazrs is not installed")
 
 UTM = np.array([500000.0, 4649776.0, 100.0])
 
@@ -125,7 +125,7 @@ def changed(path, at, *values):
         (243, b"\xff\xff\xff\xff", "records behind the points do not fit"),
         (247, b"\x00" * 8, "declares no points"),
         (247, b"\xff" * 8, "declares 1844.* but holds|would expand to"),
-        (247, b"\x00\x00\x01\x00", "declares 65536 points|cannot be read|Cut-off"),
+        (247, b"\x00\x00\x01\x00", "declares 65536 points|blocks do not hold 65536 points"),
     ],
 )
 def test_headers_that_do_not_fit(tmp_path, suffix, at, values, message):
@@ -146,6 +146,45 @@ def test_compressed_blocks_that_are_not_there(tmp_path):
     path.write_bytes(good)
     changed(path, table + 4, 0xFF, 0xFF, 0xFF, 0xFF)
     refused(path, "4294967295 blocks do not fit")
+
+
+def test_layers_that_lie_about_their_length(tmp_path):
+    path = tmp_path / "a.laz"
+    scan(path)
+    good = path.read_bytes()
+    offset, point = int.from_bytes(good[96:100], "little"), int.from_bytes(good[105:107], "little")
+    for layer in range(9):  # the decompressor would take 4 GB for it
+        path.write_bytes(good)
+        changed(path, offset + 8 + point + 4 + 4 * layer, 0xFE, 0xFF, 0xFF, 0xFF)
+        refused(path, "layers of its blocks do not fit")
+
+
+@pytest.mark.parametrize("point_format", [3, 6])
+def test_several_compressed_blocks(tmp_path, point_format):
+    las = scan(tmp_path / "a.laz", n=120_000, version="1.4", point_format=point_format)
+    np.testing.assert_array_equal(read(tmp_path / "a.laz").X, np.asarray(las.xyz))
+
+
+def test_compressed_blocks_of_different_sizes(tmp_path):
+    path = tmp_path / "a.laz"
+    las = scan(path)
+    good = path.read_bytes()
+    offset = int.from_bytes(good[96:100], "little")
+    with laspy.open(path) as reader:
+        old = reader.header.vlrs.get("LasZipVlr")[0].record_data
+    vlr = lazrs.LazVlr.new_for_compression(6, las.point_format.size - 30, True)
+    raw = las.points.memoryview().tobytes()
+    cut = 17 * las.point_format.size
+    with path.open("w+b") as stream:
+        stream.write(good[:offset].replace(bytes(old), vlr.record_data()))
+        packer = lazrs.LasZipCompressor(stream, vlr)
+        packer.compress_many(np.frombuffer(raw[:cut], "u1"))
+        packer.finish_current_chunk()
+        packer.compress_many(np.frombuffer(raw[cut:], "u1"))
+        packer.done()
+    np.testing.assert_array_equal(read(path).X, np.asarray(las.xyz))
+    changed(path, 247, 61)
+    refused(path, "its 2 blocks do not hold 61 points")
 
 
 @pytest.mark.parametrize("suffix", [".las", ".laz"])

@@ -24,6 +24,7 @@ from perpend._typing import Array
 from perpend.exceptions import InputError, PerpendError
 from perpend.formats._checks import check_expansion, check_memory, file_size, in_bytes, no_choice
 from perpend.formats._dataset import Answer, Dataset, Options
+from perpend.formats._laz import check_blocks
 from perpend.formats._points import PLACE, added_fields, chosen, clean, from_points
 from perpend.formats._registry import optional_package
 from perpend.formats._write import answer_path, writing
@@ -55,6 +56,8 @@ def read(path: Path, options: Options) -> Dataset:
     layout = _layout(path)
     _check(path, layout, file_size(path))
     with _reader(path) as reader:
+        if layout.compressed:
+            _check_blocks(path, reader.header, layout)
         fields = reader.header.point_format.dimensions
         names = [*PLACE, *(field.name for field in fields if field.num_elements == 1)]
         columns = chosen(path, options.columns, names)
@@ -169,7 +172,6 @@ def _check(path: Path, layout: Layout, size: int) -> None:
     declared, present = layout.points * layout.point_bytes, size - layout.offset
     if layout.compressed:
         check_expansion(f"{path}, {layout.points} points", present, declared)
-        _check_chunks(path, layout, size)
     elif declared > present:
         raise InputError(
             f"{path}: declares {layout.points} points ({in_bytes(declared)}) but holds "
@@ -177,17 +179,11 @@ def _check(path: Path, layout: Layout, size: int) -> None:
         )
 
 
-def _check_chunks(path: Path, layout: Layout, size: int) -> None:
-    """Look into the table of the compressed blocks: each has one whole point at least."""
-    with path.open("rb") as stream:
-        stream.seek(layout.offset)
-        place = int.from_bytes(stream.read(8), "little", signed=True)
-        if place == -1 and size >= layout.offset + 16:  # written without seeking: at the very end
-            stream.seek(size - 8)
-            place = int.from_bytes(stream.read(8), "little", signed=True)
-        if not layout.offset + 8 <= place <= size - 8:
-            raise InputError(f"{path}: has no table of its blocks. Is it a cut-off copy?")
-        stream.seek(place + 4)
-        chunks = int.from_bytes(stream.read(4), "little")
-    if chunks * layout.point_bytes > size:
-        raise InputError(f"{path}: {chunks} blocks do not fit into {in_bytes(size)}. Damaged?")
+def _check_blocks(path: Path, header: Any, layout: Layout) -> None:
+    """Look at the compressed blocks before they are unpacked."""
+    lazrs = optional_package("lazrs", path, "pointcloud")
+    records = header.vlrs.get("LasZipVlr")
+    if len(records) != 1:
+        raise InputError(f"{path}: does not say how it is compressed. It is damaged.")
+    where = {"offset": layout.offset, "size": file_size(path), "points": layout.points}
+    check_blocks(path, bytes(records[0].record_data), lazrs, **where)
