@@ -9,9 +9,10 @@ import numpy as np
 RNG = np.random.default_rng(0)
 POINTS = RNG.normal(size=(30, 3)) * 20
 CUBE = RNG.integers(1, 99, (6, 5, 4))
+LARGER = RNG.integers(1, 99, (12, 10, 4))  # than its header, so that the tests cut this one
 ENVI = """ENVI
-samples = 5
-lines = 6
+samples = 10
+lines = 12
 bands = 4
 header offset = 0
 data type = {code}
@@ -38,7 +39,7 @@ def envi():
     for interleave, code, order in [("bip", 4, 0), ("bil", 2, 1), ("bsq", 5, 0), ("bsq", 12, 1)]:
         dtype = "<>"[order] + {4: "f4", 2: "i2", 5: "f8", 12: "u2"}[code]
         header = ENVI.format(code=code, interleave=interleave, order=order).encode()
-        yield {"x.hdr": header, "x.img": CUBE.astype(dtype).tobytes()}
+        yield {"x.hdr": header, "x.img": LARGER.astype(dtype).tobytes()}
 
 
 def ply():
