@@ -19,10 +19,13 @@ files                          what is read                        the answer
 .zarr .zip                     as .h5; a folder or a zip of it     the same, with 3 arrays
 .parquet .arrow .feather       columns of numbers; others are      the same rows, all columns and
                                left out and listed                 3 more
-.hdr with .img .raw .dat       ENVI scenes                         ENVI mask
-.bsq .bil .bip
-.tif .tiff                     GeoTIFF scenes                      GeoTIFF mask
-.ply .pcd .las .laz .bin       point clouds                        classified cloud
+.hdr, or its raw file          ENVI scenes (raw files: .img .raw   ENVI classes (0 no data, 1
+                               .dat .bsq .bil .bip); bad bands     inlier, 2 outlier), and distances
+                               are left out and listed
+.tif .tiff                     TIFF and GeoTIFF scenes             mask, and distances
+.ply .pcd .las .laz            point clouds; x, y, z unless        the same cloud with 3 more fields
+                               `columns` says otherwise
+.bin                           KITTI's laser scans                 .ply with 3 more fields
 =============================  ==================================  ================================
 
 The three columns or arrays are ``distance`` (in the unit that decides the labels), ``probability``
