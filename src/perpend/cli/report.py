@@ -1,0 +1,56 @@
+"""``perpend report DIR``: make report.html again from a folder of results."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from perpend.cli import _options as options
+from perpend.cli import _output
+from perpend.cli._console import Refusal, say
+from perpend.cli._progress import monitor
+from perpend.cli._summary import collected_warnings
+from perpend.exceptions import InputError
+
+
+def report(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIR",
+            help="A folder that perpend fit wrote.",
+            autocompletion=options.complete_path,
+        ),
+    ],
+    *,
+    force: options.Force = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Make report.html again from a folder of results.
+
+    It needs what perpend fit left there: result.json, model.npz and labels.csv.
+    """
+    _check(folder, force=force)
+    with monitor() as watch, collected_warnings():
+        watch.phase("making the report")
+        from perpend.report import report_from_folder
+
+        path = report_from_folder(folder)
+    if not quiet:
+        say(f"wrote       {path}")
+
+
+def _check(folder: Path, *, force: bool) -> None:
+    if not folder.exists():
+        raise InputError(f"{folder}: no such folder. Check the name.")
+    if not folder.is_dir():
+        raise InputError(f"{folder}: is a file. Give the folder that perpend fit wrote.")
+    names = (_output.RESULT, _output.MODEL, _output.LABELS)
+    missing = [name for name in names if not (folder / name).is_file()]
+    if missing:
+        raise InputError(
+            f"{folder}: has no {', '.join(missing)}. Give a folder that perpend fit wrote, or run "
+            f"it: perpend fit FILE -o {folder}"
+        )
+    if (folder / _output.REPORT).exists() and not force:
+        raise Refusal(f"{folder}: already has {_output.REPORT}. Use --force to replace it.")
