@@ -4,7 +4,7 @@
 
     PerpendError
     ├── InputError(ValueError)          data or a file that cannot be used: what, where, how to fix
-    │   └── LimitError                  it would need more memory than there is, or than was allowed
+    │   └── TooLargeError(MemoryError)  a file that needs more memory than there is
     ├── DeviceMemoryError(MemoryError)  a GPU is full: what is needed, and what needs less
     ├── NumericalError(ArithmeticError) a non-finite value appeared during the computation
     ├── ModelFileError(ValueError)      a saved model that is damaged, foreign or too new
@@ -25,8 +25,8 @@ class InputError(PerpendError, ValueError):
     """Data or a file that cannot be used; the message says what, where and what to do."""
 
 
-class LimitError(InputError):
-    """Data that needs more memory than there is, or than was allowed; refused before it is tried."""
+class TooLargeError(InputError, MemoryError):
+    """A file needs more memory than there is; the message says how much, and what needs less."""
 
 
 class DeviceMemoryError(PerpendError, MemoryError):

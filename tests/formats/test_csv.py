@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perpend.exceptions import InputError
-from perpend.formats import read_table
+from perpend.formats import read
 
 NAN = np.nan
 
@@ -44,7 +44,7 @@ def write(tmp_path, content, name="scan.csv"):
     ],
 )
 def test_dialects(tmp_path, content, columns, X):
-    table = read_table(write(tmp_path, content))
+    table = read(write(tmp_path, content))
     assert table.columns == columns
     assert table.X.dtype == np.float64
     np.testing.assert_array_equal(table.X, X)
@@ -52,7 +52,7 @@ def test_dialects(tmp_path, content, columns, X):
 
 
 def test_tsv_is_separated_by_tabs_only(tmp_path):
-    table = read_table(write(tmp_path, "a;1,2\tb\n1\t2\n", "scan.tsv"))
+    table = read(write(tmp_path, "a;1,2\tb\n1\t2\n", "scan.tsv"))
     assert table.columns == ("a;1,2", "b")
     np.testing.assert_array_equal(table.X, [[1, 2]])
 
@@ -85,19 +85,19 @@ def test_tsv_is_separated_by_tabs_only(tmp_path):
 def test_unreadable(tmp_path, content, message):
     path = write(tmp_path, content)
     with pytest.raises(InputError, match=message) as caught:
-        read_table(path)
+        read(path)
     assert str(caught.value).startswith(f"{path}: ")
 
 
 def test_bad_byte_far_from_the_start(tmp_path):
     path = write(tmp_path, b"1,2\n" * 50_000 + b"1,\xff\n")
     with pytest.raises(InputError, match="line 50001: is not UTF-8"):
-        read_table(path)
+        read(path)
 
 
 def test_there_is_no_variable_to_choose(tmp_path):
     with pytest.raises(InputError, match='no variable "a" to choose'):
-        read_table(write(tmp_path, "1,2\n"), variable="a")
+        read(write(tmp_path, "1,2\n"), variable="a")
 
 
 @settings(deadline=None, max_examples=40)
@@ -117,7 +117,7 @@ def test_whatever_is_written_is_read(tmp_path_factory, rows, delimiter, named):
         if named:
             writer.writerow([f"band {j}" for j in range(len(rows[0]))])
         writer.writerows(rows)
-    np.testing.assert_array_equal(read_table(path).X, rows)
+    np.testing.assert_array_equal(read(path).X, rows)
 
 
 @settings(deadline=None, max_examples=150)
@@ -125,7 +125,7 @@ def test_whatever_is_written_is_read(tmp_path_factory, rows, delimiter, named):
 def test_no_content_escapes_as_another_error(tmp_path_factory, content):
     path = write(tmp_path_factory.mktemp("csv"), content)
     try:
-        table = read_table(path)
+        table = read(path)
     except InputError:
         return
     assert table.X.ndim == 2
@@ -139,6 +139,6 @@ def test_a_million_cells_take_seconds(tmp_path):
         stream.write(",".join(f"B{j}" for j in range(100)) + "\n")
         stream.writelines(",".join(map(repr, row)) + "\n" for row in X.tolist())
     begin = time.perf_counter()
-    table = read_table(path)
+    table = read(path)
     assert time.perf_counter() - begin < 10  # far above what it takes, far below cell by cell
     np.testing.assert_array_equal(table.X, X)

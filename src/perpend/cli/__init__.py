@@ -27,7 +27,7 @@ from perpend.cli._console import Refusal, complain, say
 from perpend.cli.demo import demo
 from perpend.cli.fit import fit
 from perpend.cli.reproduce import reproduce
-from perpend.exceptions import InputError, MissingExtraError, ModelFileError
+from perpend.exceptions import InputError, MissingExtraError, ModelFileError, TooLargeError
 
 __all__ = ["app", "main"]
 
@@ -93,7 +93,8 @@ def _explain(error: Exception) -> int:
         return 2
     if isinstance(error, InputError | ModelFileError | MissingExtraError):
         complain(str(error))
-        return 6 if isinstance(error, MissingExtraError) else 3
+        codes = {MissingExtraError: 6, TooLargeError: 5}
+        return codes.get(type(error), 3)
     if isinstance(error, MemoryError):
         complain(f"not enough memory ({str(error) or 'no details'}). Use fewer rows, or float32.")
         return 5

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from perpend.cli._console import count
 from perpend.cli._options import Nan, Reading
-from perpend.exceptions import InputError, LimitError, PerpendError
+from perpend.exceptions import InputError, TooLargeError, PerpendError
 
 if TYPE_CHECKING:
     from perpend.formats import Dataset
@@ -127,7 +127,7 @@ def _spool(path: Path, limit: int) -> None:
         while piece := stream.read(CHUNK):
             total += len(piece)
             if total > room:
-                raise LimitError(
+                raise TooLargeError(
                     f"{STDIN_NAME}: more than {room / 1e6:.0f} MB, which is the limit here. "
                     "Save it to a file and give its name, or raise --memory-limit."
                 )

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from perpend.exceptions import LimitError
+from perpend.exceptions import TooLargeError
 
 if TYPE_CHECKING:
     from perpend.formats import Dataset
@@ -41,7 +41,7 @@ def check_fit(data: "Dataset", asked: int | None) -> None:
     needed, allowed = fit_memory(*data.X.shape, data.X.itemsize), limit(asked)
     if needed > allowed:
         whose = "80 % of the free memory" if asked is None else "--memory-limit"
-        raise LimitError(
+        raise TooLargeError(
             f"{data.source}: a fit needs about {in_bytes(needed)} beside the data, and the limit is "
             f"{in_bytes(allowed)} ({whose}). Take fewer rows, fewer --columns, or raise "
             "--memory-limit."

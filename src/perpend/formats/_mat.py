@@ -21,19 +21,21 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.formats._choice import Entry, choose
-from perpend.formats._table import (
+from perpend.formats._checks import (
     MAX_RATIO,
     SMALL,
-    Layout,
     as_floats,
     check_array,
+    check_memory,
     file_size,
     in_bytes,
     quoted,
 )
+from perpend.formats._choice import Entry, choose
+from perpend.formats._dataset import Answer, Dataset, Options
+from perpend.formats._records import added_values, from_array
+from perpend.formats._write import answer_path, writing
 
 HEADER_BYTES = 128
 HDF5 = b"\x89HDF\r\n\x1a\n"
@@ -62,23 +64,8 @@ class _Variable(NamedTuple):
     n_values: float = math.nan  # as many as its bytes make; nan if they are no numbers
 
 
-def load_mat(path: Path, variable: str | None, layout: Layout) -> Array:
-    """Array of floats in a ``.mat`` file.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    variable : str or None
-        Name of the array; needed if there are several that fit the layout.
-    layout : Layout
-        What the array must look like.
-
-    Returns
-    -------
-    array
-        float32 if it is of MATLAB's class ``single``, float64 otherwise; in Fortran order.
-    """
+def read(path: Path, options: Options) -> Dataset:
+    """Read one array of a ``.mat`` file; it is in MATLAB's order, so an image is copied once."""
     size = file_size(path)
     with path.open("rb") as stream:
         order = _check_version(path, stream)
@@ -86,14 +73,30 @@ def load_mat(path: Path, variable: str | None, layout: Layout) -> Array:
         entries = {v.name: Entry(v.shape, _oddity(v)) for v in variables if v.name not in HIDDEN}
         if not entries:
             raise InputError(f"{path}: there is no array in this file.")
-        name = choose(path, variable, entries, layout)
+        name = choose(path, options.variable, entries)
         where = f"{path}, array {quoted(name)}"
-        _check_variable(where, [v for v in variables if v.name == name], layout)
+        _check_variable(where, [v for v in variables if v.name == name])
+        # at most: the bytes of the file, unpacked, and what SciPy and we make of them
+        check_memory(where, 3 * 8 * math.prod(entries[name].shape or ()))
         values = _load(path, stream, name)
     if not isinstance(values, np.ndarray) or values.shape != entries[name].shape:
         raise InputError(f"{where}: cannot be read. The file is damaged; write it anew.")
-    check_array(where, values.shape, values.dtype, layout)
-    return as_floats(values)
+    check_array(where, values.shape, values.dtype)
+    return from_array(
+        as_floats(values), path, "mat", stored_dtype=str(values.dtype), wanted=options.columns
+    )
+
+
+def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
+    """Write a ``.mat`` file of three arrays: columns for a table, images for an image."""
+    import scipy.io
+
+    path = answer_path(dataset, folder)
+    with writing(path) as stream:
+        scipy.io.savemat(
+            stream, added_values(dataset, answer), do_compression=True, oned_as="column"
+        )
+    return path
 
 
 def _check_version(path: Path, stream: IO[bytes]) -> str:
@@ -225,7 +228,7 @@ def _oddity(variable: _Variable) -> str:
     return CLASSES.get(variable.class_code, "unknown")
 
 
-def _check_variable(where: str, found: list[_Variable], layout: Layout) -> None:
+def _check_variable(where: str, found: list[_Variable]) -> None:
     """Judge a variable by what is known before it is loaded."""
     if len(found) > 1:
         raise InputError(f"{where}: is there twice. Write the file anew.")
@@ -238,6 +241,6 @@ def _check_variable(where: str, found: list[_Variable], layout: Layout) -> None:
             f"{where}: is of MATLAB's type {quoted(oddity)}, not an array of real numbers. "
             f"Save {what} as a variable of its own."
         )
-    check_array(where, found[0].shape, np.dtype(float), layout)
+    check_array(where, found[0].shape, np.dtype(float))
     if found[0].n_values != math.prod(found[0].shape):
         raise InputError(f"{where}: shape and values disagree. The file is damaged.")
