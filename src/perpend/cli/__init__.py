@@ -5,11 +5,11 @@ Nothing here imports NumPy or scikit-learn before a command has understood its a
 
 ====  ==========================================================================
 0     done
-1     a bug in perpend
+1     a bug in perpend; the message names a log file
 2     the command cannot be understood, or would overwrite results
 3     the input cannot be read or used
 4     it ran, but is not sure of the answer or found no subspace; results are written
-5     out of memory or disk space, or no permission to write
+5     too little memory or disk space, or no permission to write
 6     an optional package is missing
 130   interrupted
 ====  ==========================================================================
@@ -24,8 +24,13 @@ import typer
 
 from perpend import __version__
 from perpend.cli._console import Refusal, complain, say
+from perpend.cli.apply import apply
+from perpend.cli.compare import compare
 from perpend.cli.demo import demo
+from perpend.cli.doctor import doctor
 from perpend.cli.fit import fit
+from perpend.cli.inspect import inspect
+from perpend.cli.report import report
 from perpend.cli.reproduce import reproduce
 from perpend.exceptions import InputError, MissingExtraError, ModelFileError, TooLargeError
 
@@ -35,14 +40,12 @@ INTERRUPTED = 130
 
 app = typer.Typer(
     name="perpend",
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(demo)
-app.command()(fit)
-app.command()(reproduce)
+for command in (demo, inspect, fit, apply, compare, report, reproduce, doctor):
+    app.command()(command)
 
 
 def _print_version(wanted: bool) -> None:
@@ -102,10 +105,9 @@ def _explain(error: Exception) -> int:
         place = f"{error.filename}: " if error.filename else ""
         complain(f"{place}{error.strerror or error}. Check the disk space and the permissions.")
         return 5
-    complain(
-        f"{type(error).__name__}: {error}. This looks like a bug in perpend: please report it "
-        "with your command and this line. PERPEND_DEBUG=1 shows where it happened."
-    )
+    from perpend.cli._crash import bug_message
+
+    complain(bug_message(error))
     return 1
 
 
@@ -115,7 +117,6 @@ def _explain_usage(error: Exception) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":
         complain(message, label="")
         return 2
-    complain(message)
-    if context is not None:
-        complain(f"See: {context.command_path} --help", label="")
+    message = message if message.endswith((".", "?", ")")) else f"{message}."
+    complain(message + (f" See: {context.command_path} --help" if context else ""))
     return 2

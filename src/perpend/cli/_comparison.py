@@ -48,8 +48,8 @@ class Row:
             "warnings": self.warnings,
         }
 
-    def cells(self) -> list[str] | str:
-        """What the table says; a text where there is nothing to put into columns."""
+    def cells(self) -> list[str]:
+        """What the table says: eight cells, or the name and what went wrong."""
         if self.problem:
             return [self.method, self.problem]
         assert self.normals is not None

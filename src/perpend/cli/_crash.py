@@ -35,6 +35,6 @@ def bug_message(error: BaseException) -> str:
     path = keep_log(error)
     where = f"The details are in {path}" if path else "PERPEND_DEBUG=1 shows the details"
     return (
-        f"{type(error).__name__}: {error}. This looks like a bug in perpend. {where}: please report "
-        "it with your command and them."
+        f"{type(error).__name__}: {error}. This looks like a bug in perpend. {where}; please send "
+        "them with your command to the developers."
     )

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from perpend.cli._console import count
 from perpend.cli._options import Nan, Reading
-from perpend.exceptions import InputError, TooLargeError, PerpendError
+from perpend.exceptions import InputError, PerpendError, TooLargeError
 
 if TYPE_CHECKING:
     from perpend.formats import Dataset
@@ -58,9 +58,7 @@ def read(source: Source, reading: Reading) -> "Dataset":
     return without_gaps(read_all(source, reading.variable, reading.columns), reading.nan)
 
 
-def read_all(
-    source: Source, variable: str | None, columns: tuple[str, ...] | None
-) -> "Dataset":
+def read_all(source: Source, variable: str | None, columns: tuple[str, ...] | None) -> "Dataset":
     """Read the rows as they are."""
     from perpend import formats
 
@@ -144,4 +142,5 @@ def _binary_stdin() -> IO[bytes]:
         raise InputError(
             f"{STDIN_NAME}: is the keyboard. Give a file, or pipe one: perpend ... - < FILE"
         )
-    return getattr(stream, "buffer", stream)
+    binary: IO[bytes] = getattr(stream, "buffer", stream)
+    return binary

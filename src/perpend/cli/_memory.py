@@ -38,12 +38,13 @@ def limit(asked: int | None) -> int:
 
 def check_fit(data: "Dataset", asked: int | None) -> None:
     """Refuse a fit that would need more than the limit."""
-    needed, allowed = fit_memory(*data.X.shape, data.X.itemsize), limit(asked)
+    n, D = data.X.shape
+    needed, allowed = fit_memory(n, D, data.X.itemsize), limit(asked)
     if needed > allowed:
         whose = "80 % of the free memory" if asked is None else "--memory-limit"
         raise TooLargeError(
-            f"{data.source}: a fit needs about {in_bytes(needed)} beside the data, and the limit is "
-            f"{in_bytes(allowed)} ({whose}). Take fewer rows, fewer --columns, or raise "
+            f"{data.source}: a fit needs about {in_bytes(needed)} beside the data, and the limit "
+            f"is {in_bytes(allowed)} ({whose}). Take fewer rows, fewer --columns, or raise "
             "--memory-limit."
         )
 

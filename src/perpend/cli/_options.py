@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -18,7 +18,7 @@ METHODS = tuple(
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
-class Affine(str, Enum):
+class Affine(StrEnum):
     """Whether the subspace may miss the origin."""
 
     no = "no"
@@ -31,7 +31,7 @@ class Affine(str, Enum):
         return {"no": False, "yes": True}.get(self.value, "auto")
 
 
-class Nan(str, Enum):
+class Nan(StrEnum):
     """What to do with missing values."""
 
     error = "error"

@@ -76,9 +76,9 @@ def staging(folder: Path, source: Path, *, force: bool) -> Iterator[Path]:
         raise OSError(error.errno, error.strerror or str(error), place) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-        for place in made:  # those that are still empty
+        for parent in made:  # those that are still empty
             with suppress(OSError):
-                place.rmdir()
+                parent.rmdir()
 
 
 def _make(folder: Path) -> list[Path]:

@@ -3,7 +3,7 @@
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -68,7 +68,7 @@ def apply(
             said = _output.answer_of(fitted, data, fitted=False)
         remarks += _doubts(fitted, path)
         watch.phase("writing the results")
-        result = _write(output, fitted, data, source, said, remarks, force=force)
+        result = _write(output, fitted, data, source, said, remarks=remarks, force=force)
     if not quiet:
         for remark in remarks:
             warn(remark)
@@ -132,10 +132,10 @@ def _write(
     data: "Dataset",
     source: _input.Source,
     said: "Answer",
-    remarks: list[str],
     *,
+    remarks: list[str],
     force: bool,
-) -> dict[str, object]:
+) -> dict[str, Any]:
     from perpend.cli._result import describe_labels
     from perpend.formats import write_answer
 

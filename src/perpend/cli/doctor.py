@@ -169,7 +169,7 @@ def _extra_lines(extras: dict[str, dict[str, str | None]]) -> Lines:
         missing = [name for name, number in packages.items() if number is None]
         there = ", ".join(f"{name} {number}" for name, number in packages.items() if number)
         if missing:
-            lacks = f"{', '.join(missing)} missing: pip install \"perpend[{extra}]\""
+            lacks = f'{", ".join(missing)} missing: pip install "perpend[{extra}]"'
             texts.append(f"{extra}: {lacks}" + (f" ({there} is there)" if there else ""))
         else:
             texts.append(f"{extra}: {there}")

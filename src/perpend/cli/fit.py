@@ -83,7 +83,14 @@ def fit(
         clock.append(time.perf_counter())
         watch.phase("writing the results")
         result = _write(
-            output, model, data, source, remarks, clock, with_report=not no_report, force=force
+            output,
+            model,
+            data,
+            source,
+            remarks=remarks,
+            clock=clock,
+            with_report=not no_report,
+            force=force,
         )
     if not quiet:
         for remark in remarks:
@@ -92,7 +99,8 @@ def fit(
         say(_output.as_json(result))
     elif not quiet:
         seconds = time.perf_counter() - clock[0]
-        say(table(_summary(model, data, source, output, list(result["files"]), seconds)))
+        lines = _summary(model, data, source, output, list(result["files"]))
+        say(table([*lines[:-1], ("time", f"{seconds:.1f} s"), lines[-1]]))
     raise typer.Exit(exit_code(model))
 
 
@@ -101,9 +109,9 @@ def _write(
     model: "SubspaceEstimator",
     data: "Dataset",
     source: _input.Source,
+    *,
     remarks: list[str],
     clock: list[float],
-    *,
     with_report: bool,
     force: bool,
 ) -> dict[str, Any]:
@@ -130,7 +138,6 @@ def _summary(
     source: _input.Source,
     folder: Path,
     files: list[str],
-    seconds: float,
 ) -> Lines:
     n, D = data.X.shape
     records, features = _input.RECORDS[data.kind], _input.FEATURES[data.kind]
@@ -146,6 +153,5 @@ def _summary(
         *answer(model),
         *noise,
         ("wrote", "  ".join([str(folder / first), *others])),
-        ("time", f"{seconds:.1f} s"),
         ("next", page if has_report else command),
     ]
