@@ -52,7 +52,7 @@ def test_round_trip(tmp_path, suffix, dtype, order):
 
 def test_npy_is_mapped_not_read(tmp_path):
     table = read(str(saved(tmp_path / "x.npy", X)))
-    assert isinstance(table.X.base, np.memmap)
+    assert isinstance(table.X.base.base, np.memmap)
     assert not table.X.flags.writeable
     assert type(table.X) is np.ndarray
 
@@ -68,7 +68,7 @@ def test_suffix_in_capitals_and_npz_without_compression(tmp_path):
     ("array", "message"),
     [
         (np.arange(5.0), r"has 1 dimension\(s\), shape \(5,\)\. Reshape it to 2"),
-        (np.zeros((2, 3, 4)), r"3 dimension\(s\), shape \(2, 3, 4\)"),
+        (np.zeros((2, 3, 4, 5)), r"4 dimension\(s\), shape \(2, 3, 4, 5\).*to 3: height x width"),
         (np.float64(3), r"0 dimension\(s\)"),
         (np.zeros((0, 4)), r"shape \(0, 4\), so there are no values"),
         (np.zeros((4, 0)), r"shape \(4, 0\)"),
@@ -130,7 +130,7 @@ def test_several_arrays_need_a_choice(tmp_path):
     np.savez(path, cube=np.zeros((2, 3, 4)), spectra=X, **{f"v{i}": X for i in range(30)})
     refused(path, r'several arrays.*variable=.*"cube" \(2, 3, 4\), "spectra" \(4, 3\).* 12 more')
     refused(path, r'no array "nothing"\. Choose one', variable="nothing")
-    refused(path, '"cube": has 3 dim', variable="cube")
+    assert read(path, variable="cube").kind == "image"
     np.testing.assert_array_equal(read(path, variable="spectra").X, X)
 
 
@@ -170,7 +170,7 @@ def test_archive_that_expands_a_thousandfold_is_refused(tmp_path):
         ([("x.npy", npy_bytes(X)), ("x.npy", npy_bytes(X))], 'two arrays "x"'),
         ([("x.npy", header((2**40, 1)))], "declares.*but holds 0 bytes"),
         ([("x.npy", npy_bytes(X)[:-1])], "holds 95 bytes.*cut-off"),
-        ([("x.npy", b""), ("y.npy", npy_bytes(X))], r'"x" \(unreadable\), "y" \(4, 3\)'),
+        ([("x.npy", b""), ("y.npy", npy_bytes(X))], r'"y" \(4, 3\), "x" \(unreadable\)'),
         ([("../../\x1b[31m.npy", b"")], r'"../../\\x1b\[31m": does not begin'),
     ],
 )
@@ -238,8 +238,7 @@ def test_unknown_suffix_lists_those_that_work(tmp_path):
     for name in ("scan.xlsx", "scan"):
         path = tmp_path / name
         path.write_bytes(b"x")
-        refused(path, r"cannot read files of type .*\.csv, \.npy, \.npz, \.tsv\.")
-    assert sorted(READERS) == [".csv", ".npy", ".npz", ".tsv"]
+        refused(path, r"cannot read files of type .*\.csv,.* \.npy, \.npz,.* \.tsv\.")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
@@ -248,7 +247,7 @@ def test_a_pipe_does_not_hang(tmp_path):
     refused(tmp_path / "pipe.npy", "not a regular file")
 
 
-@pytest.mark.parametrize("suffix", sorted(READERS))
+@pytest.mark.parametrize("suffix", [".csv", ".npy", ".npz", ".tsv"])
 def test_no_permission(tmp_path, monkeypatch, suffix):
     path = tmp_path / f"x{suffix}"
     path.write_bytes(b"x")

@@ -55,6 +55,7 @@ def choose(path: Path, variable: str | None, entries: Mapping[str, Entry]) -> st
     if variable is not None and variable in entries:
         return variable
     fitting = [name for name, entry in entries.items() if _fits(entry)]
+    fitting.sort(key=lambda name: -len(entries[name].shape or ()))  # images before tables
     main = _main({name: entries[name].shape or () for name in fitting})
     unreadable = any(entry.shape is None for entry in entries.values())
     if variable is not None:
@@ -79,8 +80,11 @@ def _main(shapes: dict[str, tuple[int, ...]]) -> str | None:
 
     Among images, or among tables if there is no image, it is the one with by far the most columns,
     over the same pixels or rows: others, such as abundances or labels, were computed from it.
-    Beside an image there may be tables: masks of its pixels, or small ones.
+    Beside an image there may be tables: masks of its pixels, or small ones. Rows or columns alone
+    do not count, as MATLAB has no other vectors.
     """
+    no_vectors = {name: s for name, s in shapes.items() if len(s) > 2 or min(s) > 1}
+    shapes = no_vectors or shapes
     if not shapes:
         return None
     ndim = max(map(len, shapes.values()))
