@@ -9,6 +9,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from perpend import _HOMES
+from perpend.formats import FORMATS
 
 METHODS = tuple(
     name for name, home in _HOMES.items() if home == "perpend.methods" and name[0].isupper()
@@ -133,12 +134,24 @@ def _letters(text: str) -> str:
     return text.replace("-", "").replace("_", "").casefold()
 
 
+def _format(text: str) -> str:
+    names = [known.name for known in FORMATS]
+    if text.casefold() in names:
+        return text.casefold()
+    raise typer.BadParameter(f"there is no format {text!r}. Those there are: {', '.join(names)}.")
+
+
 # -- completion ------------------------------------------------------------------------------------
 
 
 def complete_method(incomplete: str) -> list[str]:
     """Names of methods that begin like this."""
     return [name for name in METHODS if _letters(name).startswith(_letters(incomplete))]
+
+
+def complete_format(incomplete: str) -> list[str]:
+    """Names of formats that begin like this."""
+    return [known.name for known in FORMATS if known.name.startswith(incomplete.casefold())]
 
 
 def complete_path(incomplete: str) -> list[str]:
@@ -227,7 +240,14 @@ Columns = Annotated[
     typer.Option(parser=_columns, metavar="A,B,C", help="Only these columns, bands or fields."),
 ]
 Format = Annotated[
-    str | None, typer.Option("--format", metavar="NAME", help="Format, whatever the name ends in.")
+    Any,
+    typer.Option(
+        "--format",
+        parser=_format,
+        metavar="NAME",
+        help="Format, whatever the name ends in.",
+        autocompletion=complete_format,
+    ),
 ]
 Device = Annotated[
     str | None, typer.Option(metavar="NAME", help="Where to compute, such as cuda; needs torch.")

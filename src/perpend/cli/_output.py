@@ -8,6 +8,7 @@ import json
 import math
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -27,6 +28,7 @@ CHUNK = 100_000  # rows of labels.csv written at a time
 
 def check_folder(folder: Path, source: Path, names: list[str], *, force: bool) -> None:
     """Refuse a folder that cannot take these files, before any work is done."""
+    _check_name(folder)
     existing = [name for name in names if os.path.lexists(folder / name)]
     if existing and not force:
         raise Refusal(
@@ -34,17 +36,27 @@ def check_folder(folder: Path, source: Path, names: list[str], *, force: bool) -
             "another folder."
         )
     _spare(source, folder, existing)
-    try:
-        nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-    except ValueError as error:  # a NUL character in the name
-        raise Refusal(f"{str(folder)!r}: not a folder name ({error}). Choose another.") from error
+    nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     if not nearest.is_dir():
         raise Refusal(f"{nearest}: is a file, so there can be no folder. Choose another name.")
     folders = [name for name in existing if (folder / name).is_dir()]
     if folders:
         raise Refusal(f"{folder / folders[0]}: is a folder. Remove it, or choose another place.")
-    if not os.access(nearest, os.W_OK | os.X_OK):
+    effective = os.access in os.supports_effective_ids
+    if not os.access(nearest, os.W_OK | os.X_OK, effective_ids=effective):
         raise PermissionError(13, "Permission denied", str(nearest))
+
+
+def _check_name(folder: Path) -> None:
+    try:
+        status = folder.lstat()
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return
+    except (OSError, ValueError) as error:  # too long, a link to itself, a NUL character
+        reason = getattr(error, "strerror", None) or error
+        raise Refusal(f"{folder}: cannot be a folder ({reason}). Choose another name.") from error
+    if stat.S_ISLNK(status.st_mode) and not folder.exists():
+        raise Refusal(f"{folder}: is a link that leads nowhere. Choose another name.")
 
 
 def _spare(source: Path, folder: Path, names: list[str]) -> None:
