@@ -33,7 +33,8 @@ def survey(X: Array) -> Survey:
     for begin in range(0, len(X), step):
         block = X[begin : begin + step]
         finite[begin : begin + step] = np.isfinite(block).all(axis=1)
-        zero += int(np.count_nonzero(~block.any(axis=1)))
+        with np.errstate(invalid="ignore"):  # signalling NaN, which damaged files have
+            zero += int(np.count_nonzero(~block.any(axis=1)))
     return Survey(finite, zero)
 
 
