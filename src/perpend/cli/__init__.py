@@ -15,6 +15,7 @@ Nothing here imports NumPy or scikit-learn before a command has understood its a
 ====  ==========================================================================
 """
 
+import errno
 import os
 import traceback
 from collections.abc import Sequence
@@ -103,12 +104,21 @@ def _explain(error: Exception) -> int:
         return 5
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
-        complain(f"{place}{error.strerror or error}. Check the disk space and the permissions.")
+        complain(f"{place}{error.strerror or error}. {_advice(error.errno)}")
         return 5
     from perpend.cli._crash import bug_message
 
     complain(bug_message(error))
     return 1
+
+
+def _advice(number: int | None) -> str:
+    """What to do about a problem of the operating system."""
+    if number in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return "Check the permissions, or choose another place."
+    if number in (errno.ENOSPC, errno.EDQUOT):
+        return "Free some disk space, or choose another place."
+    return "Check the disk space and the permissions."
 
 
 def _explain_usage(error: Exception) -> int:
@@ -117,6 +127,7 @@ def _explain_usage(error: Exception) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":
         complain(message, label="")
         return 2
-    message = message if message.endswith((".", "?", ")")) else f"{message}."
+    message = message.replace("Value error, ", "")  # pydantic's words, where typer uses it
+    message = message if message.endswith((".", "?")) else f"{message}."
     complain(message + (f" See: {context.command_path} --help" if context else ""))
     return 2

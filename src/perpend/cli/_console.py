@@ -9,6 +9,9 @@ from typing import TextIO
 OPTIONS = {r"n_starts(?![.\w])": "--starts", "variable=": "--variable="}
 
 
+LONGEST = 400  # characters of a word, such as a path; longer ones lose their middle
+
+
 class Refusal(Exception):  # noqa: N818
     """The command is understood but will not be done; the message says why and what to do."""
 
@@ -21,9 +24,14 @@ def say(text: str) -> None:
 def complain(message: str, *, label: str = "error: ") -> None:
     """Print an error or a remark on stderr; what has a label is one line."""
     message = re.sub(r"\s*\n\s*", " ", message.strip()) if label else message
+    message = re.sub(rf"\S{{{LONGEST},}}", _shortened, message)
     for name, option in OPTIONS.items():
         message = re.sub(rf"(?<![\w/.-]){name}", option, message)
     _print(label + message, sys.stderr)
+
+
+def _shortened(word: re.Match[str]) -> str:
+    return f"{word[0][:100]}...{word[0][-100:]}"
 
 
 def warn(message: str) -> None:

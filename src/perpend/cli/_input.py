@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from perpend.cli._console import count
+from perpend.cli._memory import in_bytes
 from perpend.cli._options import Nan, Reading
 from perpend.exceptions import InputError, PerpendError, TooLargeError
 
@@ -65,12 +66,14 @@ def read_all(source: Source, variable: str | None, columns: tuple[str, ...] | No
     return formats.read(source.path, variable=variable, columns=columns, format=source.format)
 
 
-def without_gaps(data: "Dataset", policy: Nan) -> "Dataset":
-    """Apply the policy for missing values."""
+def without_gaps(
+    data: "Dataset", policy: Nan, allowed: tuple[Nan, ...] = (Nan.drop_rows, Nan.drop_cols)
+) -> "Dataset":
+    """Apply the policy for missing values; a message names the policies that are `allowed`."""
     from perpend.formats import without_missing
 
     if policy is Nan.error:
-        _refuse_missing(data)
+        _refuse_missing(data, " or ".join(f"--nan {name}" for name in allowed))
         return data
     return without_missing(data, "rows" if policy is Nan.drop_rows else "columns")
 
@@ -102,17 +105,18 @@ def record_name(data: "Dataset", row: int) -> str:
     return f"{RECORDS[data.kind]} {position + 1}"
 
 
-def _refuse_missing(data: "Dataset") -> None:
+def _refuse_missing(data: "Dataset", advice: str) -> None:
     from perpend.rows.finite import not_finite
 
     bad = not_finite(data.X)
     if bad is None:
         return
+    values = "1 value is" if bad.n_entries == 1 else f"{count(bad.n_entries)} values are"
+    records = f"{count(bad.n_rows)} {RECORDS[data.kind]}{'' if bad.n_rows == 1 else 's'}"
     raise InputError(
-        f"{data.source}: {count(bad.n_entries)} values in {count(bad.n_rows)} "
-        f"{RECORDS[data.kind]}s are missing, NaN or infinite (the first, counting from 1: "
-        f"{record_name(data, bad.row)}, {FEATURES[data.kind]} {feature_name(data, bad.column)}). "
-        "Use --nan drop-rows or --nan drop-cols, or fill the gaps first."
+        f"{data.source}: {values} missing, NaN or infinite, in {records} (the first, counting from "
+        f"1: {record_name(data, bad.row)}, {FEATURES[data.kind]} {feature_name(data, bad.column)}). "
+        f"Use {advice}, or fill the gaps first."
     )
 
 
@@ -126,8 +130,8 @@ def _spool(path: Path, limit: int) -> None:
             total += len(piece)
             if total > room:
                 raise TooLargeError(
-                    f"{STDIN_NAME}: more than {room / 1e6:.0f} MB, which is the limit here. "
-                    "Save it to a file and give its name, or raise --memory-limit."
+                    f"{STDIN_NAME}: more than {in_bytes(room)}, which is the limit here. Save it "
+                    "to a file and give its name, or raise --memory-limit."
                 )
             file.write(piece)
     if total == 0:

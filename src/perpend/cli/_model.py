@@ -4,8 +4,7 @@ from collections.abc import Callable
 from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import typer
-
+from perpend.cli._console import Refusal
 from perpend.cli._options import Affine
 from perpend.cli._summary import collected_warnings
 from perpend.exceptions import InputError
@@ -33,9 +32,8 @@ class Wanted(NamedTuple):
 def check_threshold(wanted: Wanted) -> None:
     """Refuse two ways to set the threshold at once."""
     if wanted.contamination is not None and wanted.threshold != "auto":
-        raise typer.BadParameter(
-            "sets the threshold, and so does --threshold. Leave one of them out.",
-            param_hint="--contamination",
+        raise Refusal(
+            "--contamination sets the threshold, and so does --threshold. Leave one of them out."
         )
 
 
@@ -49,10 +47,9 @@ def build(wanted: Wanted, callback: Callable[..., Any] | None) -> "SubspaceEstim
     kind = _kind(wanted.method)
     known = signature(kind).parameters
     if wanted.codimension == "auto" and must_be_told(wanted.method):
-        raise typer.BadParameter(
-            f"{wanted.method} must be told the codimension: add --codimension C, or take "
-            "--method DPCP, which finds it.",
-            param_hint="--method",
+        raise Refusal(
+            f"--method {wanted.method} must be told the codimension: add --codimension C, or take "
+            "--method DPCP, which finds it."
         )
     parameters: dict[str, Any] = {
         "threshold": wanted.threshold,
@@ -71,10 +68,7 @@ def build(wanted: Wanted, callback: Callable[..., Any] | None) -> "SubspaceEstim
         if name in known:
             parameters[name] = value
         elif value != default:
-            raise typer.BadParameter(
-                f"{wanted.method} has no such parameter; DPCP has. Leave it out.",
-                param_hint=option,
-            )
+            raise Refusal(f"{option} is for --method DPCP; {wanted.method} has no such thing.")
     return kind(wanted.codimension, **parameters)
 
 

@@ -9,7 +9,7 @@ import typer
 
 from perpend.cli import _input, _output
 from perpend.cli import _options as options
-from perpend.cli._console import count, say, table, warn
+from perpend.cli._console import Refusal, count, say, table, warn
 from perpend.cli._memory import limit
 from perpend.cli._progress import monitor
 from perpend.cli._summary import Lines, collected_warnings, exit_code, left_out, level, outliers
@@ -49,9 +49,8 @@ def apply(
     result.json.
     """
     if nan is options.Nan.drop_cols:
-        raise typer.BadParameter(
-            "drop-cols would take columns away that the model needs. Use drop-rows.",
-            param_hint="--nan",
+        raise Refusal(
+            "--nan drop-cols would take columns away that the model needs. Use --nan drop-rows."
         )
     _output.check_folder(output, file, [_output.LABELS, _output.RESULT], force=force)
     began = time.perf_counter()
@@ -63,7 +62,7 @@ def apply(
             fitted.threshold_, fitted.offset_ = threshold, -threshold
         watch.phase(f"reading {source.name}")
         data = _matching(fitted, path, _input.read_all(source, variable, columns))
-        data = _input.without_gaps(data, nan)
+        data = _input.without_gaps(data, nan, (options.Nan.drop_rows,))
         with collected_warnings() as remarks:
             said = _output.answer_of(fitted, data, fitted=False)
         remarks += _doubts(fitted, path)

@@ -124,7 +124,9 @@ def read(
         return cast(Dataset, reader.read(path, Options(variable, chosen)))
     except OSError as error:
         reason = error.strerror or str(error)
-        raise InputError(f"{path}: cannot be read ({reason}). Check its permissions.") from error
+        is_forbidden = isinstance(error, PermissionError)
+        advice = "Check its permissions." if is_forbidden else "Check the name and the file."
+        raise InputError(f"{path}: cannot be read ({reason}). {advice}") from error
 
 
 def write_answer(dataset: Dataset, answer: Answer, folder: str | os.PathLike[str]) -> Path:

@@ -122,7 +122,9 @@ NPZ = [
     bad("a member that lies", "x.npz", zipped({"a.npy": with_header(declared("(9, 9)"))}), "648"),
     bad("damaged values", "x.npz", patched(ARCHIVE, ROWS.tobytes()[:8], b"\1" * 8), "CRC"),
     bad("bomb", "x.npz", lambda path: path.write_bytes(bomb()), "more than 100 times"),
-    bad("pickle", "x.npz", zipped({"a.npy": npy(np.array([_Bomb()]), allow_pickle=True)}), "pickle"),
+    bad(
+        "pickle", "x.npz", zipped({"a.npy": npy(np.array([_Bomb()]), allow_pickle=True)}), "pickle"
+    ),
     bad("several", "x.npz", TWO, "--variable="),
     bad("a name not there", "x.npz", TWO, 'no array "c"', "--variable", "c"),
     bad("an empty name", "x.npz", TWO, 'no array ""', "--variable", ""),

@@ -58,7 +58,12 @@ def contradiction(what: str, options: str, says: str) -> Case:
     """Options that are fine one by one; the file is good."""
     args = ("fit", "x.csv", "-o", "out", "--no-report", *options.split())
     return Case(
-        f"usage: {what}", args, 2, says, lambda path: path.write_text(GOOD, encoding="utf-8"), "x.csv"
+        f"usage: {what}",
+        args,
+        2,
+        says,
+        lambda path: path.write_text(GOOD, encoding="utf-8"),
+        "x.csv",
     )
 
 
@@ -68,7 +73,7 @@ TOGETHER = [
     contradiction("told auto", "--method RSGM --codimension auto", "must be told"),
     contradiction("starts of another", "--method DPCPIRLS --codimension 1 --starts 9", "--starts"),
     contradiction("refined", "--method RecursiveDPCP --codimension 1 --no-refine", "--no-refine"),
-    usage("columns a model needs", "apply m.npz a.csv -o out --nan drop-cols", "Use drop-rows"),
+    usage("columns a model needs", "apply m.npz a.csv -o out --nan drop-cols", "Use --nan drop-rows"),
     usage("draw and compute", "reproduce theory --redraw --force", "--redraw"),
 ]
 
@@ -78,7 +83,9 @@ STDIN = [
     piped("a short row", b"a,b\n1,2\n3\n", "standard input: line 3"),
     piped("binary", bytes(range(256)), "standard input"),
     piped("one row", b"1,2,3\n", "standard input: has only one row"),
-    piped("a gap", b"a,b\n1,2\n3,\n", 'standard input: 1 values in 1 rows'),
+    piped(
+        "a gap", b"a,b\n1,2\n3,\n", "standard input: 1 value is missing, NaN or infinite, in 1 row"
+    ),
     piped("another format", b"a,b\n1,2\n", "standard input: does not begin", "--format", "npy"),
     piped("unknown format", b"a,b\n1,2\n", "no format 'xls'", "--format", "xls", code=2),
     piped("a path as a format", b"1,2\n", "no format '../x'", "--format", "../x", code=2),

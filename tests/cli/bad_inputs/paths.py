@@ -63,7 +63,13 @@ INPUTS = [
     bad(NO_PERMISSION, "vault/x.csv", lambda path: locked_folder(path.parent), "permissions"),
     bad("inspected", "no.csv", None, "no such file", command=("inspect", "{}")),
     bad("compared", "no.csv", None, "no such file", command=("compare", "{}")),
-    bad("applied to", "no.csv", None, "no such file", command=("apply", "model.npz", "{}", *FIT[2:4])),
+    bad(
+        "applied to",
+        "no.csv",
+        None,
+        "no such file",
+        command=("apply", "model.npz", "{}", *FIT[2:4]),
+    ),
 ]
 
 
@@ -111,7 +117,13 @@ OUTPUTS = [
     output("NUL in the name", "a\0b", None, "null"),
     output("a link to itself", "res", to("res"), "leads nowhere"),
     output("read-only", "res", read_only, "Permission denied", code=5),
-    output("below a read-only folder", "res/deep/er", lambda path: read_only(Path("res")), "Permission denied", code=5),
+    output(
+        "below a read-only folder",
+        "res/deep/er",
+        lambda path: read_only(Path("res")),
+        "Permission denied",
+        code=5,
+    ),
     output("the kernel's", "/proc/perpend", None, "/proc", code=5),
     usage("the input itself", "fit labels.csv -o . --force --no-report", "no such file", code=3),
 ]

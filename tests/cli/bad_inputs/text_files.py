@@ -45,7 +45,13 @@ CSV = [
     bad("a device", "x.csv", GOOD, "torch", "--device", "cuda", code=6, without="torch"),
     bad("another format", "x.csv", GOOD, "does not begin like", "--format", "npy"),
     bad("unknown format", "x.csv", GOOD, "no format 'xls'", "--format", "xls", code=2),
-    bad("columns of others", "x.csv", GOOD, 'no column "B1"', command=("apply", "named.npz", *APPLY[2:])),
+    bad(
+        "columns of others",
+        "x.csv",
+        GOOD,
+        'no column "B1"',
+        command=("apply", "named.npz", *APPLY[2:]),
+    ),
     bad("inspected", "x.csv", GOOD + "1,2\n", "line 5", command=("inspect", "{}")),
     bad("compared", "x.csv", GOOD + "1,,3\n", "--nan drop-rows", command=("compare", "{}")),
 ]
