@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
 from cli.bad_inputs import CASES
 from cli.bad_inputs._run import Done, carry_out, make_models, problems
 

@@ -113,9 +113,10 @@ def _refuse_missing(data: "Dataset", advice: str) -> None:
         return
     values = "1 value is" if bad.n_entries == 1 else f"{count(bad.n_entries)} values are"
     records = f"{count(bad.n_rows)} {RECORDS[data.kind]}{'' if bad.n_rows == 1 else 's'}"
+    place = f"{record_name(data, bad.row)}, {FEATURES[data.kind]} {feature_name(data, bad.column)}"
     raise InputError(
         f"{data.source}: {values} missing, NaN or infinite, in {records} (the first, counting from "
-        f"1: {record_name(data, bad.row)}, {FEATURES[data.kind]} {feature_name(data, bad.column)}). "
+        f"1: {place}). "
         f"Use {advice}, or fill the gaps first."
     )
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from perpend.estimator import SubspaceEstimator
     from perpend.formats import Answer, Dataset
 
-LABELS, MODEL, RESULT, REPORT = "labels.csv", "model.npz", "result.json", "report.html"
+LABELS, MODEL, RESULT = "labels.csv", "model.npz", "result.json"
+REPORT, FACTS = "report.html", "report.json"  # the page, and what it is drawn from
 CHUNK = 100_000  # rows of labels.csv written at a time
 
 

@@ -52,7 +52,8 @@ def fit(
 
     Writes to DIR: report.html (open it in a browser), labels.csv (row from 0, distance, probability
     of being an outlier, inlier 1 or 0), an answer in the format of FILE, model.npz (for perpend
-    apply and perpend.load) and result.json (everything else).
+    apply and perpend.load), result.json (everything else) and report.json (what the page is drawn
+    from).
     """
     wanted = Wanted(
         method,
@@ -68,7 +69,7 @@ def fit(
     )
     check_threshold(wanted)
     names = [_output.LABELS, _output.MODEL, _output.RESULT]
-    names += [] if no_report else [_output.REPORT]
+    names += [] if no_report else [_output.REPORT, _output.FACTS]
     _output.check_folder(output, file, names, force=force)
     clock = [time.perf_counter()]
     with monitor() as watch, _input.opened(file, format, limit(memory_limit)) as source:
@@ -127,7 +128,7 @@ def _write(
         result = describe_fit(model, data, source, remarks)
         result["timings"] = {"read": clock[1] - clock[0], "fit": clock[2] - clock[1]}
         if with_report:
-            remarks += add_report(draft, model, data, said, result)
+            remarks += add_report(draft, model, data, said, result, source)
         _output.write_result(draft, result)
     return result
 

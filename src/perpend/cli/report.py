@@ -28,7 +28,7 @@ def report(
 ) -> None:
     """Make report.html again from a folder of results.
 
-    It needs what perpend fit left there: result.json, model.npz and labels.csv.
+    It needs what perpend fit left there: report.json, or else model.npz and the files beside it.
     """
     _check(folder, force=force)
     with monitor() as watch, collected_warnings():
@@ -45,12 +45,10 @@ def _check(folder: Path, *, force: bool) -> None:
         raise InputError(f"{folder}: no such folder. Check the name.")
     if not folder.is_dir():
         raise InputError(f"{folder}: is a file. Give the folder that perpend fit wrote.")
-    names = (_output.RESULT, _output.MODEL, _output.LABELS)
-    missing = [name for name in names if not (folder / name).is_file()]
-    if missing:
+    if not any((folder / name).is_file() for name in (_output.FACTS, _output.MODEL)):
         raise InputError(
-            f"{folder}: has no {', '.join(missing)}. Give a folder that perpend fit wrote, or run "
-            f"it: perpend fit FILE -o {folder}"
+            f"{folder}: has neither {_output.FACTS} nor {_output.MODEL}. Give a folder that "
+            f"perpend fit wrote, or run it: perpend fit FILE -o {folder}"
         )
     if (folder / _output.REPORT).exists() and not force:
         raise Refusal(f"{folder}: already has {_output.REPORT}. Use --force to replace it.")

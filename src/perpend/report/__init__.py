@@ -37,7 +37,7 @@ def write_report(
     path : str or path
         The file, by custom ``.html``; one that exists is replaced once the new one is complete.
     model : a fitted method of perpend
-    data : array-like, Dataset or Table, optional
+    data : array-like or Dataset, optional
         The rows that the answer is about, by custom those of the fit. A `Dataset` also knows
         the names of its columns, where its rows stand in the file, and whether it is an image or a
         point cloud. Without it there are no pictures of rows, and no table of outliers.

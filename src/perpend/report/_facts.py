@@ -19,7 +19,6 @@ from perpend._typing import Array
 from perpend.codimension import SURE
 from perpend.estimator import SubspaceEstimator
 from perpend.exceptions import InputError
-from perpend.formats import Table
 from perpend.formats._dataset import Answer, Dataset
 from perpend.report._distances import DistanceFacts, distance_facts
 from perpend.report._outliers import OutlierFacts, outlier_facts
@@ -140,7 +139,7 @@ def gather(
 
 def _is_read(data: Any) -> bool:
     """Whether the data came from a reader, with names and a source."""
-    return isinstance(data, Dataset | Table)
+    return isinstance(data, Dataset)
 
 
 def _rows(model: SubspaceEstimator, data: Any) -> Rows:

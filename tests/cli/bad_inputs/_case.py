@@ -31,7 +31,7 @@ class Case(NamedTuple):
     forbidden: bool = False  # it is about permissions, which root does not know
 
 
-def bad(  # noqa: PLR0913
+def bad(
     what: str,
     path: str,
     content: bytes | str | Make | None,

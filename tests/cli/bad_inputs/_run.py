@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from cli.bad_inputs._case import ROWS, Case
-
 from perpend.cli import main
 
 NOBODY = 65534

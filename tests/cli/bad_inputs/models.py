@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import scipy.io
+
 from cli.bad_inputs._case import APPLY, ROWS, Case, Make, bad, npy, npz
 from cli.bad_inputs.numpy_files import _Bomb
 
@@ -93,25 +94,30 @@ MODELS = [
 # -- folders of results ----------------------------------------------------------------------------
 
 
-def results(*names: str) -> Make:
+def results(*names: str, text: str = "junk") -> Make:
     def make(path: Path) -> None:
         path.mkdir()
         for name in names:
-            (path / name).write_text("junk", encoding="utf-8")
+            (path / name).write_text(text, encoding="utf-8")
 
     return make
 
 
 REPORT = ("report", "{}")
 ALL = ("result.json", "model.npz", "labels.csv")
+FACTS = "report.json"
 REPORTS = [
     bad("missing", "no", None, "no such folder", command=REPORT),
     bad("a file", "r", b"x", "is a file", command=REPORT),
-    bad("an empty folder", "r", results(), "has no result.json, model.npz", command=REPORT),
-    bad("no model", "r", results(ALL[0], ALL[2]), "has no model.npz", command=REPORT),
-    bad("no labels", "r", results(*ALL[:2]), "has no labels.csv", command=REPORT),
+    bad("an empty folder", "r", results(), "has neither report.json nor model.npz", command=REPORT),
+    bad("labels only", "r", results(*ALL[::2]), "has neither report.json", command=REPORT),
     bad("a report", "r", results(*ALL, "report.html"), "already has", code=2, command=REPORT),
-    bad("nothing but junk", "r", results(*ALL), "r/", command=REPORT),
+    bad("nothing but junk", "r", results(*ALL), "r/model.npz", command=REPORT),
+    bad("facts are junk", "r", results(FACTS), "r/report.json: is no JSON", command=REPORT),
+    bad("facts are a list", "r", results(FACTS, text="[1]"), "no JSON object", command=REPORT),
+    bad("facts of nothing", "r", results(FACTS, text="{}"), "r/report.json", command=REPORT),
+    bad("newer facts", "r", results(FACTS, text='{"schema": 99}'), "schema 99", command=REPORT),
+    bad("nested facts", "r", results(FACTS, text="[" * 99_999), "is no JSON", command=REPORT),
 ]
 
 

@@ -5,6 +5,7 @@ import struct
 import zipfile
 
 import numpy as np
+
 from cli.bad_inputs._case import APPLY, ROWS, bad, npy, npz, patched
 
 GOOD = npy(ROWS)

@@ -73,7 +73,9 @@ TOGETHER = [
     contradiction("told auto", "--method RSGM --codimension auto", "must be told"),
     contradiction("starts of another", "--method DPCPIRLS --codimension 1 --starts 9", "--starts"),
     contradiction("refined", "--method RecursiveDPCP --codimension 1 --no-refine", "--no-refine"),
-    usage("columns a model needs", "apply m.npz a.csv -o out --nan drop-cols", "Use --nan drop-rows"),
+    usage(
+        "columns a model needs", "apply m.npz a.csv -o out --nan drop-cols", "Use --nan drop-rows"
+    ),
     usage("draw and compute", "reproduce theory --redraw --force", "--redraw"),
 ]
 

@@ -39,7 +39,7 @@ INPUTS = [
     bad("a folder", "d.csv", folder, "is a directory"),
     bad("the current folder", ".", None, "directory"),
     bad("below a file", "x.csv/y.csv", lambda path: path.parent.write_text(GOOD), "y.csv"),
-    bad("a pipe", "p.csv", lambda path: os.mkfifo(path), "not a regular file"),
+    bad("a pipe", "p.csv", os.mkfifo, "not a regular file"),
     bad("a socket", "s.csv", listening, "not a regular file"),
     bad("a device", "/dev/zero", None, "/dev/zero"),
     bad("a device of a format", "/dev/zero", None, "not a regular file", "--format", "csv"),

@@ -4,6 +4,7 @@ import struct
 from pathlib import Path
 
 import numpy as np
+
 from cli.bad_inputs._case import Case, Make, bad
 
 # -- ENVI: a header and a raw file -----------------------------------------------------------------
