@@ -14,6 +14,8 @@ files                          what is read                        the answer
 .csv .tsv                      numbers; columns of text are left   the same rows as text, with
                                out and listed                      3 more columns
 .mat                           as .npz                             .mat with 3 arrays
+.h5 .hdf5 .he5                 as .npz; `variable` is a path       .h5 with 3 datasets
+                               inside, such as ``a/b``
 .hdr with .img .raw .dat       ENVI scenes                         ENVI mask
 .bsq .bil .bip
 .tif .tiff                     GeoTIFF scenes                      GeoTIFF mask

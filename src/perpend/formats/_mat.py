@@ -1,5 +1,7 @@
 """MATLAB's ``.mat`` files of version 5 (``save -v6`` and ``-v7``), parsed by ``scipy.io``.
 
+Those of version 7.3 are HDF5 files, see :mod:`perpend.formats._hdf5`.
+
 A file is not trusted, and SciPy's parser can crash on a damaged one (and ``scipy.io.whosmat`` fails
 on every file with one of MATLAB's newer objects, such as a string). So before SciPy sees it, one
 pass over the variables compares every declared size with what is there, refuses a file that expands
@@ -34,11 +36,12 @@ from perpend.formats._checks import (
 )
 from perpend.formats._choice import Entry, choose
 from perpend.formats._dataset import Answer, Dataset, Options
+from perpend.formats._hdf5 import is_hdf5
+from perpend.formats._hdf5 import read as read_hdf5
 from perpend.formats._records import added_values, from_array
 from perpend.formats._write import answer_path, writing
 
 HEADER_BYTES = 128
-HDF5 = b"\x89HDF\r\n\x1a\n"
 COMPRESSED = 15  # type of a variable
 DENSE = range(6, 16)  # classes of numeric arrays: double, single, int8, ..., uint64
 OPAQUE = 17  # class of newer objects, which have no shape and hide their name
@@ -68,6 +71,9 @@ def read(path: Path, options: Options) -> Dataset:
     """Read one array of a ``.mat`` file; it is in MATLAB's order, so an image is copied once."""
     size = file_size(path)
     with path.open("rb") as stream:
+        if is_hdf5(stream.read(1024)):
+            return read_hdf5(path, options)
+        stream.seek(0)
         order = _check_version(path, stream)
         variables = _scan(path, stream, size, order)
         entries = {v.name: Entry(v.shape, _oddity(v)) for v in variables if v.name not in HIDDEN}
@@ -101,14 +107,9 @@ def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
 
 def _check_version(path: Path, stream: IO[bytes]) -> str:
     """Refuse what is not of version 5; return the byte order, "<" or ">"."""
-    start = stream.read(512 + len(HDF5))
+    start = stream.read(HEADER_BYTES)
     order = {b"IM": "<", b"MI": ">"}.get(start[126:128])
     version = struct.unpack(f"{order}H", start[124:126])[0] if order else 0
-    if version == 0x0200 or start.startswith(HDF5) or start[512:] == HDF5:
-        raise InputError(
-            f"{path}: is a MATLAB v7.3 (HDF5) file, which cannot be read yet. Convert it: in "
-            "MATLAB by save(..., '-v7'), or in Python by h5py and numpy.save."
-        )
     if order is None or version != 0x0100 or 0 in start[:4]:
         raise InputError(
             f"{path}: does not begin like a MATLAB file of version 5. Is it cut off, of version 4, "

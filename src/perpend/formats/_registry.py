@@ -27,6 +27,7 @@ FORMATS = (
     Format("csv", (".csv",), "perpend.formats._csv", "", "text table; comma, semicolon or tab"),
     Format("tsv", (".tsv",), "perpend.formats._csv", "", "text table; tab"),
     Format("mat", (".mat",), "perpend.formats._mat", "", "MATLAB, v5 to v7; v7.3 needs hdf5"),
+    Format("hdf5", (".h5", ".hdf5", ".he5"), "perpend.formats._hdf5", "hdf5", "HDF5 datasets"),
     Format("envi", (".hdr", ".img", ".raw", ".dat", ".bsq", ".bil", ".bip"),
            "perpend.formats._envi", "", "ENVI scene: a header and a raw file"),
     Format("geotiff", (".tif", ".tiff"), "perpend.formats._geotiff", "images", "GeoTIFF scene"),
