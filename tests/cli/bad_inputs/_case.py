@@ -1,6 +1,7 @@
 """What one entry of the catalogue says, and the good files that bad ones are made from."""
 
 import io
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +12,7 @@ FIT = ("fit", "{}", "-o", "out", "--no-report")
 APPLY = ("apply", "model.npz", "{}", "-o", "out")
 ROWS = np.random.default_rng(0).standard_normal((20, 4))
 
+MEGABYTE = bytes(1 << 20)
 NO_PERMISSION = "no permission"
 
 Make = Callable[[Path], object]  # writes whatever the command needs to a path
@@ -80,6 +82,14 @@ def npz(*, compressed: bool = False, **arrays: np.ndarray) -> bytes:
     stream = io.BytesIO()
     (np.savez_compressed if compressed else np.savez)(stream, **arrays)
     return stream.getvalue()
+
+
+def packed_zeros(start: bytes, n: int, *, raw: bool = False) -> bytes:
+    """Compress some bytes and n zeros after them, without ever having them all."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15 if raw else 15)
+    pieces = [packer.compress(start)]
+    pieces += [packer.compress(MEGABYTE) for _ in range(n // len(MEGABYTE))]
+    return b"".join([*pieces, packer.flush()])
 
 
 def patched(data: bytes, old: bytes, new: bytes) -> bytes:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import scipy.io
 
-from cli.bad_inputs._case import APPLY, ROWS, Case, Make, bad, npy, npz
+from cli.bad_inputs._case import APPLY, ROWS, Case, Make, bad, npy, npz, packed_zeros
 from cli.bad_inputs.numpy_files import _Bomb
 
 # -- models ----------------------------------------------------------------------------------------
@@ -133,8 +133,14 @@ def mat(**arrays) -> bytes:
 MAT_FILE = mat(a=ROWS)
 
 
-def mat_bomb(path: Path) -> None:
-    scipy.io.savemat(path, {"a": np.zeros((5000, 5000))}, do_compression=True)
+def mat_bomb() -> bytes:
+    """0.1 MB that would become 128 MiB."""
+    n = 2**27
+    flags = struct.pack("<IIII", 6, 8, 6, 0)  # an array of doubles
+    shape = struct.pack("<IIII", 5, 8, 2**12, 2**12)
+    start = flags + shape + struct.pack("<HH4sII", 1, 1, b"a", 9, n)
+    data = packed_zeros(struct.pack("<II", 14, len(start) + n) + start, n)
+    return MAT_FILE[:128] + struct.pack("<II", 15, len(data)) + data
 
 
 def mat_cell() -> bytes:
@@ -156,7 +162,7 @@ MAT = [
         MAT_FILE[:128] + struct.pack("<II", 14, 2**31) + MAT_FILE[136:],
         "cut-off copy",
     ),
-    bad("bomb", "m.mat", mat_bomb, "100 times"),
+    bad("bomb", "m.mat", mat_bomb(), "100 times"),
     bad("complex", "m.mat", mat(a=ROWS * 1j), "complex"),
     bad("text", "m.mat", mat(a="hello"), "char"),
     bad("cells", "m.mat", mat_cell(), "cell"),

@@ -6,7 +6,7 @@ import zipfile
 
 import numpy as np
 
-from cli.bad_inputs._case import APPLY, ROWS, bad, npy, npz, patched
+from cli.bad_inputs._case import APPLY, ROWS, bad, npy, npz, packed_zeros, patched
 
 GOOD = npy(ROWS)
 START = len(GOOD) - ROWS.nbytes  # where the values begin
@@ -97,9 +97,15 @@ def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_STORED) -> bytes
 
 
 def bomb() -> bytes:
-    """0.2 MB that would become 200 MB."""
-    zeros = with_header(declared("(25000000, 1)"), b"\0" * 200_000_000)
-    return zipped({"a.npy": zeros}, zipfile.ZIP_DEFLATED)
+    """0.1 MB that would become 128 MiB."""
+    start, n = with_header(declared(f"({2**24}, 1)")), 2**27
+    data, name, size = packed_zeros(start, n, raw=True), b"a.npy", len(start) + n
+    sizes = struct.pack("<IIIHH", 0, len(data), size, len(name), 0)  # the checksum comes too late
+    middle = struct.pack("<HHHHH", 20, 0, 8, 0, 33) + sizes
+    local = b"PK\3\4" + middle + name + data
+    entry = b"PK\1\2" + struct.pack("<H", 20) + middle + bytes(14) + name
+    end = b"PK\5\6" + struct.pack("<HHHHIIH", 0, 0, 1, 1, len(entry), len(local), 0)
+    return local + entry + end
 
 
 def twice() -> bytes:
@@ -122,7 +128,7 @@ NPZ = [
     bad("a cut member", "x.npz", zipped({"a.npy": GOOD[:-8]}), "cut-off copy"),
     bad("a member that lies", "x.npz", zipped({"a.npy": with_header(declared("(9, 9)"))}), "648"),
     bad("damaged values", "x.npz", patched(ARCHIVE, ROWS.tobytes()[:8], b"\1" * 8), "CRC"),
-    bad("bomb", "x.npz", lambda path: path.write_bytes(bomb()), "more than 100 times"),
+    bad("bomb", "x.npz", bomb(), "more than 100 times"),
     bad(
         "pickle", "x.npz", zipped({"a.npy": npy(np.array([_Bomb()]), allow_pickle=True)}), "pickle"
     ),
