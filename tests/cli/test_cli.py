@@ -6,6 +6,8 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -66,8 +68,8 @@ def test_version(run):
 def test_help_lists_the_commands(run):
     code, out, _ = run("--help")
     assert code == 0
-    listed = re.findall(r"^  ([a-z]+) ", out[out.index("Commands:") :], re.M)
-    assert listed == "demo inspect fit apply compare report reproduce doctor".split()
+    listed = re.findall(r"^  ([a-z]+) ", out[out.index("Commands:") :], re.MULTILINE)
+    assert listed == ["demo", "inspect", "fit", "apply", "compare", "report", "reproduce", "doctor"]
 
 
 def test_no_command_shows_the_help(run):
@@ -403,15 +405,45 @@ def test_interruption_is_exit_code_130(run, csv, tmp_path, monkeypatch):
         (NumericalError("The objective became nan"), 1),
     ],
 )
-def test_other_problems_have_no_traceback(run, csv, monkeypatch, problem, code):
+def test_other_problems_have_no_traceback(run, csv, tmp_path, monkeypatch, problem, code):
     def fail(*_args, **_kwargs):
         raise problem
 
     monkeypatch.setattr(perpend.DPCP, "fit", fail)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     done, out, err = run("fit", csv, "-o", "results")
     assert (done, out) == (code, "")
     assert err.startswith("error: ")
     assert str(problem) in err
+
+
+def test_a_bug_leaves_a_log(run, csv, monkeypatch, tmp_path):
+    def fail(*_args, **_kwargs):
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr(perpend.DPCP, "fit", fail)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    code, _, err = run("fit", csv, "-o", "results")
+    assert code == 1
+    assert err.count("\n") == 1
+    log = Path(re.search(r"details are in (\S+\.log)", err)[1])
+    assert log.parent == tmp_path
+    assert "Traceback" in log.read_text()
+    assert "ZeroDivisionError: division by zero" in log.read_text()
+
+
+def test_a_bug_in_the_report_costs_nothing_else(run, csv, monkeypatch, tmp_path):
+    def fail(*_args, **_kwargs):
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr("perpend.report.write_report", fail)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    code, out, err = run("fit", csv, "-o", "results")
+    assert code == 0
+    assert err.startswith("warning: there is no report.html: ZeroDivisionError")
+    assert "results/labels.csv  model.npz  scan-answer.csv  result.json" in out
+    result = json.loads((tmp_path / "results" / "result.json").read_text())
+    assert len(result["warnings"]) == 1
 
 
 def test_a_bug_shows_its_traceback_on_request(csv, monkeypatch, capsys):
@@ -419,6 +451,7 @@ def test_a_bug_shows_its_traceback_on_request(csv, monkeypatch, capsys):
         raise ZeroDivisionError("division by zero")
 
     monkeypatch.setattr(perpend.DPCP, "fit", fail)
+    monkeypatch.setattr(tempfile, "tempdir", str(Path.cwd()))
     monkeypatch.setenv("PERPEND_DEBUG", "1")
     assert main(["fit", csv, "-o", "results"]) == 1
     assert "Traceback" in capsys.readouterr().err
