@@ -10,11 +10,11 @@ import argparse
 import io
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -99,7 +99,82 @@ def _mat73():
     yield {"x.mat": head.ljust(512, b"\0") + content[512:]}
 
 
-SAMPLES = {"npy": _npy, "npz": _npz, "csv": _csv, "mat": _mat, "hdf5": _hdf5, "mat73": _mat73}
+def _zarr():
+    import numcodecs
+    import zarr
+
+    for version, packers in (
+        (2, [None, numcodecs.Blosc(), numcodecs.Zlib(), numcodecs.LZ4(), numcodecs.Zstd()]),
+        (3, [None, "auto", zarr.codecs.BloscCodec(), zarr.codecs.GzipCodec()]),
+    ):
+        for packer in packers:
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "x.zarr"
+                group = zarr.open_group(path, mode="w", zarr_format=version)
+                group.create_array("a/X", data=TABLE, chunks=(15, 4), compressors=packer)
+                yield {
+                    f"x.zarr/{file.relative_to(path).as_posix()}": file.read_bytes()
+                    for file in sorted(path.rglob("*"))
+                    if file.is_file() and file.name != ".zattrs"
+                }
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x.zip"
+        with zarr.storage.ZipStore(path, mode="w") as store:
+            zarr.open_group(store, mode="w").create_array("X", data=TABLE)
+        yield {"x.zip": path.read_bytes()}
+
+
+def _table_with_text():
+    import pyarrow as pa
+
+    columns = {f"x{j}": TABLE[:, j] for j in range(4)}
+    columns["whole"] = pa.array([None, *range(19)], pa.int16())
+    text = ["a", "b", None, "d"] * 5
+    return pa.table({**columns, "text": text, "cat": pa.array(text).dictionary_encode()})
+
+
+def _parquet():
+    from pyarrow import parquet
+
+    for packer in ("none", "snappy", "gzip", "zstd", "lz4", "brotli"):
+        for version in ("1.0", "2.0"):
+            stream = io.BytesIO()
+            parquet.write_table(
+                _table_with_text(),
+                stream,
+                compression=packer,
+                data_page_version=version,
+                row_group_size=12,
+                use_dictionary=version == "2.0",
+            )
+            yield {"x.parquet": stream.getvalue()}
+
+
+def _arrow():
+    import pyarrow as pa
+    from pyarrow import feather
+
+    for packer in ("uncompressed", "lz4", "zstd"):
+        stream = io.BytesIO()
+        feather.write_feather(_table_with_text(), stream, compression=packer, chunksize=12)
+        yield {"x.feather": stream.getvalue()}
+    stream = io.BytesIO()
+    with pa.ipc.new_stream(stream, _table_with_text().schema) as writer:
+        writer.write(_table_with_text())
+    yield {"x.arrow": stream.getvalue()}
+
+
+SAMPLES = {
+    "npy": _npy,
+    "npz": _npz,
+    "csv": _csv,
+    "mat": _mat,
+    "hdf5": _hdf5,
+    "mat73": _mat73,
+    "zarr": _zarr,
+    "parquet": _parquet,
+    "arrow": _arrow,
+}
 
 
 # --- damage -----------------------------------------------------------------------------------
@@ -147,11 +222,21 @@ def draw(rng):
 def write_case(folder, name, seed):
     """Write the damaged file number `seed` of a format, and return the path to read."""
     rng = np.random.default_rng([seed, 5])
-    samples = list(SAMPLES[name]()) if name not in _CACHE else _CACHE[name]
-    _CACHE[name] = samples
+    samples = valid_files(name)
     files = dict(samples[int(rng.integers(len(samples)))])
     victim = list(files)[int(rng.integers(len(files)))]
     files[victim] = damaged(files[victim], draw(rng))
+    return write_files(folder, files)
+
+
+@cache
+def valid_files(name):
+    """All valid files of a format."""
+    return list(SAMPLES[name]())
+
+
+def write_files(folder, files):
+    """Write the files of a case, and return the path to read."""
     for file, content in files.items():
         path = folder / file
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -159,19 +244,22 @@ def write_case(folder, name, seed):
     return folder / next(iter(files)).split("/")[0]
 
 
-_CACHE = {}
+def outcome(path):
+    """Read a file; return "rows", "InputError", or what happened otherwise."""
+    try:
+        X = read(path).X
+    except InputError:
+        return "InputError"
+    except BaseException as error:  # noqa: BLE001  this is what we look for
+        return f"{type(error).__name__}: {error}"
+    good = X.ndim == 2 and X.dtype in (np.float32, np.float64) and X.size > 0
+    return "rows" if good else f"shape {X.shape}, dtype {X.dtype}"
 
 
 def attempt(path):
     """Read a file; return "" if all is well, or what happened."""
-    try:
-        data = read(path)
-    except InputError:
-        return ""
-    except BaseException as error:  # noqa: BLE001  this is what we look for
-        return f"{type(error).__name__}: {error}"
-    good = data.X.ndim == 2 and data.X.dtype in (np.float32, np.float64) and data.X.size > 0
-    return "" if good else f"shape {data.X.shape}, dtype {data.X.dtype}"
+    result = outcome(path)
+    return "" if result in ("rows", "InputError") else result
 
 
 # --- the worker and its master ----------------------------------------------------------------
@@ -179,6 +267,8 @@ def attempt(path):
 
 def limit_memory(extra):
     """Let this process take no more than `extra` bytes besides what it has."""
+    import resource  # not on Windows
+
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     limit = pages * os.sysconf("SC_PAGE_SIZE") + extra
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
@@ -187,11 +277,8 @@ def limit_memory(extra):
 def work(name, first, last):
     """Read damaged files one after the other, and say on stdout how far it went."""
     with tempfile.TemporaryDirectory() as place:
-        for files in SAMPLES[name]():  # imports, before the memory is limited
-            for file, content in files.items():
-                (Path(place) / file).parent.mkdir(parents=True, exist_ok=True)
-                (Path(place) / file).write_bytes(content)
-            read(Path(place) / next(iter(files)).split("/")[0])
+        for i, files in enumerate(valid_files(name)):  # imports, before the memory is limited
+            read(write_files(Path(place) / str(i), files))
         limit_memory(MEMORY)
         for seed in range(first, last):
             with tempfile.TemporaryDirectory(dir=place) as folder:

@@ -16,6 +16,9 @@ files                          what is read                        the answer
 .mat                           as .npz                             .mat with 3 arrays
 .h5 .hdf5 .he5                 as .npz; `variable` is a path       .h5 with 3 datasets
                                inside, such as ``a/b``
+.zarr .zip                     as .h5; a folder or a zip of it     the same, with 3 arrays
+.parquet .arrow .feather       columns of numbers; others are      the same rows, all columns and
+                               left out and listed                 3 more
 .hdr with .img .raw .dat       ENVI scenes                         ENVI mask
 .bsq .bil .bip
 .tif .tiff                     GeoTIFF scenes                      GeoTIFF mask
@@ -113,7 +116,8 @@ def read(
     path = Path(path)
     known = BY_NAME.get(format) if format is not None else BY_SUFFIX.get(path.suffix.lower())
     try:
-        file_size(path)
+        if known is not BY_NAME["zarr"] or not path.is_dir():  # the only kind that is a folder
+            file_size(path)
         if known is None:
             wrong = quoted(path.suffix if format is None else format)
             those = BY_SUFFIX if format is None else BY_NAME

@@ -33,7 +33,7 @@ def survey(X: Array) -> Survey:
     for begin in range(0, len(X), step):
         block = X[begin : begin + step]
         finite[begin : begin + step] = np.isfinite(block).all(axis=1)
-        with np.errstate(invalid="ignore"):  # signalling NaN, which damaged files have
+        with np.errstate(invalid="ignore"):  # some NaN are meant to raise that flag
             zero += int(np.count_nonzero(~block.any(axis=1)))
     return Survey(finite, zero)
 
