@@ -18,9 +18,10 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import scene_samples
 import scipy.io
 
-from perpend.exceptions import InputError
+from perpend.exceptions import InputError, MissingExtraError
 from perpend.formats import read
 
 MEMORY = 512 << 20  # bytes that a worker may take besides what its imports took
@@ -175,6 +176,8 @@ SAMPLES = {
     "parquet": _parquet,
     "arrow": _arrow,
 }
+SAMPLES = {"npy": _npy, "npz": _npz, "csv": _csv, "mat": _mat, "hdf5": _hdf5, "mat73": _mat73}
+SAMPLES |= scene_samples.SAMPLES
 
 
 # --- damage -----------------------------------------------------------------------------------
@@ -260,6 +263,14 @@ def attempt(path):
     """Read a file; return "" if all is well, or what happened."""
     result = outcome(path)
     return "" if result in ("rows", "InputError") else result
+    try:
+        data = read(path)
+    except (InputError, MissingExtraError):  # damage may name a rare compression
+        return ""
+    except BaseException as error:  # noqa: BLE001  this is what we look for
+        return f"{type(error).__name__}: {error}"
+    good = data.X.ndim == 2 and data.X.dtype in (np.float32, np.float64) and data.X.size > 0
+    return "" if good else f"shape {data.X.shape}, dtype {data.X.dtype}"
 
 
 # --- the worker and its master ----------------------------------------------------------------

@@ -121,9 +121,9 @@ def _unpacked(path: Path, header: Header) -> Array:
     records = np.zeros(header.points, header.flat)
     place = 0
     for field in header.fields:
-        n = header.points * field.count
+        n = header.points * field.n
         if field.name != PADDING:
-            block = np.frombuffer(data, field.dtype, n, place).reshape(-1, field.count)
+            block = np.frombuffer(data, field.dtype, n, place).reshape(-1, field.n)
             for j, name in enumerate(field.columns):
                 records[name] = block[:, j]
         place += n * field.dtype.itemsize
@@ -153,10 +153,8 @@ def _header_text(header: Header, added: dict[str, Array]) -> bytes:
 
 def _with_more(dtype: np.dtype[Any], added: dict[str, Array]) -> np.dtype[Any]:
     """Return a record with more numbers behind those it has; gaps stay where they are."""
-    place = dtype.itemsize
-    names, formats, offsets = [], [], []
-    for name in dtype.names or ():
-        kind, offset = (dtype.fields or {})[name][:2]
+    place, names, formats, offsets = dtype.itemsize, [], [], []
+    for name, (kind, offset, *_) in (dtype.fields or {}).items():
         names.append(name)
         formats.append(kind)
         offsets.append(offset)

@@ -25,14 +25,14 @@ class Field(NamedTuple):
 
     name: str
     dtype: np.dtype[Any]
-    count: int
+    n: int
 
     @property
     def columns(self) -> tuple[str, ...]:
         """A name for each number: the field's own if it is the only one."""
-        if self.count == 1:
+        if self.n == 1:
             return (self.name,)
-        return tuple(f"{self.name}_{j}" for j in range(self.count))
+        return tuple(f"{self.name}_{j}" for j in range(self.n))
 
 
 class Header(NamedTuple):
@@ -60,12 +60,12 @@ class Header(NamedTuple):
     @property
     def width(self) -> int:
         """Numbers of one point."""
-        return sum(field.count for field in self.fields)
+        return sum(field.n for field in self.fields)
 
     @property
     def point_bytes(self) -> int:
         """Bytes of one point in a binary file."""
-        return sum(field.count * field.dtype.itemsize for field in self.fields)
+        return sum(field.n * field.dtype.itemsize for field in self.fields)
 
 
 def read_header(path: Path) -> Header:
@@ -113,9 +113,9 @@ def _fields(path: Path, entries: dict[str, list[str]]) -> tuple[Field, ...]:
         Field(name, _dtype(path, kind, size), _count(path, "COUNT", count))
         for name, size, kind, count in zip(names, sizes, types, counts, strict=True)
     )
-    if any(not 1 <= field.count <= MAX_COUNT for field in fields):
+    if any(not 1 <= field.n <= MAX_COUNT for field in fields):
         raise InputError(f"{path}: a COUNT is not between 1 and {MAX_COUNT}.")
-    if sum(field.count for field in fields) > MAX_COUNT:
+    if sum(field.n for field in fields) > MAX_COUNT:
         raise InputError(f"{path}: a point has more than {MAX_COUNT} numbers.")
     columns = [name for field in fields if field.name != PADDING for name in field.columns]
     if len(set(columns)) < len(columns):

@@ -55,7 +55,7 @@ def read(path: Path, options: Options) -> Dataset:
     columns = chosen(path, options.columns, names)
     if header.encoding == "ascii":
         with _text(path, header) as stream:
-            values = text_rows(path, stream, header.vertex.count, len(names))
+            values = text_rows(path, stream, header.vertex.n, len(names))
         X = np.ascontiguousarray(values[:, select(path, columns, names)])
         kinds = [header.vertex.properties[names.index(name)].dtype.name for name in columns]
         stored = ", ".join(dict.fromkeys(kinds))
@@ -81,8 +81,8 @@ def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
         stream.writelines(lines)
         original.seek(header.offset)
         if header.encoding == "ascii":
-            stream.writelines(islice(original, sum(e.count for e in header.before)))
-            write_text(stream, original, header.vertex.count, added)
+            stream.writelines(islice(original, sum(e.n for e in header.before)))
+            write_text(stream, original, header.vertex.n, added)
         else:
             records = _records(source, header, file_size(source))
             start = _start(source, header)
@@ -114,7 +114,7 @@ def _text(path: Path, header: Header) -> IO[str]:
     stream = path.open("rb")
     stream.seek(header.offset)
     text = io.TextIOWrapper(stream, encoding="latin-1")
-    for _ in islice(text, sum(e.count for e in header.before)):
+    for _ in islice(text, sum(e.n for e in header.before)):
         pass
     return text
 
@@ -126,17 +126,17 @@ def _fields(properties: Sequence[Property]) -> list[tuple[str, np.dtype[Any]]]:
 def _records(path: Path, header: Header, size: int) -> Array:
     """Map the points of a binary file."""
     dtype, start = np.dtype(_fields(header.vertex.properties)), _start(path, header)
-    if start + header.vertex.count * dtype.itemsize > size:
+    if start + header.vertex.n * dtype.itemsize > size:
         raise InputError(f"{path}: ends within its points. Is it a cut-off copy?")
-    return np.asarray(np.memmap(path, dtype, "r", start, (header.vertex.count,)))
+    return np.asarray(np.memmap(path, dtype, "r", start, (header.vertex.n,)))
 
 
 def _start(path: Path, header: Header) -> int:
     """Where the points of a binary file begin, behind whatever comes before."""
     place = header.offset
     if not any(e.has_lists for e in header.before):
-        return place + sum(e.count * e.smallest for e in header.before)
-    data = memoryview(np.memmap(path, np.uint8, "r"))
+        return place + sum(e.n * e.smallest for e in header.before)
+    data = memoryview(np.memmap(path, np.uint8, "r"))  # type: ignore[arg-type]
     try:
         for element in header.before:
             place = _after(data, place, element)
@@ -148,9 +148,9 @@ def _start(path: Path, header: Header) -> int:
 def _after(data: memoryview, place: int, element: Element) -> int:
     """Return the place behind all of an element, whose lists tell their lengths one by one."""
     if not element.has_lists:
-        return place + element.count * element.smallest
+        return place + element.n * element.smallest
     steps = [(p.dtype.itemsize, _unpacker(p.length)) for p in element.properties]
-    for _ in range(element.count):
+    for _ in range(element.n):
         for size, length in steps:
             if length is None:
                 place += size

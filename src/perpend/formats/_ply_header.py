@@ -30,7 +30,7 @@ class Element(NamedTuple):
     """Something that the file has many of."""
 
     name: str
-    count: int
+    n: int
     properties: tuple[Property, ...]
 
     @property
@@ -132,7 +132,7 @@ def _check_elements(path: Path, elements: list[Element]) -> None:
         raise InputError(f'{path}: declares {len(found)} elements "vertex" instead of one.')
     vertex = found[0]
     names = [p.name for p in vertex.properties]
-    if vertex.count == 0 or not names:
+    if vertex.n == 0 or not names:
         raise InputError(f"{path}: declares no points, so there is nothing to read.")
     if vertex.has_lists:
         raise InputError(f"{path}: its points hold lists. Save them with plain numbers only.")
@@ -147,18 +147,18 @@ def _check_elements(path: Path, elements: list[Element]) -> None:
 def check_size(path: Path, header: Header, size: int) -> None:
     """Compare the counts with the bytes that are there, before anything is read."""
     if header.encoding == "ascii":  # a digit and a blank or line end for each, the last may lack it
-        least = sum(2 * e.count * len(e.properties) for e in header.elements) - 1
+        least = sum(2 * e.n * len(e.properties) for e in header.elements) - 1
     else:
-        least = sum(e.count * e.smallest for e in header.elements)
+        least = sum(e.n * e.smallest for e in header.elements)
     present = size - header.offset
     if least > present:
         raise InputError(
-            f"{path}: declares {header.vertex.count} points, at least {in_bytes(least)}, but holds "
+            f"{path}: declares {header.vertex.n} points, at least {in_bytes(least)}, but holds "
             f"{in_bytes(max(0, present))}. Is it a cut-off copy?"
         )
     fixed = header.encoding != "ascii" and not any(e.has_lists for e in header.elements)
     if fixed and present - least >= header.vertex.smallest:
         raise InputError(
-            f"{path}: declares {header.vertex.count} points ({in_bytes(least)}) but holds "
+            f"{path}: declares {header.vertex.n} points ({in_bytes(least)}) but holds "
             f"{in_bytes(present)}. Does the header count too few?"
         )
