@@ -15,13 +15,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
     *("--disable-default-apps", "--disable-extensions", "--mute-audio", "--hide-scrollbars"),
     *("--disable-dev-shm-usage", "--no-default-browser-check", "--remote-debugging-pipe"),
 ]
+CODES = {"Tab": 9}  # keys that the browser itself acts on
 PATIENCE = 60.0  # seconds for one answer; a busy machine is slow
 
 
@@ -133,10 +136,19 @@ class Browser:
             raise RuntimeError(answer["exceptionDetails"])
         return answer["result"].get("value")
 
+    def point_in(self, selector: str) -> tuple[float, float]:
+        """Bring an element into view and return a point in it."""
+        x, y = self.run(
+            f"(() => {{ const e = document.querySelector({selector!r});"
+            "e.scrollIntoView({behavior: 'instant'}); const r = e.getBoundingClientRect();"
+            "return [r.x + r.width / 2, r.y + r.height / 2]; })()"
+        )
+        return x, y
+
     def press(self, key: str) -> None:
         """Press and release a key."""
-        text = {"text": key} if len(key) == 1 else {}
-        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, **text)
+        more = {"text": key} if len(key) == 1 else {"windowsVirtualKeyCode": CODES.get(key, 0)}
+        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, **more)
         self.call("Input.dispatchKeyEvent", type="keyUp", key=key)
 
     def drag(self, x: float, y: float, to_x: float, to_y: float) -> None:

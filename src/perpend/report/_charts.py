@@ -24,10 +24,15 @@ def directions_chart(answer: AnswerFacts) -> Html | None:
     after = f", after it {number(ratios[c])}" if 0 < c < len(ratios) else ""
     description = (
         f"Singular values of the {len(ratios)} directions relative to the largest, falling. "
-        + (f"Value {c}, the last normal, is {number(ratios[c - 1])}{after}." if 0 < c <= len(ratios)
-           else f"The smallest is {number(ratios[-1])}; no gap was accepted.")
+        + (
+            f"Value {c}, the last normal, is {number(ratios[c - 1])}{after}."
+            if 0 < c <= len(ratios)
+            else f"The smallest is {number(ratios[-1])}; no gap was accepted."
+        )
     )
-    return _spectrum(ratios, c, description, "spectrum-directions", "direction", "normals")
+    return _spectrum(
+        ratios, c, description, "spectrum-directions", axis="direction", marked="normals"
+    )
 
 
 def inliers_chart(answer: AnswerFacts) -> Html | None:
@@ -44,11 +49,11 @@ def inliers_chart(answer: AnswerFacts) -> Html | None:
         f"Spread of the inliers along their {len(ratios)} principal axes relative to the largest. "
         f"The first {c} are across the subspace, the others along it.{times}"
     )
-    return _spectrum(ratios, c, description, "spectrum-inliers", "axis", "across")
+    return _spectrum(ratios, c, description, "spectrum-inliers", axis="axis", marked="across")
 
 
 def _spectrum(
-    ratios: Sequence[float], c: int, description: str, identifier: str, axis: str, marked: str
+    ratios: Sequence[float], c: int, description: str, identifier: str, *, axis: str, marked: str
 ) -> Html:
     box = svg.Box()
     shown = ratios[:MOST_BARS]
@@ -74,8 +79,13 @@ def _spectrum(
         gap = join(
             [
                 svg.line(x(c), box.top, x(c), box.height - box.bottom, "mark"),
-                svg.text(x(c) + (-6 if side == "end" else 6), box.top + 10, f"codimension {c}",
-                         "mark-label", side),
+                svg.text(
+                    x(c) + (-6 if side == "end" else 6),
+                    box.top + 10,
+                    f"codimension {c}",
+                    "mark-label",
+                    side,
+                ),
             ]
         )
     content = [
@@ -93,7 +103,7 @@ def _spectrum(
 
 
 def distance_chart(facts: DistanceFacts, answer: AnswerFacts) -> Html:
-    """Draw the histogram; the inner picture has the data's coordinates, so that it can be zoomed."""
+    """Draw the histogram; the inner picture has the data's coordinates, so it can be zoomed."""
     box = svg.Box(width=720, height=320, bottom=50, right=44)
     low, step, bins = facts["low"], facts["step"], len(facts["inliers"])
     high = low + step * bins
@@ -110,7 +120,7 @@ def distance_chart(facts: DistanceFacts, answer: AnswerFacts) -> Html:
         y=svg.pixels(box.top),
         width=svg.pixels(box.inner_width),
         height=svg.pixels(box.inner_height),
-        # In the inner picture x is 1000 times the exponent of the distance and y is minus the count.
+        # There x is 1000 times the exponent of the distance, and y is minus the count.
         viewBox=f"{svg.pixels(1000 * low)} {svg.pixels(-top)} "
         f"{svg.pixels(1000 * (high - low))} {svg.pixels(top)}",
         preserveAspectRatio="none",
@@ -127,9 +137,7 @@ def distance_chart(facts: DistanceFacts, answer: AnswerFacts) -> Html:
         ),
         class_="frame",
     )
-    return svg.picture(
-        box, join([frame, inner]), distance_description(facts, answer), "distances"
-    )
+    return svg.picture(box, join([frame, inner]), distance_description(facts, answer), "distances")
 
 
 def distance_description(facts: DistanceFacts, answer: AnswerFacts) -> str:
@@ -147,15 +155,11 @@ def distance_description(facts: DistanceFacts, answer: AnswerFacts) -> str:
 def _bars(facts: DistanceFacts) -> Html:
     low, step = 1000 * facts["low"], 1000 * facts["step"]
     bars = []
-    for j, (inliers, outliers) in enumerate(
-        zip(facts["inliers"], facts["outliers"], strict=True)
-    ):
+    for j, (inliers, outliers) in enumerate(zip(facts["inliers"], facts["outliers"], strict=True)):
         if inliers:
             bars.append(svg.rect(low + j * step, -inliers, step, inliers, "fill-in"))
         if outliers:
-            bars.append(
-                svg.rect(low + j * step, -inliers - outliers, step, outliers, "fill-out")
-            )
+            bars.append(svg.rect(low + j * step, -inliers - outliers, step, outliers, "fill-out"))
     return join(bars)
 
 
@@ -181,7 +185,7 @@ def _threshold(answer: AnswerFacts, low: float, high: float) -> Html | None:
 
 def view_chart(view: ViewFacts) -> Html:
     """Draw the rows along the subspace and across it."""
-    box = svg.Box(width=560, height=330)
+    box = svg.Box(width=520, height=320)
     xs, ys = zip(*view["points"], strict=True)
     x_ends, y_ends = _ends(xs), _ends(ys)
     x = svg.linear(*x_ends, box.left, box.width - box.right)

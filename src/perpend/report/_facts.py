@@ -1,10 +1,10 @@
 """What a page is drawn from: plain numbers and texts, and nothing else.
 
-`gather` looks at a model and its rows once. The page never does: it is drawn from the facts, so that
-a page can be drawn again from a file of them, without the model and without the data.
+`gather` looks at a model and its rows once. The page never does: it is drawn from the facts, so
+that it can be drawn again from a file of them, without the model and without the data.
 """
 
-import datetime
+import datetime as dt
 import math
 import platform
 from importlib.metadata import version
@@ -28,7 +28,6 @@ from perpend.rows.kinds import to_numpy
 SCHEMA = 1
 EQUATIONS = 6  # so many equations are shown, at the most
 NAMES = 2000  # so many names of columns are kept, at the most
-FAR_FROM_ORIGIN = 1.0  # radii of the rows' cloud between its centre and the origin
 
 
 class DataFacts(TypedDict):
@@ -125,7 +124,7 @@ def gather(
     return Facts(
         schema=SCHEMA,
         title=title or facts["name"] or "Subspace report",
-        made=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        made=dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         data=facts,
         answer=_answer_facts(model, labels),
         distances=distance_facts(model, rows.X, answer),

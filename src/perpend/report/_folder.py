@@ -78,15 +78,13 @@ def report_from_folder(
 def _drawn(path: Path) -> str:
     """Return the page from the file of facts."""
     facts: Facts = _json(path)  # type: ignore[assignment]
+    if facts.get("schema") != SCHEMA:
+        raise InputError(
+            f"{path}: has schema {facts.get('schema')!r}, this version of perpend draws {SCHEMA}. "
+            "Fit again, or use the version that wrote it."
+        )
     try:
-        if facts["schema"] != SCHEMA:
-            raise InputError(
-                f"{path}: has schema {facts['schema']!r}, this version of perpend draws {SCHEMA}. "
-                "Fit again, or use the version that wrote it."
-            )
         return page(facts)
-    except InputError:
-        raise
     except BAD_FACTS as error:
         raise InputError(
             f"{path}: does not hold what a report is drawn from ({type(error).__name__}: {error}). "

@@ -47,11 +47,17 @@ def join(children: Iterable[Any]) -> Html:
     return Html("".join(_child(child) for child in children))
 
 
+def section(identifier: str, title: str, *content: Any) -> Html:
+    """Return a part of the page with its heading."""
+    heading = tag("h2", title, id=f"{identifier}-heading")
+    return tag("section", heading, content, id=identifier, aria_labelledby=f"{identifier}-heading")
+
+
 def data_script(identifier: str, content: Any) -> Html:
-    """Return a script element that holds JSON and never runs.
+    r"""Return a script element that holds JSON and never runs.
 
     >>> data_script("d", "</script>")
-    '<script type="application/json" id="d">"\\\\u003c/script\\\\u003e"</script>'
+    '<script type="application/json" id="d">"\\u003c/script\\u003e"</script>'
     """
     text = json.dumps(content, separators=(",", ":"), allow_nan=False)  # ASCII: no U+2028 either
     for character, escape in IN_SCRIPT.items():

@@ -4,7 +4,7 @@ import shlex
 from typing import NamedTuple
 
 from perpend.report._facts import Facts
-from perpend.report._words import MISFIT
+from perpend.report._words import CLEAR_ORIGIN, MISFIT
 
 FAR_FROM_ORIGIN = 1.0  # radii of the rows' cloud between its centre and the origin
 FEW_ROWS = 10  # for each column
@@ -40,11 +40,13 @@ def _mend(facts: Facts) -> list[Step]:
     answer, data = facts["answer"], facts["data"]
     evidence, steps = answer["evidence"], []
     off = data["off_origin"]
-    misses = "origin_chance" in evidence and (evidence["origin_chance"] or 0.0) < 1e-6
-    if not answer["affine"] and (misses or (off is not None and off > FAR_FROM_ORIGIN)):
+    chance = evidence.get("origin_chance")
+    misses = chance is not None and chance < CLEAR_ORIGIN
+    far = off is not None and off > FAR_FROM_ORIGIN and not answer["sure"]
+    if not answer["affine"] and (misses or far):
         why = (
-            "The rows lie away from the origin, and a linear subspace must pass through it. Let the "
-            "subspace be anywhere:"
+            "The rows lie away from the origin, and a linear subspace must pass through it. Let "
+            "the subspace be anywhere:"
         )
         steps.append(Step(why, _fit(facts, affine=True, random_state=0)))
     if evidence.get("directions_saturated") and not answer["sure"]:

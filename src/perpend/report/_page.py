@@ -9,9 +9,9 @@ import hashlib
 from functools import cache
 from importlib.resources import files
 
-from perpend.report import _sections
+from perpend.report import _figures, _sections, _tables
 from perpend.report._facts import Facts
-from perpend.report._html import Html, data_script, join, tag
+from perpend.report._html import Html, data_script, tag
 from perpend.report._text import short
 
 LINKS = (
@@ -29,9 +29,9 @@ def page(facts: Facts) -> str:
     style, script = _asset("page.css"), _asset("page.js")
     makers = (
         _sections.evidence,
-        _sections.pictures,
-        _sections.outliers,
-        _sections.equation,
+        _figures.pictures,
+        _tables.outliers,
+        _tables.equation,
         _sections.how,
         _sections.what_next,
     )
@@ -59,8 +59,14 @@ def page(facts: Facts) -> str:
         _sections.header(facts),
         tag("nav", tag("ul", links), aria_label="Parts of this page"),
         tag("main", parts),
-        tag("footer", tag("p", "Made by perpend. This page holds everything it shows and asks the "
-                          "network for nothing.")),
+        tag(
+            "footer",
+            tag(
+                "p",
+                "Made by perpend. This page holds everything it shows and asks the "
+                "network for nothing.",
+            ),
+        ),
         data_script("report-data", _for_script(facts)),
         tag("script", script),
     )
@@ -81,6 +87,7 @@ def _for_script(facts: Facts) -> dict[str, object]:
             "step": distances["step"],
             "totals": [a + b for a, b in pairs],
             "expected": max(expected),
+            "threshold": facts["answer"]["threshold"],
         }
     return {
         "distances": totals,
@@ -112,6 +119,3 @@ def _policy(style: str, script: str) -> str:
 def _hash(content: str) -> str:
     digest = hashlib.sha256(content.encode("utf-8")).digest()
     return "sha256-" + base64.b64encode(digest).decode("ascii")
-
-
-__all__ = ["join", "page"]

@@ -68,7 +68,9 @@ def decade_ticks(low: float, high: float, wanted: int = 6) -> list[float]:
     powers = [float(k) for k in range(first, math.floor(high + 1e-9) + 1, every)]
     if len(powers) >= 2:
         return powers
-    steps = [math.log10(m) + k for k in range(math.floor(low), math.ceil(high)) for m in range(1, 10)]
+    steps = [
+        math.log10(m) + k for k in range(math.floor(low), math.ceil(high)) for m in range(1, 10)
+    ]
     return [step for step in steps if low <= step <= high]
 
 

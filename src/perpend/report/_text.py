@@ -22,8 +22,8 @@ def count(n: float) -> str:
 def number(value: float, digits: int = 3) -> str:
     """Return a number with a few digits that matter.
 
-    >>> number(0.0231999), number(-12.0), number(1.5e-9), number(4.25e13, 2), number(0.5)
-    ('0.0232', '−12', '1.5 × 10⁻⁹', '4.2 × 10¹³', '0.5')
+    >>> number(0.0231999), number(-12.0), number(1.5e-9), number(4.25e13, 2), number(111, 2)
+    ('0.0232', '−12', '1.5 × 10⁻⁹', '4.2 × 10¹³', '110')
     """
     value = float(value)
     if not math.isfinite(value):
@@ -31,7 +31,7 @@ def number(value: float, digits: int = 3) -> str:
     if value == 0:
         return "0"
     text = f"{value:.{digits}g}"
-    if "e" in text and 1e3 <= abs(value) < 1e6:
+    if "e" in text and 1 <= abs(value) < 1e6:
         text = count(float(text))
     mantissa, _, exponent = text.partition("e")
     mantissa = mantissa.replace("-", "−")

@@ -10,7 +10,8 @@ from perpend.report._text import count, number, percent, plural
 MEDIUM = 0.5  # below this confidence an answer is a guess
 WORDS = {0: "a single point", 1: "a line", 2: "a plane"}
 MISFIT = 2.0  # of the outliers; directions without preference exceed it in one of a thousand cases
-CLEAR_ORIGIN = 1e-6
+CLEAR_ORIGIN = 1e-6  # chance below which the subspace clearly misses the origin
+ADVICE = re.compile(r"help|show|^(add|centre|look|raise)")
 
 
 class Witness(NamedTuple):
@@ -44,8 +45,12 @@ def confidence_text(value: float) -> str:
 def subspace(answer: AnswerFacts, n_columns: int) -> str:
     """Name the subspace."""
     d = answer["dimension"]
-    shape = WORDS.get(d) or f"a {count(d)}-dimensional {'plane' if answer['affine'] else 'subspace'}"
-    place = "" if not answer["affine"] or d == 0 else " that need not pass through the origin"
+    shape = (
+        WORDS.get(d) or f"a {count(d)}-dimensional {'plane' if answer['affine'] else 'subspace'}"
+    )
+    chance = answer["evidence"].get("origin_chance")
+    misses = answer["affine"] and d > 0 and chance is not None and chance < CLEAR_ORIGIN
+    place = " that misses the origin" if misses else ""
     if d == 0 and not answer["affine"]:
         return "the origin alone"
     return f"{shape} in {plural(n_columns, 'column')}{place}"
@@ -113,13 +118,16 @@ def _doubts_in(warnings: list[str]) -> list[str]:
 
 
 def _with_help(text: str) -> tuple[str, str]:
-    """Split a doubt into the reason and the advice in parentheses at its end.
+    """Split a doubt into what was seen and the remark in parentheses at its end.
 
     >>> _with_help("there are few rows (add rows)")
-    ('there are few rows', 'add rows')
+    ('there are few rows', 'What would help: add rows')
     """
     match = re.fullmatch(r"(.*\S) \(([^()]*)\)", text)
-    return (match[1], match[2]) if match else (text, "")
+    if not match:
+        return text, ""
+    lead = "What would help" if ADVICE.search(match[2]) else "Possible reason"
+    return match[1], f"{lead}: {match[2]}"
 
 
 def witnesses(facts: Facts) -> list[Witness]:
@@ -165,12 +173,21 @@ def _gap(answer: AnswerFacts) -> Witness | None:
         return None
     return Witness(
         "Step in the inliers' variance",
-        f"{number(gap, 2)} times",
-        f"{number(rest, 2)} times elsewhere",
+        f"{_times(gap)} times",
+        f"up to {_times(rest)} times elsewhere",
         "The inliers vary this much more along the subspace than across it. A step that towers "
         "over all others shows the dimension.",
         gap > max(rest, 1.2) ** 4.5,
     )
+
+
+def _times(factor: float) -> str:
+    """Two digits are enough.
+
+    >>> _times(1.0), _times(111.0)
+    ('1.0', '110')
+    """
+    return f"{factor:.1f}" if factor < 10 else number(factor, 2)
 
 
 def _descents(answer: AnswerFacts) -> Witness | None:
@@ -179,7 +196,7 @@ def _descents(answer: AnswerFacts) -> Witness | None:
     if rank is None:
         return None
     gap = evidence.get("directions_gap")
-    fall = f"; their singular values fall {number(gap, 2)} times there" if gap and gap > 1 else ""
+    fall = f"; their singular values fall {_times(gap)} times there" if gap and gap > 1 else ""
     agrees = rank == c
     if evidence.get("directions_saturated"):
         meaning = "Every start found a normal of its own, so there may be more than these show."
@@ -206,8 +223,9 @@ def _outlier_law(answer: AnswerFacts) -> Witness | None:
         number(misfit, 2),
         f"up to {number(MISFIT)}",
         "The outliers' distances differ from those of rows without preferred direction: they may "
-        "be a group of their own." if structured else
-        "The outliers' distances are those of rows without preferred direction.",
+        "be a group of their own."
+        if structured
+        else "The outliers' distances are those of rows without preferred direction.",
         None if structured else True,
     )
 
@@ -222,8 +240,9 @@ def _origin(answer: AnswerFacts) -> Witness | None:
         "Distance of the origin from the affine subspace",
         number(distance),
         "any" if error is None else f"about {number(error, 2)}",
-        "The subspace clearly misses the origin." if misses else
-        "The subspace may pass through the origin, so affine=False would do.",
+        "The subspace clearly misses the origin."
+        if misses
+        else "The subspace may pass through the origin, so affine=False would do.",
         misses == answer["affine"],
     )
 
@@ -249,14 +268,23 @@ def tiles(facts: Facts) -> list[tuple[str, str, str]]:
     how = {"auto": "found", "given": "given", "contamination": "from the given contamination"}
     found = [
         ("Rows", count(data["n_rows"]), f"{plural(data['n_columns'], 'column')}"),
-        ("Dimension", count(answer["dimension"]), f"codimension {count(answer['codimension'])}"
-         + (", given" if answer["told"] else "")),
+        (
+            "Dimension",
+            count(answer["dimension"]),
+            f"codimension {count(answer['codimension'])}" + (", given" if answer["told"] else ""),
+        ),
         ("Outliers", count(answer["outliers"]), percent(share)),
     ]
     if answer["codimension"]:
         noise = number(answer["noise"]) if answer["noise"] > 0 else "none"
-        found.append(("Noise of inliers", noise, "relative to their length" if answer["relative"]
-                      else "in the data's units"))
-        found.append(("Threshold", number(answer["threshold"]),
-                      f"{how[answer['threshold_from']]}; {unit}"))
+        found.append(
+            (
+                "Noise of inliers",
+                noise,
+                "relative to their length" if answer["relative"] else "in the data's units",
+            )
+        )
+        found.append(
+            ("Threshold", number(answer["threshold"]), f"{how[answer['threshold_from']]}; {unit}")
+        )
     return found

@@ -70,7 +70,7 @@
 
   // The histogram of the distances: the inner picture zooms, the frame is drawn anew.
   const zoomable = (frame) => {
-    const { low, step, totals, expected } = data.distances;
+    const { low, step, totals, expected, threshold } = data.distances;
     const svg = frame.querySelector("svg"), plot = svg.querySelector(".plot");
     const axes = svg.querySelector(".frame");
     const titles = [...axes.querySelectorAll(".label")].map((t) => t.textContent);
@@ -136,7 +136,8 @@
       return from + clamp((clientX - around.left - box.left) / inner, 0, 1) * (to - from);
     };
     const actions = { in: () => zoom(1.5), out: () => zoom(1 / 1.5), left: () => move(-0.2),
-      right: () => move(0.2), all: () => look(low, end) };
+      right: () => move(0.2), all: () => look(low, end),
+      near: () => look(Math.log10(threshold) - 0.35, Math.log10(threshold) + 0.35) };
     keys(frame, actions);
     buttons("zoom", actions);
     follow(frame, (dx) => move(-dx / Math.max(frame.clientWidth - box.left - box.right, 1)),
@@ -168,7 +169,7 @@
       canvas.height = Math.max(1, Math.round(tall * ratio));
       const pen = canvas.getContext("2d");
       pen.scale(ratio, ratio);
-      const unit = size * 0.78 * Math.min(wide, tall), ct = Math.cos(turn), st = Math.sin(turn);
+      const unit = size * 0.64 * Math.min(wide, tall), ct = Math.cos(turn), st = Math.sin(turn);
       const cp = Math.cos(tilt), sp = Math.sin(tilt);
       // (x, y, z) with z up: turn about z, then tilt towards the eye.
       const project = (x, y, z) => {
@@ -214,7 +215,7 @@
       pen.fillStyle = color("--text");
       pen.font = "13px system-ui, sans-serif";
       pen.textAlign = "center";
-      [[0, -0.57, -0.5], [0.57, 0, -0.5], [-0.5, -0.57, 0]].forEach((p, k) => {
+      [[0, -0.58, -0.5], [0.58, 0, -0.5], [-0.55, -0.55, 0]].forEach((p, k) => {
         const [x, y] = project(...p);
         pen.fillText(cloud.names[k], clamp(x, 20, wide - 20), clamp(y, 14, tall - 6));
       });
