@@ -405,12 +405,12 @@ def test_interruption_is_exit_code_130(run, csv, tmp_path, monkeypatch):
         (NumericalError("The objective became nan"), 1),
     ],
 )
-def test_other_problems_have_no_traceback(run, csv, tmp_path, monkeypatch, problem, code):
+def test_other_problems_have_no_traceback(run, csv, monkeypatch, problem, code):
     def fail(*_args, **_kwargs):
         raise problem
 
     monkeypatch.setattr(perpend.DPCP, "fit", fail)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(Path.cwd()))
     done, out, err = run("fit", csv, "-o", "results")
     assert (done, out) == (code, "")
     assert err.startswith("error: ")

@@ -60,7 +60,7 @@ def test_it_writes_nothing(run, csv, home):
 
 @pytest.mark.parametrize(
     ("n", "D", "c", "dtype"),
-    [(2500, 30, 5, float), (200, 150, 5, float), (40_000, 4, 1, float), (30_000, 20, 3, "f4")],
+    [(2500, 30, 5, float), (900, 120, 5, float), (40_000, 4, 1, float), (30_000, 20, 3, "f4")],
 )
 def test_the_estimate_of_memory_is_an_upper_one(n, D, c, dtype):
     X = make_subspace(n // 2, n - n // 2, n_features=D, codimension=c, random_state=0).X
