@@ -1,6 +1,14 @@
 """Catalogue of bad inputs: what may go wrong, with the exit code and the words it must end in."""
 
-from cli.bad_inputs import models, numpy_files, options, paths, scenes, text_files
+from cli.bad_inputs import (
+    models,
+    numpy_files,
+    optional_files,
+    options,
+    paths,
+    scenes,
+    text_files,
+)
 from cli.bad_inputs._case import Case
 
 CASES: tuple[Case, ...] = (
@@ -8,6 +16,7 @@ CASES: tuple[Case, ...] = (
     *text_files.CASES,
     *models.CASES,
     *scenes.CASES,
+    *optional_files.CASES,
     *paths.CASES,
     *options.CASES,
 )

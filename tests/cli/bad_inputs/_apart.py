@@ -12,9 +12,10 @@ import signal
 import sys
 import tempfile
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
-from cli.bad_inputs import CASES
+from cli.bad_inputs import CASES, Case
 from cli.bad_inputs._run import carry_out, make_models
 
 MEMORY = 512 << 20
@@ -29,8 +30,8 @@ def main() -> None:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
         limit = pages * resource.getpagesize() + MEMORY
         for number, case in enumerate(CASES):
-            if not case.path and case.stdin is None:
-                continue  # nothing that could be large
+            if not is_run(case):
+                continue
             began = time.monotonic()
             child = os.fork()
             if child == 0:
@@ -46,9 +47,15 @@ def main() -> None:
             print(json.dumps(report), flush=True)  # noqa: T201
 
 
+def is_run(case: Case) -> bool:
+    """Whether there is an input that could be large, and what reads it."""
+    return bool(case.path or case.stdin) and not (case.needs and find_spec(case.needs) is None)
+
+
 def _load(models: Path) -> None:
     """Load what the cases need: whatever a child imports, the next one must import again."""
-    kinds = {(Path(case.path).suffix, case.args[0]): case for case in CASES if not case.forbidden}
+    plain = [case for case in CASES if is_run(case) and not case.forbidden and not case.without]
+    kinds = {(Path(case.path).suffix, case.args[0]): case for case in plain}
     for case in kinds.values():
         carry_out(case, models)
     gc.freeze()  # a collection in a child would copy this process's memory

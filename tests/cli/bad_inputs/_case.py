@@ -28,7 +28,7 @@ class Case(NamedTuple):
     make: Make | None = None  # is given the path of the input
     path: str = ""  # of the input
     stdin: bytes | None = None
-    without: str = ""  # a package that is not installed
+    without: str = ""  # packages that are not installed
     needs: str = ""  # a package without which the case is skipped
     forbidden: bool = False  # it is about permissions, which root does not know
 

@@ -58,7 +58,7 @@ def _carry_out(case: Case, models: Path) -> Done:
         if case.make is not None:
             case.make(Path(case.path))
         if case.without:
-            stack.enter_context(patch.dict(sys.modules, {case.without: None}))
+            stack.enter_context(patch.dict(sys.modules, dict.fromkeys(case.without.split())))
         if case.stdin is not None:
             stdin: Any = io.TextIOWrapper(io.BytesIO(case.stdin))
             stack.enter_context(patch.object(sys, "stdin", stdin))
