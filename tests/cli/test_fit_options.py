@@ -32,6 +32,12 @@ def test_every_method(run, csv, method):
     assert (result()["method"], result()["codimension"]) == (method, 2)
 
 
+def test_iterations(run, csv):
+    done = run("fit", csv, "-o", "out", "--max-iter", 3, "--no-refine", "--no-report")
+    assert result()["parameters"]["max_iter"] == 3
+    assert "Raise --max-iter" in done.err
+
+
 def test_quiet_prints_nothing(run, csv):
     done = run("fit", csv, "-o", "out", "-q", "--no-report")
     assert (done.code, done.out, done.err) == (0, "", "")

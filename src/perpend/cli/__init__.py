@@ -39,8 +39,14 @@ __all__ = ["app", "main"]
 
 INTERRUPTED = 130
 
+EPILOG = (
+    "Exit codes: 0 done; 1 a bug; 2 not understood, or would overwrite; 3 bad input; 4 not sure, "
+    "results written; 5 too little memory or disk; 6 a package is missing; 130 interrupted."
+)
+
 app = typer.Typer(
     name="perpend",
+    epilog=EPILOG,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -6,7 +6,11 @@ import sys
 from typing import TextIO
 
 # The library speaks of its parameters; on the command line they are options.
-OPTIONS = {r"n_starts(?![.\w])": "--starts", "variable=": "--variable="}
+OPTIONS = {
+    r"n_starts(?![.\w])": "--starts",
+    r"max_iter(?![.\w])": "--max-iter",
+    "variable=": "--variable=",
+}
 
 
 LONGEST = 400  # characters of a word, such as a path; longer ones lose their middle

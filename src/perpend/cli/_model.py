@@ -27,6 +27,7 @@ class Wanted(NamedTuple):
     refine: bool = True
     device: str | None = None
     seed: int = 0
+    max_iter: int | str = "auto"  # as the method has it
 
 
 def check_threshold(wanted: Wanted) -> None:
@@ -60,6 +61,8 @@ def build(wanted: Wanted, callback: Callable[..., Any] | None) -> "SubspaceEstim
         "random_state": wanted.seed,
         "callback": callback,
     }
+    if wanted.max_iter != "auto":
+        parameters["max_iter"] = wanted.max_iter
     special = {
         "--starts": ("n_starts", wanted.starts, "auto"),
         "--no-refine": ("refine", "auto" if wanted.refine else False, "auto"),

@@ -212,6 +212,12 @@ Codimension = Annotated[
 Starts = Annotated[
     Any, typer.Option(parser=_starts, metavar="auto|K", help="Number of random starts, for DPCP.")
 ]
+MaxIter = Annotated[
+    Any,
+    typer.Option(
+        "--max-iter", parser=_starts, metavar="auto|N", help="Most iterations; auto: the method's."
+    ),
+]
 Threshold = Annotated[
     Any,
     typer.Option(

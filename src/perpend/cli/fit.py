@@ -28,6 +28,7 @@ def fit(
     codimension: options.Codimension = "auto",
     affine: options.AffineOption = options.Affine.no,
     starts: options.Starts = "auto",
+    max_iter: options.MaxIter = "auto",
     threshold: options.Threshold = "auto",
     contamination: options.Contamination = None,
     no_normalize: Annotated[
@@ -66,6 +67,7 @@ def fit(
         not no_refine,
         device,
         seed,
+        max_iter,
     )
     check_threshold(wanted)
     names = [_output.LABELS, _output.MODEL, _output.RESULT]

@@ -119,7 +119,7 @@ def _lines(found: dict[str, Any], source: _input.Source) -> Lines:
 
 
 def _extent(shape: tuple[int, ...] | None) -> str:
-    return "unreadable" if shape is None else " x ".join(count(size) for size in shape)
+    return "unreadable" if shape is None else " x ".join(map(count, shape)) or "single"
 
 
 def _dtype(found: dict[str, Any]) -> str:

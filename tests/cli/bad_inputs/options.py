@@ -32,6 +32,7 @@ VALUES = [
     usage("codimension a fraction", FIT + "--codimension 1.5", "whole number >= 0"),
     usage("no starts", FIT + "--starts 0", "whole number >= 1"),
     usage("starts a word", FIT + "--starts many", "whole number >= 1"),
+    usage("no iterations", FIT + "--max-iter 0", "whole number >= 1"),
     usage("threshold negative", FIT + "--threshold -1", "number >= 0"),
     usage("threshold NaN", FIT + "--threshold nan", "number >= 0"),
     usage("threshold infinite", FIT + "--threshold inf", "number >= 0"),
