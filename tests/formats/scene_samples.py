@@ -1,6 +1,7 @@
 """Valid scenes and clouds for ``fuzz.py``, small: name to content, the first one is read."""
 
 import io
+import sys
 import tempfile
 from pathlib import Path
 
@@ -111,4 +112,25 @@ def geotiff():
             yield {"x.tif": bytes(memory.getbuffer())}
 
 
-SAMPLES = {sample.__name__: sample for sample in (envi, ply, pcd, kitti, las, laz, geotiff)}
+def tifffile():
+    import tifffile as library
+
+    sys.modules["rasterio"] = None  # as if it were not installed
+    for planar, dtype, more in [
+        ("contig", "u2", {}),
+        ("contig", "f4", {"compression": "zlib"}),
+        ("contig", "u1", {"tile": (16, 16), "compression": "zlib"}),
+        ("separate", "f8", {"bigtiff": True}),
+        (None, "i2", {"byteorder": ">"}),
+    ]:
+        stream = io.BytesIO()
+        cube = CUBE if planar == "contig" else np.moveaxis(CUBE, -1, 0)
+        library.imwrite(
+            stream, cube.astype(dtype), photometric="minisblack", planarconfig=planar, **more
+        )
+        yield {"x.tif": stream.getvalue()}
+
+
+SAMPLES = {
+    sample.__name__: sample for sample in (envi, ply, pcd, kitti, las, laz, geotiff, tifffile)
+}

@@ -238,7 +238,7 @@ def test_unknown_suffix_lists_those_that_work(tmp_path):
     for name in ("scan.xlsx", "scan"):
         path = tmp_path / name
         path.write_bytes(b"x")
-        refused(path, r"cannot read files of type .*\.csv,.* \.npy, \.npz,.* \.tsv\.")
+        refused(path, r"cannot read files of type .*\.csv,.* \.npy, \.npz,.* \.tsv, .*\.zip\.")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")

@@ -40,11 +40,14 @@ import os
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from perpend.exceptions import InputError
 from perpend.formats._dataset import Answer, Counts, Dataset, Kind, Options
 from perpend.formats._registry import BY_NAME, BY_SUFFIX, FORMATS, Format
+
+if TYPE_CHECKING:
+    from perpend.formats._choice import Entry
 
 __all__ = [
     "FORMATS",
@@ -54,6 +57,7 @@ __all__ = [
     "Format",
     "Kind",
     "Options",
+    "arrays_in",
     "read",
     "without_missing",
     "write_answer",
@@ -129,7 +133,9 @@ def read(
         return cast(Dataset, reader.read(path, Options(variable, chosen)))
     except OSError as error:
         reason = error.strerror or str(error)
-        raise InputError(f"{path}: cannot be read ({reason}). Check its permissions.") from error
+        is_forbidden = isinstance(error, PermissionError)
+        advice = "Check its permissions." if is_forbidden else "Check the name and the file."
+        raise InputError(f"{path}: cannot be read ({reason}). {advice}") from error
 
 
 def write_answer(dataset: Dataset, answer: Answer, folder: str | os.PathLike[str]) -> Path:
@@ -195,3 +201,34 @@ def without_missing(dataset: Dataset, drop: str = "rows") -> Dataset:
     from perpend.formats._records import without_missing as leave_out
 
     return leave_out(dataset, drop)
+
+
+def arrays_in(
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,  # noqa: A002  the natural word
+) -> "dict[str, Entry]":
+    """List the arrays of a file that can hold several, without reading their values.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    format : str, optional
+        Name of the format; by default the suffix of the file decides.
+
+    Returns
+    -------
+    dict
+        For each name, the shape and what it holds; empty where a file holds a single array, or
+        cannot be read: :func:`read` says why.
+    """
+    from perpend.formats._choice import ChoiceError
+
+    try:
+        read(path, variable="\0", format=format)  # no array has this name
+    except ChoiceError as error:
+        return error.entries
+    except InputError:
+        pass
+    return {}

@@ -19,6 +19,14 @@ class Entry(NamedTuple):
     oddity: str = ""  # what it holds, where these are no real numbers
 
 
+class ChoiceError(InputError):
+    """An array must be chosen, or the one that was asked for is not there."""
+
+    def __init__(self, message: str, entries: Mapping[str, Entry]) -> None:
+        super().__init__(message)
+        self.entries = dict(entries)
+
+
 def choose(path: Path, variable: str | None, entries: Mapping[str, Entry]) -> str:
     """Name of the one array that is meant.
 
@@ -39,7 +47,7 @@ def choose(path: Path, variable: str | None, entries: Mapping[str, Entry]) -> st
 
     Raises
     ------
-    InputError
+    ChoiceError
         If there is a choice to be made; the message lists the names and shapes.
     """
     if variable is None and len(entries) == 1:
@@ -62,8 +70,8 @@ def choose(path: Path, variable: str | None, entries: Mapping[str, Entry]) -> st
     else:
         also = ", some of them unreadable" if unreadable else ""
         problem = f"holds several arrays, {len(fitting)} with 2 or 3 dimensions{also}"
-    raise InputError(
-        f"{path}: {problem}. Choose one by variable=...: {_listing(entries, fitting)}."
+    raise ChoiceError(
+        f"{path}: {problem}. Choose one by variable=...: {_listing(entries, fitting)}.", entries
     )
 
 

@@ -29,6 +29,7 @@ DELIMITERS = ("\t", ";", ",")  # the comma last: it may also be a decimal comma
 SAMPLE_BYTES = 1 << 16  # read ahead to find the delimiter,
 SAMPLE_LINES = 10  # of which so many lines have a say
 NOT_A_NAME = {"", "na", "n/a", "null", "none", "-", "?"}  # marks of a missing value
+FORMULA = ("=", "+", "-", "@")  # what spreadsheets run
 
 
 class _Row(NamedTuple):
@@ -84,19 +85,28 @@ def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
         first = next(rows)
         added = added_values(dataset, answer, [cell.strip() for cell in first.cells])
         if first.is_header:
-            writer.writerow([*first.cells, *added])
+            writer.writerow([*map(_harmless, first.cells), *added])
         else:
-            writer.writerow([*first.cells, *_cells(added, 0)])
+            writer.writerow([*map(_harmless, first.cells), *_cells(added, 0)])
         n, records = int(not first.is_header), dataset.shape[0]
         for row in rows:
             if n < records:
-                writer.writerow([*row.cells, *_cells(added, n)])
+                writer.writerow([*map(_harmless, row.cells), *_cells(added, n)])
             n += 1
         if n != records:
             raise InputError(f"{source}: has changed since it was read. Read it again.")
         copy.flush()
         copy.detach()
     return path
+
+
+def _harmless(cell: str) -> str:
+    """Text as it is, but for what a spreadsheet would take for a formula: that gets an apostrophe.
+
+    >>> _harmless("s1"), _harmless("-1.5"), _harmless("=A1+1")
+    ('s1', '-1.5', "'=A1+1")
+    """
+    return f"'{cell}" if cell.lstrip().startswith(FORMULA) and not _is_number(cell) else cell
 
 
 def _cells(added: dict[str, Array], record: int) -> list[str]:

@@ -100,7 +100,10 @@ def read_header(where: str, stream: IO[bytes]) -> Header:
             warnings.simplefilter("ignore")  # remarks on headers written by Python 2
             shape, fortran_order, dtype = parse(start)
     except BAD_HEADER as error:
-        raise InputError(f"{where}: the header is damaged ({type(error).__name__}).") from error
+        raise InputError(
+            f"{where}: the header is damaged ({type(error).__name__}). "
+            "Copy the file again, or write it anew."
+        ) from error
     return Header(shape, "F" if fortran_order else "C", dtype, start.tell())
 
 
