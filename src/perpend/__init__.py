@@ -25,6 +25,7 @@ _HOMES = {
     "dpcp": "perpend.methods",
     "dpcp_batch": "perpend.batch",
     "dpcp_irls": "perpend.methods",
+    "formats": "perpend",
     "load": "perpend.persistence",
     "metrics": "perpend",
     "peel": "perpend.peeling",
@@ -48,6 +49,7 @@ __all__ = [
     "dpcp",
     "dpcp_batch",
     "dpcp_irls",
+    "formats",
     "load",
     "metrics",
     "peel",
@@ -60,7 +62,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from perpend import datasets, metrics, plots, theory
+    from perpend import datasets, formats, metrics, plots, theory
     from perpend.batch import BatchSolution, dpcp_batch
     from perpend.methods.dpcp import DPCP, dpcp
     from perpend.methods.dpcp_irls import DPCPIRLS, dpcp_irls

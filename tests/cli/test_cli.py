@@ -6,8 +6,11 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import perpend
@@ -65,8 +68,8 @@ def test_version(run):
 def test_help_lists_the_commands(run):
     code, out, _ = run("--help")
     assert code == 0
-    assert "demo" in out
-    assert "fit" in out
+    listed = re.findall(r"^  ([a-z]+) ", out[out.index("Commands:") :], re.MULTILINE)
+    assert listed == ["demo", "inspect", "fit", "apply", "compare", "report", "reproduce", "doctor"]
 
 
 def test_no_command_shows_the_help(run):
@@ -180,18 +183,22 @@ def test_fit_writes_labels_model_and_result(run, csv, tmp_path):
     assert "dimension 4 of 6, codimension 2" in out
     assert "200 rows x 6 columns" in out
     folder = tmp_path / "results"
-    assert sorted(p.name for p in folder.iterdir()) == ["labels.csv", "model.npz", "result.json"]
+    names = ["labels.csv", "model.npz", "report.html", "report.json", "scan-answer.csv"]
+    assert sorted(p.name for p in folder.iterdir()) == sorted([*names, "result.json"])
 
     model = perpend.load(folder / "model.npz")
-    X = np.loadtxt(csv, delimiter=",", skiprows=1)
-    assert (folder / "labels.csv").read_text().splitlines()[0] == "row,distance,inlier"
-    row, distance, inlier = np.loadtxt(folder / "labels.csv", delimiter=",", skiprows=1).T
+    X = pd.read_csv(csv)  # the model knows the names of the columns
+    head = "row,distance,probability,inlier"
+    assert (folder / "labels.csv").read_text().splitlines()[0] == head
+    values = np.loadtxt(folder / "labels.csv", delimiter=",", skiprows=1)
+    row, distance, probability, inlier = values.T
     np.testing.assert_array_equal(row, np.arange(200))
     np.testing.assert_array_equal(distance, -model.score_samples(X))
+    np.testing.assert_array_equal(probability, model.outlier_probability(X))
     np.testing.assert_array_equal(inlier, model.predict(X) == 1)
 
     result = json.loads((folder / "result.json").read_text())
-    assert result["schema_version"] == 1
+    assert result["schema_version"] == 2
     assert result["perpend"] == perpend.__version__
     assert set(result["versions"]) == {"python", "numpy", "scipy", "scikit-learn"}
     assert result["input"]["name"] == "scan.csv"
@@ -202,7 +209,7 @@ def test_fit_writes_labels_model_and_result(run, csv, tmp_path):
     assert (result["codimension"], result["dimension"], result["seed"]) == (2, 4, 0)
     assert result["sure"] is True
     assert result["confidence"] >= 0.95
-    assert result["evidence"] == _output._plain(model.evidence_)
+    assert result["evidence"] == _output.plain(model.evidence_)
     assert result["threshold"] == model.threshold_
     np.testing.assert_array_equal(inlier, distance <= result["threshold"])
     assert result["outliers"] == int(np.sum(inlier == 0))
@@ -211,8 +218,11 @@ def test_fit_writes_labels_model_and_result(run, csv, tmp_path):
     assert "callback" not in result["parameters"]
     assert result["warnings"] == []
     assert set(result["timings"]) == {"read", "fit"}
-    assert result["files"]["labels.csv"] == _output.sha256(folder / "labels.csv")
-    assert result["files"]["model.npz"] == _output.sha256(folder / "model.npz")
+    assert result["files"] == {name: _output.sha256(folder / name) for name in names}
+    answer = pd.read_csv(folder / "scan-answer.csv")
+    assert list(answer) == [*COLUMNS, "distance", "probability", "inlier"]
+    np.testing.assert_array_equal(answer["inlier"], inlier)
+    assert "scan.csv" in (folder / "report.html").read_text(encoding="utf-8")
 
 
 def test_the_same_seed_gives_the_same_files(run, csv, tmp_path):
@@ -255,7 +265,7 @@ def test_results_are_not_overwritten_without_force(run, csv, tmp_path):
     before = (tmp_path / "results" / "model.npz").read_bytes()
     code, out, err = run("fit", csv, "-o", "results", "--seed", 1)
     assert (code, out) == (2, "")
-    assert err.startswith("error: results: already has labels.csv, model.npz, result.json")
+    assert err.startswith("error: results: already has labels.csv, model.npz, result.json, report")
     assert "--force" in err
     assert (tmp_path / "results" / "model.npz").read_bytes() == before
     assert run("fit", csv, "-o", "results", "--seed", 1, "--force")[0] == 0
@@ -330,7 +340,7 @@ def with_text(path):
 BAD = {
     "missing.csv": (None, "no such file"),
     "folder.csv": (lambda path: path.mkdir(), "is a directory"),
-    "gaps.csv": (with_gaps, '3 values in 2 rows are missing.*row 105, column "B3"'),
+    "gaps.csv": (with_gaps, '3 values are missing.* in 2 rows .*row 105, column "B3"'),
     "text.csv": (with_text, 'line 3, column "b": cannot read "n/a"'),
     "one.csv": (lambda path: path.write_text("1,2,3\n"), "only one row"),
     "empty.csv": (lambda path: path.write_text(""), "empty"),
@@ -400,10 +410,40 @@ def test_other_problems_have_no_traceback(run, csv, monkeypatch, problem, code):
         raise problem
 
     monkeypatch.setattr(perpend.DPCP, "fit", fail)
+    monkeypatch.setattr(tempfile, "tempdir", str(Path.cwd()))
     done, out, err = run("fit", csv, "-o", "results")
     assert (done, out) == (code, "")
     assert err.startswith("error: ")
     assert str(problem) in err
+
+
+def test_a_bug_leaves_a_log(run, csv, monkeypatch, tmp_path):
+    def fail(*_args, **_kwargs):
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr(perpend.DPCP, "fit", fail)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    code, _, err = run("fit", csv, "-o", "results")
+    assert code == 1
+    assert err.count("\n") == 1
+    log = Path(re.search(r"details are in (\S+\.log)", err)[1])
+    assert log.parent == tmp_path
+    assert "Traceback" in log.read_text()
+    assert "ZeroDivisionError: division by zero" in log.read_text()
+
+
+def test_a_bug_in_the_report_costs_nothing_else(run, csv, monkeypatch, tmp_path):
+    def fail(*_args, **_kwargs):
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr("perpend.report.write_report", fail)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    code, out, err = run("fit", csv, "-o", "results")
+    assert code == 0
+    assert err.startswith("warning: there is no report.html: ZeroDivisionError")
+    assert "results/labels.csv  model.npz  scan-answer.csv  result.json" in out
+    result = json.loads((tmp_path / "results" / "result.json").read_text())
+    assert len(result["warnings"]) == 1
 
 
 def test_a_bug_shows_its_traceback_on_request(csv, monkeypatch, capsys):
@@ -411,6 +451,7 @@ def test_a_bug_shows_its_traceback_on_request(csv, monkeypatch, capsys):
         raise ZeroDivisionError("division by zero")
 
     monkeypatch.setattr(perpend.DPCP, "fit", fail)
+    monkeypatch.setattr(tempfile, "tempdir", str(Path.cwd()))
     monkeypatch.setenv("PERPEND_DEBUG", "1")
     assert main(["fit", csv, "-o", "results"]) == 1
     assert "Traceback" in capsys.readouterr().err
@@ -431,7 +472,7 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(capsys, monkeypatch)
         watch(Progress("finish", 3, 1.0, 0.1, 0.0))
     lines = capsys.readouterr().err.splitlines()
     assert lines == [
-        "searching, step 10: 25% at rest",
-        "searching, step 21: 25% at rest",
+        "searching, step 10: 25% at rest, about 27 s left",
+        "searching, step 21: 25% at rest, about 60 s left",
         "polishing, step 3",
     ]

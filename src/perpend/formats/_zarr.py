@@ -1,0 +1,230 @@
+"""Zarr 2 and 3: a folder ``.zarr`` or a ``.zip`` of it, read by zarr.
+
+A store is not trusted. The metadata of its arrays are read here first: only arrays of real numbers
+in chunks whose packing is known are given to zarr, after the sizes that they declare were compared
+with the bytes that are stored, and each chunk with what it would become
+(:mod:`perpend.formats._packed`). Addresses of other machines are never followed.
+"""
+
+import json
+import math
+import secrets
+import shutil
+import warnings
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.exceptions import InputError
+from perpend.formats._checks import (
+    REAL,
+    as_floats,
+    check_array,
+    check_expansion,
+    check_memory,
+    file_size,
+    float_bytes,
+    quoted,
+)
+from perpend.formats._choice import Entry, choose
+from perpend.formats._dataset import Answer, Dataset, Options
+from perpend.formats._packed import UNPACKED_SIZE
+from perpend.formats._records import added_values, from_array
+from perpend.formats._registry import optional_package
+from perpend.formats._store import FolderStore, Store, ZippedStore
+from perpend.formats._write import answer_path
+
+METADATA = {"zarr.json": 3, ".zarray": 2}
+PLAIN_CODECS = {"bytes", "transpose", "crc32c"}  # of Zarr 3: these do not unpack anything
+PLAIN_FILTERS = {"shuffle", "delta", "fixedscaleoffset", "crc32c"}  # of Zarr 2
+FEW_CHUNKS = 10_000  # may be declared whatever is stored
+SPARSE = 100  # times as many chunks may be declared as are stored
+WIDER = 8  # filters may make a byte a float
+SLACK = 1 << 18  # bytes by which the bound of a small chunk may be too high
+# what zarr and its codecs may raise on damaged input
+BAD_ZARR = (
+    *(ValueError, TypeError, LookupError, EOFError, OSError, AttributeError, RuntimeError),
+    *(ArithmeticError, AssertionError, MemoryError, SystemError, ImportError),
+    *(zipfile.BadZipFile, zlib.error),
+)
+
+
+class _Meta(NamedTuple):
+    """What an array declares."""
+
+    version: int
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    chunks: tuple[int, ...]
+    packer: str  # "" if chunks are not packed
+    filtered: bool  # the numbers were changed before they were packed
+
+
+def read(path: Path, options: Options) -> Dataset:
+    """Read one array of a Zarr store; `variable` is its path inside, such as ``a/b``."""
+    optional_package("zarr", path, "zarr")
+    try:
+        with FolderStore(path) if path.is_dir() else ZippedStore(path, file_size(path)) as store:
+            return _read(path, store, options)
+    except (InputError, PermissionError):
+        raise
+    except BAD_ZARR as error:
+        reason = quoted(str(error) or type(error).__name__)
+        raise InputError(
+            f"{path}: not a readable Zarr store ({reason}). Is it damaged or incomplete?"
+        ) from error
+
+
+def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
+    """Write a group of three arrays, each in the shape of the records."""
+    import zarr
+
+    path = answer_path(dataset, folder)
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    zipped = path.suffix.lower() == ".zip"
+    store = zarr.storage.ZipStore(draft, mode="w") if zipped else zarr.storage.LocalStore(draft)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            group = zarr.create_group(store, zarr_format=dataset.origin)
+            for name, values in added_values(dataset, answer).items():
+                array = group.create_array(name, shape=values.shape, dtype=values.dtype)
+                array[...] = values
+            store.close()
+        if path.is_dir():
+            shutil.rmtree(path)
+        draft.replace(path)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+        if draft.exists():
+            draft.unlink()
+    return path
+
+
+def _read(path: Path, store: Store, options: Options) -> Dataset:
+    """Choose an array, check it and load it."""
+    found = _arrays(store)
+    if not found:
+        raise InputError(f"{path}: there is no array in this store.")
+    wanted = None if options.variable is None else options.variable.strip("/")
+    name = choose(path, wanted, {name: _entry(meta) for name, meta in found.items()})
+    where = f"{path}, array {quoted(name)}"
+    meta = found[name]
+    if not isinstance(meta, _Meta):
+        raise InputError(f"{where}: {meta or 'its metadata cannot be read'}. Write it anew.")
+    check_array(where, meta.shape, meta.dtype)
+    _check(where, store, name, meta)
+    return from_array(
+        as_floats(_load(store, name, meta)),
+        path,
+        "zarr",
+        stored_dtype=str(meta.dtype),
+        wanted=options.columns,
+        origin=meta.version,
+    )
+
+
+def _arrays(store: Store) -> dict[str, _Meta | str]:
+    """All arrays by name; of those that cannot be read, the reason."""
+    found: dict[str, _Meta | str] = {}
+    for key in store.keys:
+        folder, _, file = key.rpartition("/")
+        version = METADATA.get(file)
+        if version is None:
+            continue
+        try:
+            content = json.loads(store.get(key, limit=1 << 24))
+            if version == 3 and content.get("node_type") != "array":
+                continue
+            found[folder] = _parse_2(content) if version == 2 else _parse_3(content)
+        except InputError as error:
+            found[folder] = str(error)
+        except (*BAD_ZARR, RecursionError):
+            found[folder] = ""
+    return dict(sorted(found.items()))
+
+
+def _entry(meta: _Meta | str) -> Entry:
+    if not isinstance(meta, _Meta):
+        return Entry(None)
+    return Entry(meta.shape, "" if meta.dtype.kind in REAL else meta.dtype.name)
+
+
+def _parse_2(content: dict[str, Any]) -> _Meta:
+    if not isinstance(content["dtype"], str) or np.dtype(content["dtype"]).hasobject:
+        raise InputError("holds records or Python objects, not real numbers")
+    filters = [str(codec["id"]) for codec in content.get("filters") or []]
+    packers = [code for code in filters if code not in PLAIN_FILTERS]
+    if content.get("compressor"):
+        packers.append(str(content["compressor"]["id"]))
+    dtype = np.dtype(content["dtype"])
+    return _meta(2, content["shape"], dtype, content["chunks"], packers, filtered=bool(filters))
+
+
+def _parse_3(content: dict[str, Any]) -> _Meta:
+    if not isinstance(content["data_type"], str):
+        raise InputError(f"holds values of type {quoted(str(content['data_type']))}")
+    if content["chunk_grid"]["name"] != "regular" or content.get("storage_transformers"):
+        raise InputError("is stored in a way that is not known")
+    packers = [str(c["name"]) for c in content["codecs"] if c["name"] not in PLAIN_CODECS]
+    chunks = content["chunk_grid"]["configuration"]["chunk_shape"]
+    dtype = np.dtype(content["data_type"])
+    return _meta(3, content["shape"], dtype, chunks, packers, filtered=False)
+
+
+def _meta(
+    version: int,
+    shape: Any,
+    dtype: np.dtype[Any],
+    chunks: Any,
+    packers: list[str],
+    *,
+    filtered: bool,
+) -> _Meta:
+    whole = [type(n) is int for n in (*shape, *chunks)]
+    if not all(whole) or len(shape) != len(chunks) or min(chunks, default=1) < 1:
+        raise InputError("declares an impossible shape")
+    if not set(packers) <= set(UNPACKED_SIZE) or len(packers) > 1:
+        names = ", ".join(map(quoted, packers))
+        raise InputError(f"is packed in a way that is not read ({names})")
+    return _Meta(version, tuple(shape), dtype, tuple(chunks), "".join(packers), filtered)
+
+
+def _check(where: str, store: Store, name: str, meta: _Meta) -> None:
+    """Compare what an array declares with what is stored, before anything is allocated."""
+    prefix = f"{name}/" if name else ""
+    sizes = {
+        key: size
+        for key, size in store.keys.items()
+        if key.startswith(prefix) and not key.rpartition("/")[2].startswith((".z", "zarr."))
+    }
+    stored, chunk = sum(sizes.values()), math.prod(meta.chunks) * meta.dtype.itemsize
+    declared = math.prod(-(-n // c) for n, c in zip(meta.shape, meta.chunks, strict=True))
+    if declared > max(FEW_CHUNKS, SPARSE * len(sizes)):
+        raise InputError(
+            f"{where}: declares {declared} chunks, but {len(sizes)} files are stored. "
+            "Is it incomplete?"
+        )
+    check_expansion(where, stored, declared * chunk)  # chunks at the edges are stored whole
+    check_memory(where, float_bytes(meta.shape, meta.dtype) + chunk)
+    limit = (WIDER if meta.filtered else 1) * chunk + SLACK
+    for key in sizes if meta.packer else ():
+        if UNPACKED_SIZE[meta.packer](store.get(key, limit=None)) > limit:
+            raise InputError(
+                f"{where}: chunk {quoted(key)} would become larger than the array says. "
+                "The store is damaged."
+            )
+
+
+def _load(store: Store, name: str, meta: _Meta) -> Array:
+    """Let zarr read one array."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # remarks on parts of the format that are not settled
+        array = store.open_array(name, meta.version)
+        if tuple(array.shape) != meta.shape or array.dtype != meta.dtype:
+            raise ValueError("zarr reads other metadata")
+        return np.asarray(array[...])

@@ -1,0 +1,159 @@
+"""What the options of ``perpend fit`` do, and what it reads."""
+
+import io
+import json
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import perpend.methods
+from perpend.cli._options import METHODS
+from perpend.estimator import METHODS as REGISTRY
+from perpend.exceptions import CodimensionWarning
+
+
+def result(folder="out"):
+    with open(f"{folder}/result.json", encoding="utf-8") as file:  # noqa: PTH123
+        return json.load(file)
+
+
+def test_the_methods_are_those_of_the_registry():
+    assert set(METHODS) == set(perpend.methods.__all__) & set(REGISTRY)
+    assert METHODS[0] == "DPCP"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method(run, csv, method):
+    name = method.lower()
+    assert run("fit", csv, "-o", "out", "--method", name, "--codimension", 2, "-q").code == 0
+    assert type(perpend.load("out/model.npz")).__name__ == method
+    assert (result()["method"], result()["codimension"]) == (method, 2)
+
+
+def test_iterations(run, csv):
+    done = run("fit", csv, "-o", "out", "--max-iter", 3, "--no-refine", "--no-report")
+    assert result()["parameters"]["max_iter"] == 3
+    assert "Raise --max-iter" in done.err
+
+
+def test_quiet_prints_nothing(run, csv):
+    done = run("fit", csv, "-o", "out", "-q", "--no-report")
+    assert (done.code, done.out, done.err) == (0, "", "")
+
+
+def test_columns(run, csv, data):
+    run("fit", csv, "-o", "out", "--columns", "B5, B2,B1", "--no-report")
+    assert result()["input"]["columns"] == ["B5", "B2", "B1"]
+    assert list(perpend.load("out/model.npz").feature_names_in_) == ["B5", "B2", "B1"]
+    X = np.loadtxt(csv, delimiter=",", skiprows=1)[:, [4, 1, 0]]
+    with pytest.warns(CodimensionWarning):
+        model = perpend.DPCP(random_state=0).fit(X)
+    assert result()["codimension"] == model.codimension_
+    assert result()["confidence"] == model.confidence_
+
+
+def test_affine(run, home, data):
+    np.save("far.npy", data.X + 100)
+    assert run("fit", "far.npy", "-o", "a", "--affine", "yes", "--no-report").code == 0
+    assert run("fit", "far.npy", "-o", "b", "--affine", "auto", "--no-report").code == 0
+    assert [result(name)["affine"] for name in "ab"] == [True, True]
+    assert result("a")["distance"].startswith("Euclidean")
+
+
+def test_contamination_sets_the_share_of_outliers(run, csv):
+    done = run("fit", csv, "-o", "out", "--contamination", 0.25, "--no-report")
+    assert done.code == 0
+    assert result()["outlier_share"] == 0.25
+    assert "for contamination 0.25" in done.out
+
+
+@pytest.fixture
+def gaps(csv):
+    table = pd.read_csv(csv)
+    table.loc[[3, 50], "B2"] = np.nan
+    table.to_csv("gaps.csv", index=False)
+    return "gaps.csv"
+
+
+def test_rows_with_gaps_can_be_left_out(run, gaps):
+    done = run("fit", gaps, "-o", "out", "--nan", "drop-rows", "--no-report")
+    assert done.code == 0
+    assert "left out    2 of 200 records (2 with missing values)" in done.out
+    rows = np.loadtxt("out/labels.csv", delimiter=",", skiprows=1)[:, 0]
+    assert set(range(200)) - set(rows.astype(int)) == {3, 50}
+    answer = pd.read_csv("out/gaps-answer.csv")
+    assert len(answer) == 200
+    assert answer["distance"].isna().sum() == 2
+
+
+def test_columns_with_gaps_can_be_left_out(run, gaps):
+    done = run("fit", gaps, "-o", "out", "--nan", "drop-cols", "--no-report")
+    assert done.code in (0, 4)
+    assert 'left out    columns "B2"' in done.out
+    assert result()["input"]["columns"] == ["B1", "B3", "B4", "B5", "B6"]
+    assert len(np.loadtxt("out/labels.csv", delimiter=",", skiprows=1)) == 200
+
+
+def test_text_columns_are_left_out_and_guarded(run, csv):
+    table = pd.read_csv(csv)
+    table.insert(0, "name", ["=HYPERLINK(1)"] + [f"s{i}" for i in range(199)])
+    table.to_csv("named.csv", index=False)
+    assert run("fit", "named.csv", "-o", "out", "--no-report").code == 0
+    answer = pd.read_csv("out/named-answer.csv")
+    assert list(answer["name"][:2]) == ["'=HYPERLINK(1)", "s0"]
+    assert len(answer) == 200
+
+
+def test_standard_input(run, csv, monkeypatch):
+    with open(csv, "rb") as file:  # noqa: PTH123
+        content = file.read()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    done = run("fit", "-", "-o", "out")
+    assert done.code == 0
+    assert "standard input: 200 rows x 6 columns" in done.out
+    assert run("fit", csv, "-o", "file", "-q").code == 0
+    assert result()["input"]["sha256"] == result("file")["input"]["sha256"]
+    assert result()["input"]["name"] == "standard input"
+    assert result()["threshold"] == result("file")["threshold"]
+
+
+def test_standard_input_in_another_format(run, csv, data, monkeypatch):
+    stream = io.BytesIO()
+    np.savez(stream, a=data.X)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stream.getvalue())))
+    assert run("fit", "-", "-o", "out", "--format", "npz", "--no-report").code == 0
+    assert result()["input"]["format"] == "npz"
+
+
+@pytest.mark.parametrize(
+    ("stdin", "says"), [(None, "is closed"), ("terminal", "is the keyboard")], ids=str
+)
+def test_no_standard_input(run, home, monkeypatch, stdin, says):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(sys, "stdin", stdin and Terminal())
+    done = run("fit", "-", "-o", "out")
+    assert (done.code, done.out) == (3, "")
+    assert done.err.startswith(f"error: standard input: {says}")
+
+
+def test_an_image_gets_a_mask(run, home, data):
+    np.save("scene.npy", data.X.reshape(20, 10, 6))
+    assert run("fit", "scene.npy", "-o", "out").code == 0
+    mask = np.load("out/scene-answer.npy")
+    assert mask.shape == (20, 10)
+    labels = np.loadtxt("out/labels.csv", delimiter=",", skiprows=1)[:, 3]
+    np.testing.assert_array_equal(mask.ravel(), labels)
+    assert result()["input"]["kind"] == "image"
+    assert result()["input"]["records"] == [20, 10]
+
+
+def test_the_memory_limit(run, csv):
+    done = run("fit", csv, "-o", "out", "--memory-limit", "1MB")
+    assert done.code == 5
+    assert "a fit needs about" in done.err
+    assert run("fit", csv, "-o", "out", "--memory-limit", "2GB", "--no-report").code == 0

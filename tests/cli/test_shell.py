@@ -1,0 +1,140 @@
+"""``perpend doctor``, ``perpend report`` and what a shell asks: completion, closed streams."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+import perpend
+from perpend.cli._options import METHODS, complete_format, complete_method, complete_path
+
+
+def completions(line, cwd):
+    words = line.split(" ")
+    environment = {
+        **os.environ,
+        "_PERPEND_COMPLETE": "complete_bash",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(len(words) - 1),
+    }
+    code = "from perpend.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=environment,
+        cwd=cwd,
+    )
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+def test_completion(home):
+    (home / "scan.csv").touch()
+    (home / "scenes").mkdir()
+    assert completions("perpend in", home) == ["inspect"]
+    assert completions("perpend fit sc", home) == ["scan.csv", "scenes/"]
+    assert completions("perpend fit scan.csv --method R", home) == ["RSGM", "RecursiveDPCP"]
+    assert completions("perpend fit scan.csv --affine a", home) == ["auto"]
+
+
+def test_completion_of_paths_methods_and_formats(home):
+    (home / "scenes").mkdir()
+    (home / "scenes" / "a.hdr").touch()
+    (home / ".hidden").touch()
+    assert complete_path("") == ["scenes/", "tmp/"]
+    assert complete_path("scenes/") == ["scenes/a.hdr"]
+    assert complete_path(".h") == [".hidden"]
+    assert complete_path("nowhere/x") == []
+    assert complete_method("") == list(METHODS)
+    assert complete_method("dpcp-i") == ["DPCPIRLS"]
+    assert complete_format("np") == ["npy", "npz"]
+
+
+@pytest.mark.parametrize("args", [["--help"], ["inspect"], ["compare", "--help"], ["doctor", "-h"]])
+def test_help_loads_nothing_heavy(args):
+    code = (
+        "import sys; from perpend.cli import main; main(sys.argv[1:]); "
+        "heavy = {'numpy', 'scipy', 'sklearn', 'pandas', 'matplotlib'} & set(sys.modules); "
+        "sys.exit(f'loaded {heavy}' if heavy else 0)"
+    )
+    command = [sys.executable, "-c", code, *args]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such shell")
+def test_standard_input_that_is_closed(home):
+    command = f"exec {sys.executable} -m perpend inspect - <&-"
+    done = subprocess.run(
+        command, shell=True, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 3
+    assert done.stderr.startswith("error: standard input: is closed.")
+    assert done.stderr.count("\n") == 1
+
+
+# -- doctor ----------------------------------------------------------------------------------------
+
+
+def test_doctor(run):
+    done = run("doctor")
+    assert (done.code, done.err) == (0, "")
+    assert f"perpend     {perpend.__version__}, Python" in done.out
+    assert "self-test   passed" in done.out
+
+
+def test_doctor_in_json(run):
+    found = json.loads(run("doctor", "--json").out)
+    assert found["self_test"]["passed"] is True
+    assert found["versions"]["numpy"]
+    assert found["memory"] > 0
+
+
+def test_doctor_names_what_is_missing(monkeypatch):
+    needs = ["numpy>=2", 'nosuchpackage>=1; extra == "magic"', 'pytest>=8; extra == "dev"']
+    needs += ['numpy; extra == "plots"', 'perpend[plots]; extra == "dev"']
+    monkeypatch.setattr("importlib.metadata.requires", lambda _: needs)
+    doctor = import_module("perpend.cli.doctor")  # the name itself is the command
+    extras = doctor._extras()
+    assert extras["magic"] == {"nosuchpackage": None}
+    assert list(extras) == ["magic", "plots"]
+    lines = doctor._extra_lines(extras)
+    assert lines[0][1] == 'magic: nosuchpackage missing: pip install "perpend[magic]"'
+    assert lines[1][1].startswith("plots: numpy ")
+
+
+def test_doctor_survives_what_is_broken(run, monkeypatch):
+    def fail(*_args, **_kwargs):
+        raise OSError("libblas is gone")
+
+    monkeypatch.setattr(perpend.DPCP, "fit", fail)
+    done = run("doctor")
+    assert done.code == 0
+    assert "FAILED: OSError: libblas is gone" in done.out
+
+
+# -- report ----------------------------------------------------------------------------------------
+
+
+def test_report_again(run, csv, home):
+    assert run("fit", csv, "-o", "out", "-q").code == 0
+    page = (home / "out" / "report.html").read_text(encoding="utf-8")
+    assert run("report", "out").code == 2
+    (home / "out" / "report.html").unlink()
+    done = run("report", "out")
+    assert (done.code, done.out) == (0, "wrote       out/report.html\n")
+    assert (home / "out" / "report.html").read_text(encoding="utf-8") == page
+    assert run("report", "out", "--force", "-q").out == ""
+
+
+def test_report_of_a_folder_without_facts(run, csv, home):
+    assert run("fit", csv, "-o", "out", "-q", "--no-report").code == 0
+    assert not (home / "out" / "report.json").exists()
+    assert run("report", "out").code == 0
+    assert "subspace" in (home / "out" / "report.html").read_text(encoding="utf-8")
