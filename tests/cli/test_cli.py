@@ -68,7 +68,9 @@ def test_version(run):
 def test_help_lists_the_commands(run):
     code, out, _ = run("--help")
     assert code == 0
-    listed = re.findall(r"^  ([a-z]+) ", out[out.index("Commands:") :], re.MULTILINE)
+    listed = re.findall(
+        r"^  ([a-z]+) ", out.partition("Commands:")[2].partition("Exit")[0], re.MULTILINE
+    )
     assert listed == ["demo", "inspect", "fit", "apply", "compare", "report", "reproduce", "doctor"]
 
 
@@ -472,7 +474,7 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(capsys, monkeypatch)
         watch(Progress("finish", 3, 1.0, 0.1, 0.0))
     lines = capsys.readouterr().err.splitlines()
     assert lines == [
-        "searching, step 10: 25% at rest, about 27 s left",
-        "searching, step 21: 25% at rest, about 60 s left",
+        "searching, step 11: 25% at rest, about 30 s left",
+        "searching, step 22: 25% at rest, about 63 s left",
         "polishing, step 3",
     ]

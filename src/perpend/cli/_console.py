@@ -25,9 +25,9 @@ def say(text: str) -> None:
     _print(text, sys.stdout)
 
 
-def complain(message: str, *, label: str = "error: ") -> None:
-    """Print an error or a remark on stderr; what has a label is one line."""
-    message = re.sub(r"\s*\n\s*", " ", message.strip()) if label else message
+def complain(message: str, *, label: str = "error: ", as_list: bool = False) -> None:
+    """Print an error or a remark on stderr; what has a label is one line, unless it is a list."""
+    message = re.sub(r"\s*\n\s*", " ", message.strip()) if label and not as_list else message
     message = re.sub(rf"\S{{{LONGEST},}}", _shortened, message)
     for name, option in OPTIONS.items():
         message = re.sub(rf"(?<![\w/.-]){name}", option, message)

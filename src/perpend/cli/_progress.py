@@ -46,16 +46,17 @@ def _on_terminal() -> bool:
 
 class _Lines:
     def __init__(self) -> None:
-        self._last = time.monotonic()
+        self._last: float | None = None  # loading, however slow, is no work to report
         self._left = _TimeLeft()
 
     def phase(self, text: str) -> None:
         pass
 
     def __call__(self, progress: "Progress") -> None:
-        left = self._left(progress)
-        if time.monotonic() - self._last > PATIENCE:
-            self._last = time.monotonic()
+        left, now = self._left(progress), time.monotonic()
+        self._last = now if self._last is None else self._last
+        if now - self._last > PATIENCE:
+            self._last = now
             complain(_words(progress) + left, label="")
 
 

@@ -177,7 +177,7 @@ def _run(name: str, command: Command) -> int:
                 force=command.force,
             )
     except _runner.CasesFailedError as error:
-        complain(str(error))
+        complain(str(error), as_list=True)
         return FAILED
     except InputError as error:
         if command.name != ALL:
