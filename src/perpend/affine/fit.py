@@ -34,8 +34,18 @@ class AffineFit(NamedTuple):
     location: Array  # (D,) the inliers' mean, on the subspace
     origin: OriginTest
     floor: float  # a distance below this is a rounding error
-
     radius: float  # of the inliers about the location
+
+    @property
+    def evidence(self) -> dict[str, object]:
+        """What it says about the origin, by name."""
+        return {
+            "affine_confidence": self.solution.confidence,
+            "affine_codimension": self.solution.normals.shape[1],
+            "origin_distance": self.origin.distance,
+            "origin_error": self.origin.error,
+            "origin_chance": self.origin.chance,
+        }
 
     @property
     def is_needed(self) -> bool:
