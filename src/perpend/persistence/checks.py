@@ -1,0 +1,90 @@
+"""What was learned must fit together, before it fails somewhere else or answers with nonsense."""
+
+import math
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.estimator import SubspaceEstimator
+from perpend.exceptions import ModelFileError
+from perpend.solvers import OutlierOdds
+
+COUNTS = ("codimension_", "n_components_", "n_features_in_", "n_starts_", "n_iter_")
+NUMBERS = ("threshold_", "offset_", "noise_", "objective_", "confidence_")
+NOT_ORTHONORMAL = 1e-3  # more than any rounding, also in single precision
+
+
+def check_learned(model: SubspaceEstimator) -> None:
+    """Refuse a model that could not have been fitted."""
+    for name in COUNTS:
+        value = getattr(model, name)
+        if type(value) is not int or value < 0:
+            raise ModelFileError(f"{name} is {value!r}, not a number of something.")
+    for name in NUMBERS:
+        value = getattr(model, name)
+        if not isinstance(value, Real) or math.isnan(value):
+            raise ModelFileError(f"{name} is {value!r}, not a number.")
+    if model.threshold_ < 0 or model.offset_ != -model.threshold_:
+        raise ModelFileError(f"threshold_ {model.threshold_} and offset_ do not fit together.")
+    for name in ("affine_", "converged_"):
+        if not isinstance(getattr(model, name), bool | np.bool_):
+            raise ModelFileError(f"{name} is {getattr(model, name)!r}, not true or false.")
+    if not isinstance(model.evidence_, dict):
+        raise ModelFileError("evidence_ is no table of names and values.")
+    _check_arrays(model)
+    if hasattr(model, "_outlier_odds"):  # files of earlier versions have none
+        _check_odds(model._outlier_odds)
+
+
+def _check_arrays(model: SubspaceEstimator) -> None:
+    c, d, D, k = (getattr(model, name) for name in COUNTS[:4])
+    shapes: dict[str, tuple[int, ...]] = {
+        "normals_": (c, D),
+        "components_": (d, D),
+        "location_": (D,),
+        "intercept_": (c,),
+        "directions_": (k, D),
+        "singular_values_": (min(k, D),),
+    }
+    if c + d != D or model._n_features_out != d:
+        raise ModelFileError(
+            f"codimension_ {c} and dimension {d} do not fit the {D} features of the model."
+        )
+    for name, shape in shapes.items():
+        array = getattr(model, name)
+        if array.shape != shape or array.dtype.kind != "f":
+            raise ModelFileError(f"{name} of shape {array.shape} does not fit the model's sizes.")
+        if not np.all(np.isfinite(array)):
+            raise ModelFileError(f"{name} is not finite.")
+    for name in ("normals_", "components_"):
+        if not _is_orthonormal(getattr(model, name)):
+            raise ModelFileError(f"the rows of {name} are not orthonormal.")
+    if model.labels_.ndim != 1 or not np.all(np.abs(model.labels_) == 1):
+        raise ModelFileError("labels_ are not +1 and -1.")
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None and (names.shape != (D,) or names.dtype.kind not in "OU"):
+        raise ModelFileError(f"feature_names_in_ does not fit the {D} features of the model.")
+
+
+def _is_orthonormal(A: Array) -> bool:
+    gram = A.astype(float) @ A.astype(float).T
+    return bool(np.all(np.abs(gram - np.eye(len(A))) < NOT_ORTHONORMAL))
+
+
+def _check_odds(odds: Any) -> None:
+    """Refuse a table of odds that would answer with nonsense."""
+    numbers = isinstance(odds, dict) and set(odds) == set(OutlierOdds._fields)
+    if numbers:
+        distance, log_odds = odds["distance"], odds["log_odds"]
+        numbers = (
+            distance.shape == log_odds.shape == (len(distance),)
+            and distance[0] > 0
+            and bool(np.all(np.isfinite(distance) & np.isfinite(log_odds)))
+            and bool(np.all(np.diff(distance) > 0) and np.all(np.diff(log_odds) >= 0))
+            and odds["threshold"] >= 0
+            and 0 <= odds["fall"] < math.inf
+        )
+    if not numbers:
+        raise ModelFileError("the odds of outliers are no table of growing numbers.")

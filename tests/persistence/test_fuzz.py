@@ -1,0 +1,164 @@
+"""Random damage and random lies: a file is refused, or the model in it answers.
+
+``PERPEND_FUZZ`` sets the number of examples of each test.
+"""
+
+import copy
+import json
+import os
+import zipfile
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from model_files import DATA, NEW
+from perpend import DPCP
+from perpend.exceptions import ModelFileError
+from perpend.persistence import load
+from perpend.persistence.archive import HEADER, digest, npy_bytes, parse_header, read_members
+
+EXAMPLES = int(os.environ.get("PERPEND_FUZZ", "60"))
+fuzzed = settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory):
+    """A good file: its bytes, members, header, and what its model answers."""
+    path = tmp_path_factory.mktemp("fuzz") / "model.npz"
+    model = DPCP(3, step="mbls", threshold=0.2, random_state=0).fit(DATA.X)
+    model.save(path)
+    members = read_members(path)
+    header = parse_header(members.pop(HEADER))
+    return path, path.read_bytes(), header, members, model.score_samples(NEW)
+
+
+def write(path, header, members):
+    """Write a file with a checksum that fits."""
+    named = {name: members.get(name, b"") for name in header["arrays"] if isinstance(name, str)}
+    header = {**header, "sha256": digest({**header, "arrays": list(named)}, named)}
+    text = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in {HEADER: npy_bytes(text), **members}.items():
+            archive.writestr(f"{name}.npy", data)
+
+
+def answers(model):
+    """Ask for everything; a model that was not refused must have sound answers."""
+    labels = model.predict(NEW)
+    assert set(np.unique(labels)) <= {-1, 1}
+    for method in ("transform", "distance", "score_samples", "explain"):
+        assert np.all(np.isfinite(getattr(model, method)(NEW))), method
+    p = model.outlier_probability(NEW)
+    assert np.all((p >= 0) & (p <= 1))
+    assert "confidence" in model.summary()
+
+
+# -- damage ----------------------------------------------------------------------------------------
+
+edits = st.lists(
+    st.tuples(
+        st.sampled_from(["replace", "insert", "delete", "repeat"]),
+        st.floats(0, 1),
+        st.binary(min_size=1, max_size=8),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+def damaged(data, changes):
+    data = bytearray(data)
+    for kind, where, new in changes:
+        at = int(where * len(data))
+        old = slice(at, at if kind == "insert" else at + len(new))
+        data[old] = {"delete": b"", "repeat": bytes(data[old]) * 2}.get(kind, new)
+    return bytes(data)
+
+
+@fuzzed
+@given(edits)
+def test_damage_is_noticed_or_changes_nothing(good, changes):
+    path, data, *_, scores = good
+    path.write_bytes(damaged(data, changes))
+    try:
+        model = load(path)
+    except ModelFileError:
+        return
+    np.testing.assert_array_equal(model.score_samples(NEW), scores)
+
+
+@fuzzed
+@given(edits, st.data())
+def test_damaged_arrays_with_the_right_checksum(good, changes, draw):
+    path, _, header, members, _ = good
+    name = draw.draw(st.sampled_from(sorted(members)))
+    write(path, header, {**members, name: damaged(members[name], changes)})
+    try:
+        model = load(path)
+    except ModelFileError:
+        return
+    answers(model)
+
+
+# -- lies ------------------------------------------------------------------------------------------
+
+leaves = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.integers(-3, 12)
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(["auto", "inf", "nan", "attributes.normals_", "DPCP", "RSGM"])
+)
+lies = st.recursive(
+    leaves,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["dict", "list", "tuple", "float", "array", "scalar", "rule", "x"]),
+            inner,
+            max_size=2,
+        )
+    ),
+    max_leaves=6,
+)
+
+
+def places(value, path=()):
+    """All the ways into a tree of JSON."""
+    yield path
+    if isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from places(item, (*path, key))
+
+
+def placed(tree, path, value):
+    *way, last = path
+    tree = copy.deepcopy(tree)
+    at = tree
+    for key in way:
+        at = at[key]
+    at[last] = value
+    return tree
+
+
+@fuzzed
+@given(lies, st.data())
+def test_a_lie_in_the_header_is_refused_or_does_no_harm(good, lie, draw):
+    path, _, header, members, _ = good
+    ways = [way for way in places(header) if way and way[0] not in ("sha256", "arrays")]
+    lying = placed(header, draw.draw(st.sampled_from(ways)), lie)
+    write(path, lying, members)
+    try:
+        model = load(path)
+    except ModelFileError:
+        return
+    answers(model)
