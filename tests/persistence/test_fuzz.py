@@ -60,6 +60,13 @@ def answers(model):
     assert "confidence" in model.summary()
 
 
+somewhere = st.integers(0, 10**6)
+
+
+def one_of(choices, where):
+    return choices[where % len(choices)]
+
+
 # -- damage ----------------------------------------------------------------------------------------
 
 edits = st.lists(
@@ -95,10 +102,10 @@ def test_damage_is_noticed_or_changes_nothing(good, changes):
 
 
 @fuzzed
-@given(edits, st.data())
-def test_damaged_arrays_with_the_right_checksum(good, changes, draw):
+@given(edits, somewhere)
+def test_damaged_arrays_with_the_right_checksum(good, changes, where):
     path, _, header, members, _ = good
-    name = draw.draw(st.sampled_from(sorted(members)))
+    name = one_of(sorted(members), where)
     write(path, header, {**members, name: damaged(members[name], changes)})
     try:
         model = load(path)
@@ -151,11 +158,11 @@ def placed(tree, path, value):
 
 
 @fuzzed
-@given(lies, st.data())
-def test_a_lie_in_the_header_is_refused_or_does_no_harm(good, lie, draw):
+@given(lies, somewhere)
+def test_a_lie_in_the_header_is_refused_or_does_no_harm(good, lie, where):
     path, _, header, members, _ = good
     ways = [way for way in places(header) if way and way[0] not in ("sha256", "arrays")]
-    lying = placed(header, draw.draw(st.sampled_from(ways)), lie)
+    lying = placed(header, one_of(ways, where), lie)
     write(path, lying, members)
     try:
         model = load(path)

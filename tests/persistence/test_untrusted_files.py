@@ -20,6 +20,8 @@ from perpend.exceptions import InputError, ModelFileError
 from perpend.persistence import archive, load
 from perpend.persistence.archive import npy_bytes
 
+NUMBERS = ("objective_per_direction", "inlier_spectrum")
+EVIDENCE = {"list": [{"array": f"attributes.evidence_.{name}"} for name in NUMBERS]}
 ODDS = {name: {"array": f"attributes._outlier_odds.{name}"} for name in ("distance", "log_odds")}
 
 
@@ -228,7 +230,7 @@ def test_files_from_before_there_were_probabilities(path, fitted):
         ("threshold_", 0.5, "offset_ do not fit"),
         ("confidence_", None, "not a number"),
         ("converged_", 1, "not true or false"),
-        ("evidence_", {"array": "attributes.evidence_.inlier_spectrum"}, "no table"),
+        ("evidence_", EVIDENCE, "no table"),
         ("_skl_callbacks", {"list": ["x"]}, "would overwrite"),
         ("_validate_params", 1, "would overwrite"),
         ("feature_names_in_", {"strings": ["a"] * 5, "dtype": "object"}, "does not fit"),
