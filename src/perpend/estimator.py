@@ -25,14 +25,16 @@ from sklearn.utils.validation import check_is_fitted
 from perpend._fitted import FittedSubspace, labels
 from perpend._typing import Array
 from perpend._validation import TorchDevice, checked, checked_weight
+from perpend._verdict import summary, verdict, visual_block
 from perpend.affine import AffineFit, fit_affine
-from perpend.codimension import SURE
+from perpend.callbacks import CallbackSupport, watching, with_callbacks
 from perpend.exceptions import CodimensionWarning, InputError
 from perpend.geometry import as_generator
 from perpend.rows import RowSource, as_rows
 from perpend.rows.devices import Place, computing_on
 from perpend.rows.kinds import per_row, to_numpy
 from perpend.solvers import OutlierOdds, Solution, distance_edges, inlier_noise, solution_odds
+from perpend.solvers.loop import Callback
 
 __all__ = ["METHODS", "HasMethods", "Interval", "StrOptions", "SubspaceEstimator"]
 
@@ -40,7 +42,7 @@ METHODS: dict[str, type["SubspaceEstimator"]] = {}
 """Every method by its class name; filled as the classes are defined."""
 
 
-class SubspaceEstimator(FittedSubspace):
+class SubspaceEstimator(CallbackSupport, FittedSubspace):
     """Base of all methods: a transformer and an outlier detector at once."""
 
     _function: ClassVar[Callable[..., Solution]]  # the method itself: rows in, a solution out
@@ -67,20 +69,23 @@ class SubspaceEstimator(FittedSubspace):
         super().__init_subclass__(**kwargs)
         METHODS[cls.__name__] = cls
 
-    def _solve(self, rows: RowSource, rng: np.random.Generator, place: Place) -> Solution:
+    def _solve(
+        self, rows: RowSource, rng: np.random.Generator, place: Place, callback: Callback | None
+    ) -> Solution:
         """Call the method's function with the parameters that it shares with the estimator."""
-        names = set(signature(self._function).parameters) - {"rows", "rng"}
+        names = set(signature(self._function).parameters) - {"rows", "rng", "callback"}
         shared = {name: place.to_numpy(name, getattr(self, name)) for name in names}
         init = shared.get("init", "")
         if rows.shape[1] > self.n_features_in_ and not isinstance(init, str):
             # Lifted rows have one more coordinate: directions begin without an offset.
             shared["init"] = np.pad(np.atleast_2d(np.asarray(init, dtype=float)), [(0, 0), (0, 1)])
-        return self._function(rows, rng=rng, **shared)
+        return self._function(rows, rng=rng, callback=callback, **shared)
 
     # -- fitting -----------------------------------------------------------------------------------
 
+    @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> Self:  # noqa: ARG002
+    def fit(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> Self:
         """Find the subspace of the inliers among the rows of X.
 
         Parameters
@@ -91,12 +96,19 @@ class SubspaceEstimator(FittedSubspace):
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight w counts like w equal rows.
         """
-        with _all_or_nothing(self), computing_on(X, self.device) as place:
-            solution = self._fit(X, sample_weight, place)
+        data = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
+        with (
+            watching(self, **data) as callback,
+            _all_or_nothing(self),
+            computing_on(X, self.device) as place,
+        ):
+            solution = self._fit(X, sample_weight, place, callback)
         self._warn(solution)
         return self
 
-    def _fit(self, X: Array, sample_weight: Array | None, place: Place) -> Solution:
+    def _fit(
+        self, X: Array, sample_weight: Array | None, place: Place, callback: Callback | None
+    ) -> Solution:
         X = checked(self, X, place, reset=True)
         if self.contamination is not None and self.threshold != "auto":
             raise InputError(
@@ -109,8 +121,9 @@ class SubspaceEstimator(FittedSubspace):
             )
         weight = checked_weight(sample_weight, X, place)
         rng = as_generator(self.random_state)
-        self.affine_ = False
-        found = self._find_affine(X, weight, copy.deepcopy(rng), place) if self.affine else None
+        self.affine_, found = False, None
+        if self.affine:
+            found = self._find_affine(X, weight, copy.deepcopy(rng), place, callback)
         if found is not None and (self.affine != "auto" or found.is_needed):
             return self._finish_affine(found, X, weight, place)
         rows = as_rows(
@@ -120,7 +133,7 @@ class SubspaceEstimator(FittedSubspace):
             n_jobs=effective_n_jobs(self.n_jobs),
             fused=self._may_fuse,
         )
-        solution = self._solve(rows, rng, place)
+        solution = self._solve(rows, rng, place, callback)
         if found is not None and found.is_better_than(solution):
             return self._finish_affine(found, X, weight, place)
         if found is not None:
@@ -138,7 +151,12 @@ class SubspaceEstimator(FittedSubspace):
         return getattr(self, "refine", False) is not False
 
     def _find_affine(
-        self, X: Array, weight: Array | None, rng: np.random.Generator, place: Place
+        self,
+        X: Array,
+        weight: Array | None,
+        rng: np.random.Generator,
+        place: Place,
+        callback: Callback | None,
     ) -> AffineFit:
         codimension = getattr(self, "codimension", "auto")
         if codimension != "auto" and codimension > X.shape[1]:
@@ -148,13 +166,13 @@ class SubspaceEstimator(FittedSubspace):
         return fit_affine(
             X,
             weight,
-            lambda rows: self._solve(rows, rng, place),
+            lambda rows: self._solve(rows, rng, place, callback),
             normalize=self.normalize,
             refine=self._may_fuse,
             n_jobs=effective_n_jobs(self.n_jobs),
             fused=self._may_fuse,
             rng=rng,
-            callback=getattr(self, "callback", None),
+            callback=callback,
         )
 
     def _finish_affine(
@@ -252,18 +270,11 @@ class SubspaceEstimator(FittedSubspace):
     def summary(self) -> str:
         """Return the answer in a few lines of text."""
         check_is_fitted(self)
-        n, outliers = len(self.labels_), int((self.labels_ == -1).sum())
-        sure = "sure" if self.confidence_ >= SURE else "not sure"
-        return "\n".join(
-            [
-                f"subspace    dimension {self.n_components_}, codimension {self.codimension_}"
-                + (", affine" if self.affine_ else ""),
-                f"confidence  {self.confidence_:.2f} ({sure})",
-                f"outliers    {outliers} of {n} rows ({outliers / n:.1%})",
-                f"threshold   {self.threshold_:.3g}",
-                f"noise       {self.noise_:.3g}",
-            ]
-        )
+        return summary(self)
+
+    def _sk_visual_block_(self) -> Any:
+        """Return the block in scikit-learn's HTML; once fitted, the verdict is its caption."""
+        return visual_block(self, verdict(self) if hasattr(self, "labels_") else None)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to a file that `perpend.load` reads; no pickle is involved."""

@@ -28,15 +28,22 @@ fuzzed = settings(
 )
 
 
+class Good:
+    """A good file: its bytes, header and members, and what its model answers."""
+
+    def __init__(self, path, scores):
+        self.path, self.scores = path, scores
+        self.data = path.read_bytes()
+        self.members = read_members(path)
+        self.header = parse_header(self.members.pop(HEADER))
+
+
 @pytest.fixture(scope="module")
 def good(tmp_path_factory):
-    """A good file: its bytes, members, header, and what its model answers."""
     path = tmp_path_factory.mktemp("fuzz") / "model.npz"
     model = DPCP(3, step="mbls", threshold=0.2, random_state=0).fit(DATA.X)
     model.save(path)
-    members = read_members(path)
-    header = parse_header(members.pop(HEADER))
-    return path, path.read_bytes(), header, members, model.score_samples(NEW)
+    return Good(path, model.score_samples(NEW))
 
 
 def write(path, header, members):
@@ -92,23 +99,22 @@ def damaged(data, changes):
 @fuzzed
 @given(edits)
 def test_damage_is_noticed_or_changes_nothing(good, changes):
-    path, data, *_, scores = good
-    path.write_bytes(damaged(data, changes))
+    good.path.write_bytes(damaged(good.data, changes))
     try:
-        model = load(path)
+        model = load(good.path)
     except ModelFileError:
         return
-    np.testing.assert_array_equal(model.score_samples(NEW), scores)
+    np.testing.assert_array_equal(model.score_samples(NEW), good.scores)
 
 
 @fuzzed
 @given(edits, somewhere)
 def test_damaged_arrays_with_the_right_checksum(good, changes, where):
-    path, _, header, members, _ = good
-    name = one_of(sorted(members), where)
-    write(path, header, {**members, name: damaged(members[name], changes)})
+    name = one_of(sorted(good.members), where)
+    members = {**good.members, name: damaged(good.members[name], changes)}
+    write(good.path, good.header, members)
     try:
-        model = load(path)
+        model = load(good.path)
     except ModelFileError:
         return
     answers(model)
@@ -160,12 +166,10 @@ def placed(tree, path, value):
 @fuzzed
 @given(lies, somewhere)
 def test_a_lie_in_the_header_is_refused_or_does_no_harm(good, lie, where):
-    path, _, header, members, _ = good
-    ways = [way for way in places(header) if way and way[0] not in ("sha256", "arrays")]
-    lying = placed(header, one_of(ways, where), lie)
-    write(path, lying, members)
+    ways = [way for way in places(good.header) if way and way[0] not in ("sha256", "arrays")]
+    write(good.path, placed(good.header, one_of(ways, where), lie), good.members)
     try:
-        model = load(path)
+        model = load(good.path)
     except ModelFileError:
         return
     answers(model)

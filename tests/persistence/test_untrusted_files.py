@@ -179,6 +179,10 @@ def test_an_array_that_declares_too_much(path):
         ("attributes.normals_", np.ones((2, 6))),
         ("attributes.normals_", np.eye(2, 6, dtype=int)),
         ("attributes.normals_", np.eye(2, 6).astype("f2") * 1.01),
+        ("attributes.normals_", np.diag([1, 1e300]) @ np.eye(2, 6)),
+        ("attributes.components_", np.eye(4, 6)),  # a basis, but not orthogonal to the normals
+        ("attributes.location_", np.full(6, 1e-3)),
+        ("attributes.intercept_", np.array([0.0, 1e200])),
         ("attributes.singular_values_", np.zeros((16, 1))),
         ("attributes.labels_", np.zeros(140, dtype=int)),
         ("attributes.labels_", np.ones((140, 1), dtype=int)),
@@ -191,7 +195,9 @@ def test_an_array_that_declares_too_much(path):
 )
 def test_arrays_that_do_not_fit_together(path, name, value):
     forge(path, members={name: npy_bytes(value)})
-    refused(path, "does not fit|not finite|not orthonormal|not \\+1|growing numbers|readable")
+    refused(
+        path, "does not fit|do not fit|not finite|not orthonormal|not \\+1|growing numbers|readable"
+    )
 
 
 def test_files_from_before_there_were_probabilities(path, fitted):

@@ -14,6 +14,7 @@ from perpend.solvers import OutlierOdds
 COUNTS = ("codimension_", "n_components_", "n_features_in_", "n_starts_", "n_iter_")
 NUMBERS = ("threshold_", "offset_", "noise_", "objective_", "confidence_")
 NOT_ORTHONORMAL = 1e-3  # more than any rounding, also in single precision
+PROBES = 4  # random combinations of the rows of a basis
 
 
 def check_learned(model: SubspaceEstimator) -> None:
@@ -58,9 +59,7 @@ def _check_arrays(model: SubspaceEstimator) -> None:
             raise ModelFileError(f"{name} of shape {array.shape} does not fit the model's sizes.")
         if not np.all(np.isfinite(array)):
             raise ModelFileError(f"{name} is not finite.")
-    for name in ("normals_", "components_"):
-        if not _is_orthonormal(getattr(model, name)):
-            raise ModelFileError(f"the rows of {name} are not orthonormal.")
+    _check_frame(model)
     if model.labels_.ndim != 1 or not np.all(np.abs(model.labels_) == 1):
         raise ModelFileError("labels_ are not +1 and -1.")
     names = getattr(model, "feature_names_in_", None)
@@ -68,9 +67,34 @@ def _check_arrays(model: SubspaceEstimator) -> None:
         raise ModelFileError(f"feature_names_in_ does not fit the {D} features of the model.")
 
 
-def _is_orthonormal(A: Array) -> bool:
-    gram = A.astype(float) @ A.astype(float).T
-    return bool(np.all(np.abs(gram - np.eye(len(A))) < NOT_ORTHONORMAL))
+def _check_frame(model: SubspaceEstimator) -> None:
+    """Refuse bases that are not orthonormal, and an offset that is not theirs.
+
+    In one pass over the bases: a combination of orthonormal rows is as long as its coefficients.
+    """
+    A = np.vstack([model.normals_, model.components_]).astype(float)
+    scale = np.max(np.abs(A), initial=0.0)
+    coefficients = np.random.default_rng(0).standard_normal((PROBES, len(A)))
+    coefficients /= np.linalg.norm(coefficients, axis=1, keepdims=True)
+    if (
+        scale > 1 + NOT_ORTHONORMAL  # before anything that large is squared
+        or _differ(np.linalg.norm(A, axis=1), 1.0)
+        or _differ(np.linalg.norm(coefficients @ A, axis=1), 1.0)
+    ):
+        raise ModelFileError("the rows of normals_ and components_ are not orthonormal.")
+    location, intercept = model.location_, model.intercept_
+    size = np.max(np.abs(location), initial=0.0)
+    if not model.affine_:
+        fits = size == 0 and not np.any(intercept)
+    else:
+        unit = location / (size or 1.0)
+        fits = not _differ(intercept / (size or 1.0), A[: len(intercept)] @ unit)
+    if not fits:
+        raise ModelFileError("location_ and intercept_ do not fit the subspace.")
+
+
+def _differ(a: Array, b: Any) -> bool:
+    return bool(np.any(np.abs(a - b) > NOT_ORTHONORMAL))
 
 
 def _check_odds(odds: Any) -> None:
