@@ -87,8 +87,9 @@ def _check_frame(model: SubspaceEstimator) -> None:
     if not model.affine_:
         fits = size == 0 and not np.any(intercept)
     else:
-        unit = location / (size or 1.0)
-        fits = not _differ(intercept / (size or 1.0), A[: len(intercept)] @ unit)
+        with np.errstate(over="ignore"):  # an absurd offset becomes infinite, and differs
+            offset = intercept / (size or 1.0)
+        fits = not _differ(offset, A[: len(intercept)] @ (location / (size or 1.0)))
     if not fits:
         raise ModelFileError("location_ and intercept_ do not fit the subspace.")
 
