@@ -166,7 +166,9 @@ def placed(tree, path, value):
 @fuzzed
 @given(lies, somewhere)
 def test_a_lie_in_the_header_is_refused_or_does_no_harm(good, lie, where):
-    ways = [way for way in places(good.header) if way and way[0] not in ("sha256", "arrays")]
+    # A device that is not here is no lie of the file: the model says so when it is asked.
+    ways = [way for way in places(good.header) if way and way[-1] not in ("sha256", "device")]
+    ways = [way for way in ways if way[0] != "arrays"]
     write(good.path, placed(good.header, one_of(ways, where), lie), good.members)
     try:
         model = load(good.path)

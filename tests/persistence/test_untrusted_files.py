@@ -269,12 +269,13 @@ def test_attributes_that_make_no_sense(path, name, value, match):
         ("step", {"rule": "auto", "constants": {"dict": {"__class__": 1}}}),
         ("step", {"rule": "auto", "constants": {"list": []}}),
         ("callback", "print"),
+        ("n_jobs", 0),
         ("init", {"rule": "auto", "constants": {"dict": {}}}),
     ],
 )
 def test_parameters_that_make_no_sense(path, name, value):
     forge(path, header=lambda head: head["parameters"]["dict"].update({name: value}))
-    refused(path, "not a readable model file")
+    refused(path, "not a readable model file|n_jobs is 0")
 
 
 @pytest.mark.parametrize("text", [b"[" * 100_000, b"{", b"[]", b"\xff", b"{}", b"1" * 10_000])

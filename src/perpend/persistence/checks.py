@@ -19,6 +19,22 @@ PROBES = 4  # random combinations of the rows of a basis
 
 def check_learned(model: SubspaceEstimator) -> None:
     """Refuse a model that could not have been fitted."""
+    _check_numbers(model)
+    if model.threshold_ < 0 or model.offset_ != -model.threshold_:
+        raise ModelFileError(f"threshold_ {model.threshold_} and offset_ do not fit together.")
+    for name in ("affine_", "converged_"):
+        if not isinstance(getattr(model, name), bool | np.bool_):
+            raise ModelFileError(f"{name} is {getattr(model, name)!r}, not true or false.")
+    if not isinstance(model.evidence_, dict):
+        raise ModelFileError("evidence_ is no table of names and values.")
+    if model.n_jobs == 0:
+        raise ModelFileError("n_jobs is 0, which asks for no thread at all.")
+    _check_arrays(model)
+    if hasattr(model, "_outlier_odds"):  # files of earlier versions have none
+        _check_odds(model._outlier_odds)
+
+
+def _check_numbers(model: SubspaceEstimator) -> None:
     for name in COUNTS:
         value = getattr(model, name)
         if type(value) is not int or value < 0:
@@ -27,16 +43,6 @@ def check_learned(model: SubspaceEstimator) -> None:
         value = getattr(model, name)
         if not isinstance(value, Real) or math.isnan(value):
             raise ModelFileError(f"{name} is {value!r}, not a number.")
-    if model.threshold_ < 0 or model.offset_ != -model.threshold_:
-        raise ModelFileError(f"threshold_ {model.threshold_} and offset_ do not fit together.")
-    for name in ("affine_", "converged_"):
-        if not isinstance(getattr(model, name), bool | np.bool_):
-            raise ModelFileError(f"{name} is {getattr(model, name)!r}, not true or false.")
-    if not isinstance(model.evidence_, dict):
-        raise ModelFileError("evidence_ is no table of names and values.")
-    _check_arrays(model)
-    if hasattr(model, "_outlier_odds"):  # files of earlier versions have none
-        _check_odds(model._outlier_odds)
 
 
 def _check_arrays(model: SubspaceEstimator) -> None:
