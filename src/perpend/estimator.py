@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from inspect import signature
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -34,7 +34,12 @@ from perpend.rows import RowSource, as_rows
 from perpend.rows.devices import Place, computing_on
 from perpend.rows.kinds import per_row, to_numpy
 from perpend.solvers import OutlierOdds, Solution, distance_edges, inlier_noise, solution_odds
+from perpend.solvers.distance_record import DistanceRecord
+from perpend.solvers.history import Recorder
 from perpend.solvers.loop import Callback
+
+if TYPE_CHECKING:
+    from perpend.plots import AnswerDisplay
 
 __all__ = ["METHODS", "HasMethods", "Interval", "StrOptions", "SubspaceEstimator"]
 
@@ -48,6 +53,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
     _function: ClassVar[Callable[..., Solution]]  # the method itself: rows in, a solution out
 
     affine: Any
+    _distance_record: dict[str, Any] | None
     threshold: Any
     contamination: float | None
     random_state: Any
@@ -120,10 +126,11 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
                 f"contamination={self.contamination}; expected a share of outliers from 0 to 1."
             )
         weight = checked_weight(sample_weight, X, place)
-        rng = as_generator(self.random_state)
+        rng, recorder = as_generator(self.random_state), Recorder(callback)
         self.affine_, found = False, None
         if self.affine:
-            found = self._find_affine(X, weight, copy.deepcopy(rng), place, callback)
+            found = self._find_affine(X, weight, copy.deepcopy(rng), place, recorder)
+            self.history_ = recorder.history._asdict()
         if found is not None and (self.affine != "auto" or found.is_needed):
             return self._finish_affine(found, X, weight, place)
         rows = as_rows(
@@ -133,9 +140,11 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
             n_jobs=effective_n_jobs(self.n_jobs),
             fused=self._may_fuse,
         )
-        solution = self._solve(rows, rng, place, callback)
+        of_linear = Recorder(recorder.callback)
+        solution = self._solve(rows, rng, place, of_linear)
         if found is not None and found.is_better_than(solution):
             return self._finish_affine(found, X, weight, place)
+        self.history_ = of_linear.history._asdict()
         if found is not None:
             solution = solution._replace(evidence={**solution.evidence, **found.evidence})
         self._store(solution, rows.dtype, rows.unit, place)
@@ -143,6 +152,11 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         distance = self._training_distance(solution, rows, X, weight)
         exact = float(distance_edges(float(rows.norms[-1]), rows.dtype)[0])
         self._label(distance, solution_odds(solution, exact, rows.unit), weight, place)
+        if solution.groups is not None:
+            inside = solution.rank - (self.n_features_in_ - self.codimension_)
+            sizes = (inside, solution.rank - inside)
+            record = DistanceRecord.of(solution.groups, rows.norms, *sizes, rows.unit)
+            self._distance_record = record._asdict()
         return solution
 
     @property
@@ -189,7 +203,11 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         self.intercept_ = place.back(normals @ found.location)
         self.noise_ = inlier_noise(solution, 1.0, linear=False)
         odds = solution_odds(solution, found.floor, 1.0)
-        self._label(-self._scores(X), odds, weight, place)
+        distance = -self._scores(X)
+        self._label(distance, odds, weight, place)
+        if found.record is not None:
+            # The polish does not look at rows that are far away.
+            self._distance_record = found.record.counted(to_numpy(distance), weight)._asdict()
         return solution
 
     def _label(
@@ -239,6 +257,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         self.objective_ = solution.objective * unit
         self.n_iter_ = max(1, solution.n_iter)
         self.converged_ = solution.converged
+        self._distance_record = None  # where all rows lie on the subspace, there is none
         self._n_features_out = self.n_components_
 
     def _threshold(self, distance: Array, found: float, weight: Array | None) -> float:
@@ -282,6 +301,32 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
 
         check_is_fitted(self)
         save(self, path)
+
+    def plot(self) -> "AnswerDisplay":
+        """Draw the four pictures that answer "can I trust this?".
+
+        The gap in the directions' singular values; the rows' distances with the threshold and the
+        two groups; how the descents came to rest; and how the inliers spread along and across the
+        subspace. Needs matplotlib: ``pip install 'perpend[plots]'``.
+
+        Returns
+        -------
+        perpend.plots.AnswerDisplay
+            With `figure_`, the four panels in `axes_`, and a `description` in words.
+
+        Examples
+        --------
+        >>> from perpend import DPCP
+        >>> from perpend.datasets import make_subspace
+        >>> X = make_subspace(300, 100, n_features=8, codimension=4, random_state=0).X
+        >>> display = DPCP(random_state=1).fit(X).plot()
+        >>> print(display.verdict)
+        Sure (confidence 0.99): a subspace of dimension 4 in 8 features, codimension 4;
+        100 of 400 rows (25.0 %) are outliers.
+        """
+        from perpend.plots import AnswerDisplay
+
+        return AnswerDisplay.from_estimator(self)
 
 
 @contextmanager

@@ -186,6 +186,11 @@ def test_an_array_that_declares_too_much(path):
         ("attributes.singular_values_", np.zeros((16, 1))),
         ("attributes.labels_", np.zeros(140, dtype=int)),
         ("attributes.labels_", np.ones((140, 1), dtype=int)),
+        ("attributes._distance_record.edges", np.ones(7)),
+        ("attributes._distance_record.counts", np.full(1, np.nan)),
+        ("attributes._distance_record.norms", -np.ones(1)),
+        ("attributes.history_.n_steps", np.array([-3])),
+        ("attributes.history_.change", np.ones((2, 2))),
         ("attributes._outlier_odds.distance", np.ones(7)),
         ("attributes._outlier_odds.distance", np.linspace(0, 1, 256)),
         ("attributes._outlier_odds.distance", np.zeros(0)),
@@ -196,7 +201,8 @@ def test_an_array_that_declares_too_much(path):
 def test_arrays_that_do_not_fit_together(path, name, value):
     forge(path, members={name: npy_bytes(value)})
     refused(
-        path, "does not fit|do not fit|not finite|not orthonormal|not \\+1|growing numbers|readable"
+        path,
+        "does not fit|do not fit|not finite|not orthonormal|not \\+1|growing|not add up|readable",
     )
 
 

@@ -10,6 +10,8 @@ from perpend._typing import Array
 from perpend.estimator import SubspaceEstimator
 from perpend.exceptions import ModelFileError
 from perpend.solvers import OutlierOdds
+from perpend.solvers.distance_record import DistanceRecord
+from perpend.solvers.history import History
 
 COUNTS = ("codimension_", "n_components_", "n_features_in_", "n_starts_", "n_iter_")
 NUMBERS = ("threshold_", "offset_", "noise_", "objective_", "confidence_")
@@ -30,8 +32,13 @@ def check_learned(model: SubspaceEstimator) -> None:
     if model.n_jobs == 0:
         raise ModelFileError("n_jobs is 0, which asks for no thread at all.")
     _check_arrays(model)
-    if hasattr(model, "_outlier_odds"):  # files of earlier versions have none
+    # Files of earlier versions have none of these.
+    if hasattr(model, "_outlier_odds"):
         _check_odds(model._outlier_odds)
+    if hasattr(model, "_distance_record"):
+        _check_record(model._distance_record)
+    if hasattr(model, "history_"):
+        _check_history(model.history_)
 
 
 def _check_numbers(model: SubspaceEstimator) -> None:
@@ -119,3 +126,40 @@ def _check_odds(odds: Any) -> None:
         )
     if not numbers:
         raise ModelFileError("the odds of outliers are no table of growing numbers.")
+
+
+def _check_record(record: Any) -> None:
+    """Refuse counts of distances that cannot be drawn."""
+    sound = isinstance(record, dict) and set(record) == set(DistanceRecord._fields)
+    if sound:
+        edges, counts, norms = record["edges"], record["counts"], record["norms"]
+        numbers = [value for value in record.values() if not isinstance(value, np.ndarray)]
+        sound = (
+            edges.shape == counts.shape == (len(edges),)
+            and len(edges) > 1
+            and norms.ndim == 1
+            and all(bool(np.all(np.isfinite(array))) for array in (edges, counts, norms))
+            and edges[0] > 0
+            and bool(np.all(np.diff(edges) > 0) and np.all(counts >= 0) and np.all(norms >= 0))
+            and all(isinstance(n, Real) and 0 <= n < math.inf for n in numbers)
+        )
+    if not sound:
+        raise ModelFileError("the counts of the distances are no table of growing distances.")
+
+
+def _check_history(history: Any) -> None:
+    """Refuse a history of steps that do not add up."""
+    sound = isinstance(history, dict) and set(history) == set(History._fields)
+    if sound:
+        stages, n_steps = history["stages"], history["n_steps"]
+        steps = [history[name] for name in History._fields[2:]]
+        sound = (
+            isinstance(stages, tuple)
+            and all(isinstance(stage, str) for stage in stages)
+            and n_steps.shape == (len(stages),)
+            and n_steps.dtype.kind == "i"
+            and bool(np.all(n_steps >= 0))
+            and all(values.shape == (n_steps.sum(),) for values in steps)
+        )
+    if not sound:
+        raise ModelFileError("history_ has steps that do not add up.")

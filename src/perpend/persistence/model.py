@@ -30,7 +30,7 @@ SCHEMA = 2  # 1: before affine subspaces; such files still load
 FORMAT = "perpend model"
 # Learned attributes end with an underscore; these do not. Whatever else a model carries, as
 # metadata requests and callbacks, matters to a new fit only.
-PRIVATE = {"_n_features_out", "_outlier_odds", "_sklearn_output_config"}
+PRIVATE = {"_distance_record", "_n_features_out", "_outlier_odds", "_sklearn_output_config"}
 # what zipfile, json and NumPy raise on damaged input, also on encryption and endless nesting
 BAD_FILE = (
     *(zipfile.BadZipFile, struct.error, EOFError, LookupError, TypeError, ValueError),
