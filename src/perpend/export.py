@@ -76,9 +76,6 @@ def to_onnx(
 
     Examples
     --------
-    >>> import pytest
-    ...
-    ... _ = pytest.importorskip("onnx")
     >>> from perpend import DPCP
     >>> from perpend.datasets import make_subspace
     >>> from perpend.export import to_onnx

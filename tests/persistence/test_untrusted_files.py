@@ -243,6 +243,7 @@ def test_files_from_before_there_were_probabilities(path, fitted):
         ("confidence_", None, "not a number"),
         ("converged_", 1, "not true or false"),
         ("evidence_", EVIDENCE, "no table"),
+        ("doubts_", {"tuple": ["one", 2]}, "not all sentences"),
         ("_skl_callbacks", {"list": ["x"]}, "would overwrite"),
         ("_validate_params", 1, "would overwrite"),
         ("feature_names_in_", {"strings": ["a"] * 5, "dtype": "object"}, "does not fit"),

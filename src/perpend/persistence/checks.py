@@ -29,13 +29,16 @@ def check_learned(model: SubspaceEstimator) -> None:
             raise ModelFileError(f"{name} is {getattr(model, name)!r}, not true or false.")
     if not isinstance(model.evidence_, dict):
         raise ModelFileError("evidence_ is no table of names and values.")
+    doubts = getattr(model, "doubts_", ())
+    if not isinstance(doubts, tuple) or not all(isinstance(doubt, str) for doubt in doubts):
+        raise ModelFileError("doubts_ are not all sentences.")
     if model.n_jobs == 0:
         raise ModelFileError("n_jobs is 0, which asks for no thread at all.")
     _check_arrays(model)
     # Files of earlier versions have none of these.
     if hasattr(model, "_outlier_odds"):
         _check_odds(model._outlier_odds)
-    if hasattr(model, "_distance_record"):
+    if getattr(model, "_distance_record", None) is not None:
         _check_record(model._distance_record)
     if hasattr(model, "history_"):
         _check_history(model.history_)
@@ -141,7 +144,7 @@ def _check_record(record: Any) -> None:
             and all(bool(np.all(np.isfinite(array))) for array in (edges, counts, norms))
             and edges[0] > 0
             and bool(np.all(np.diff(edges) > 0) and np.all(counts >= 0) and np.all(norms >= 0))
-            and all(isinstance(n, Real) and 0 <= n < math.inf for n in numbers)
+            and all(isinstance(n, int | float) and 0 <= n < math.inf for n in numbers)
         )
     if not sound:
         raise ModelFileError("the counts of the distances are no table of growing distances.")
