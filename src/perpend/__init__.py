@@ -30,6 +30,7 @@ _HOMES = {
     "load": "perpend.persistence",
     "metrics": "perpend",
     "peel": "perpend.peeling",
+    "plots": "perpend",
     "recursive_dpcp": "perpend.methods",
     "rsgm": "perpend.methods",
     "subspace_distance": "perpend.metrics",
@@ -54,6 +55,7 @@ __all__ = [
     "load",
     "metrics",
     "peel",
+    "plots",
     "recursive_dpcp",
     "rsgm",
     "subspace_distance",
@@ -62,7 +64,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from perpend import callbacks, datasets, export, metrics, theory
+    from perpend import callbacks, datasets, export, metrics, plots, theory
     from perpend.batch import BatchSolution, dpcp_batch
     from perpend.methods.dpcp import DPCP, dpcp
     from perpend.methods.dpcp_irls import DPCPIRLS, dpcp_irls

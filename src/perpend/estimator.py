@@ -341,7 +341,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         >>> X = make_subspace(300, 100, n_features=8, codimension=4, random_state=0).X
         >>> display = DPCP(random_state=1).fit(X).plot()
         >>> print(display.verdict)
-        Sure (confidence 0.99): a subspace of dimension 4 in 8 features, codimension 4;
+        Sure (confidence 1.00): a subspace of dimension 4 in 8 features, codimension 4;
         100 of 400 rows (25.0 %) are outliers.
         """
         from perpend.plots import AnswerDisplay

@@ -217,6 +217,10 @@ class DPCP(SubspaceEstimator):
     n_iter_ : int
         Most iterations of any descent.
     converged_ : bool
+    history_ : dict
+        What happened step by step: `stages` and `n_steps` of every loop, and, for all steps one
+        after the other, the mean `objective` over the starts, the `least` and the `largest`, and
+        the `change` by which the loop ends: of descents the share of the starts not at rest.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only where X has column names.

@@ -45,7 +45,7 @@ class PrincipalAnglesDisplay(Display):
     """
 
     def __init__(
-        self, angles: Array, dimensions: tuple[int, int], *, what: str = "subspaces"
+        self, angles: Array, dimensions: tuple[int, int], *, what: str = "directions"
     ) -> None:
         self.angles = np.sort(np.asarray(angles, dtype=float))[::-1]
         self.dimensions, self.what = (int(dimensions[0]), int(dimensions[1])), what
@@ -74,7 +74,9 @@ class PrincipalAnglesDisplay(Display):
         return cls.from_subspaces(_normals(model), _normals(other), what="normals", ax=ax)
 
     @classmethod
-    def from_subspaces(cls, a: Array, b: Array, *, what: str = "subspaces", ax: Any = None) -> Self:
+    def from_subspaces(
+        cls, a: Array, b: Array, *, what: str = "directions", ax: Any = None
+    ) -> Self:
         """Draw the angles between two subspaces.
 
         Parameters

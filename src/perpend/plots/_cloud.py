@@ -172,9 +172,9 @@ class CloudDisplay(Display):
         ax.set(xlabel=self.names[0], ylabel=self.names[1], zlabel=self.names[2])
         ax.tick_params(labelsize=7, pad=0)
         for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
-            axis.get_major_locator().set_params(nbins=4)
+            axis.get_major_locator().set_params(nbins=5, prune="both")  # ends of two axes meet
         ax.legend(
-            loc="upper center", bbox_to_anchor=(0.5, -0.02), ncols=3, markerscale=4 / size**0.5,
+            loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=3, markerscale=4 / size**0.5,
             handletextpad=0.3,
         )  # fmt: skip
         ax.set_title(self._title(int(np.sum(~inside))))

@@ -147,7 +147,8 @@ class ConvergenceDisplay(ModelDisplay):
         if 0 < lowest < 1 / STEEP:
             ax.set_yscale("log")
         if several:
-            ax.legend(loc="upper right")
+            _make_room(ax)
+            ax.legend(loc="upper center", ncols=2)
 
     def _title(self, runs: list[Array]) -> str:
         n = sum(len(run) for run in runs)
@@ -159,3 +160,10 @@ class ConvergenceDisplay(ModelDisplay):
         more = f"{count(others)} steps of finish" if others else ""
         details = "; ".join(part for part in (self._end(runs[-1]), more) if part)
         return f"{text}\n{details}" if details else text
+
+
+def _make_room(ax: Any) -> None:
+    """Move the upper end of the axis, so that a line of legend fits above the curves."""
+    low, high = ax.get_ylim()
+    log = ax.get_yscale() == "log"
+    ax.set_ylim(low, high * (high / low) ** 0.2 if log else high + 0.2 * (high - low))

@@ -6,6 +6,7 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.plots._display import ModelDisplay, say
+from perpend.plots._lines import few_ticks
 from perpend.plots._style import MISSING, MUTED, RIGHT, WRONG
 from perpend.plots._words import count, percent, unit
 from perpend.rows.kinds import to_numpy
@@ -33,11 +34,14 @@ class DistanceDisplay(ModelDisplay):
     inliers, outliers : arrays of shape (m,), optional
         Rows of each group in each bin, as the model expects them. The inliers are left out where
         they have no noise: all of them are expected in the first bin.
+    fitted : bool
+        Whether the model was fitted to these rows. If not, its curves say what these rows would
+        look like if they were the same mixture.
     xlabel : str
 
     Attributes
     ----------
-    edges, counts, threshold, inliers, outliers :
+    edges, counts, threshold, inliers, outliers, fitted :
         As they were given.
     ax_, figure_ :
         Set by `plot`.
@@ -61,10 +65,11 @@ class DistanceDisplay(ModelDisplay):
         threshold: float,
         inliers: Array | None = None,
         outliers: Array | None = None,
+        fitted: bool = True,
         xlabel: str = "distance",
     ) -> None:
         self.edges, self.counts = np.asarray(edges, dtype=float), np.asarray(counts, dtype=float)
-        self.threshold, self.xlabel = float(threshold), xlabel
+        self.threshold, self.fitted, self.xlabel = float(threshold), fitted, xlabel
         self.inliers = None if inliers is None else np.asarray(inliers, dtype=float)
         self.outliers = None if outliers is None else np.asarray(outliers, dtype=float)
 
@@ -89,6 +94,7 @@ class DistanceDisplay(ModelDisplay):
             record.counts,
             inliers=None if record.exact else inliers,
             outliers=outliers,
+            fitted=X is None,
             **names,
         )
 
@@ -151,19 +157,16 @@ class DistanceDisplay(ModelDisplay):
         for curve, color, name in curves:
             if curve is not None and curve.sum() >= 0.5:
                 x, y = self._curve(curve, borders, group)
-                ax.plot(x, y, color=color, label=f"{name}, model: {count(curve.sum())}")
+                ax.plot(x, y, color=color, label=f"{name}, {self._model(curve)}")
                 tops.append(float(y.max()))
         # A threshold of zero has no place on a logarithmic axis: its place is the left end.
         at = max(self.threshold, borders[0])
-        ax.axvline(
-            at,
-            color="black",
-            linestyle="--",
-            linewidth=1.2,
-            label=f"threshold {self.threshold:.2g}",
-        )
+        # Not up into the legend.
+        name = f"threshold {self.threshold:.2g}"
+        ax.axvline(at, ymax=0.78, color="black", linestyle="--", linewidth=1.2, label=name)
         ax.set(xscale="log", xlim=(borders[0], borders[-1] * 1.05), xlabel=self.xlabel)
         ax.set(ylabel="rows", title=self._title())
+        few_ticks(ax.xaxis)
         log_y = self._unequal(bars, borders) if self._log_y is None else self._log_y
         if log_y:
             ax.set_yscale("log")
@@ -177,6 +180,9 @@ class DistanceDisplay(ModelDisplay):
                 color="#555555", rotation=90, va="center", xytext=(8, 0),
                 textcoords="offset points",
             )  # fmt: skip
+
+    def _model(self, curve: Array) -> str:
+        return f"model: {count(curve.sum())}" if self.fitted else "as in the fit"
 
     def _title(self) -> str:
         n = float(self.counts.sum())

@@ -62,7 +62,7 @@ def curves(
             if xlim:
                 ax.set_xlim(xlim)
             if log_x:
-                _few_ticks(ax.xaxis)
+                few_ticks(ax.xaxis)
             if ylim:
                 ax.set_ylim(ylim)
             for name, level in (levels or {}).items():
@@ -88,7 +88,7 @@ def curves(
     return drawing
 
 
-def _few_ticks(axis: Any) -> None:
+def few_ticks(axis: Any) -> None:
     """Label 1, 2, 5 of each decade of a short logarithmic axis, and every decade of a long one."""
     from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 

@@ -13,6 +13,7 @@ from perpend.rows.kinds import to_numpy
 # Relative to the largest value; what is below are rounding errors. The inliers' spread is a root of
 # eigenvalues, and has half of the digits.
 FLOOR, SPREAD_FLOOR = 1e-15, 1e-8
+TOP = 0.84  # of the axes' height; above is the legend
 
 
 class SpectrumDisplay(ModelDisplay):
@@ -100,7 +101,7 @@ class SpectrumDisplay(ModelDisplay):
         starts = self.n_starts or len(s)
         ax.set(title=f"{count(starts)} direction{'s' * (starts != 1)}, {rank}")
         ax.set(xlabel="number of the singular value", ylabel="singular value")
-        _mark_gap(ax, first, len(s), self.gap)
+        _mark_gap(ax, first, s, self.gap)
 
 
 class SpreadDisplay(ModelDisplay):
@@ -196,7 +197,7 @@ class SpreadDisplay(ModelDisplay):
         _points(ax, self.spread, d, names=names, colors=(RIGHT, WRONG), floor=SPREAD_FLOOR)
         ax.set(title="Inliers' spread" + self._evidence("\n").rstrip("."), xlabel="principal axis")
         ax.set_ylabel("standard deviation (relative)")
-        _mark_gap(ax, d, len(self.spread), self.gap)
+        _mark_gap(ax, d, self.spread, self.gap)
 
 
 def _n_inside(model: Any) -> int | None:
@@ -254,17 +255,20 @@ def _points(
     ax.legend(loc="upper center", ncols=2, handletextpad=0.2, columnspacing=1.2)
 
 
-def _mark_gap(ax: Any, first: int, n: int, gap: float | None) -> None:
-    """Mark the gap behind the first of n values, with its size where no value is.
+def _mark_gap(ax: Any, first: int, values: Array, gap: float | None) -> None:
+    """Mark the gap behind the first values, with its size where no value is.
 
-    Values before the gap are high and those behind it low: above the short side there is room.
+    Values before the gap are high and those behind it low: on the wider side there is room, below
+    the ones or above the others.
     """
     if gap is None:
         return
-    ax.axvline(first + 0.5, ymax=0.84, color=MUTED, linestyle="--", linewidth=1.2, zorder=1)
-    behind = first <= n / 2
+    ax.axvline(first + 0.5, ymax=TOP, color=MUTED, linestyle="--", linewidth=1.2, zorder=1)
+    behind = first <= len(values) / 2
+    nearest = (first, max(values[first if behind else first - 1], ax.get_ylim()[0]))
+    _, height = ax.transAxes.inverted().transform(ax.transData.transform(nearest))
     ax.annotate(
-        f"falls by\n× {factor(gap)}", (first + 0.5, 0.66 if behind else 0.2),
+        f"falls by\n× {factor(gap)}", (first + 0.5, (height + TOP if behind else height) / 2),
         xycoords=("data", "axes fraction"), xytext=(5 if behind else -5, 0),
         textcoords="offset points", fontsize=9, va="center", ha="left" if behind else "right",
     )  # fmt: skip

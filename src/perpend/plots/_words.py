@@ -66,10 +66,10 @@ def verdict(model: Any) -> str:
     --------
     >>> from perpend import DPCP
     >>> from perpend.datasets import make_subspace
-    >>> X = make_subspace(300, 700, n_features=9, codimension=2, random_state=0).X
+    >>> X = make_subspace(300, 600, n_features=9, codimension=2, random_state=0).X
     >>> print(verdict(DPCP(random_state=1).fit(X)))
-    Sure (confidence 0.99): a subspace of dimension 7 in 9 features, codimension 2;
-    700 of 1 000 rows (70.0 %) are outliers.
+    Sure (confidence 1.00): a subspace of dimension 7 in 9 features, codimension 2;
+    600 of 900 rows (66.7 %) are outliers.
     """
     c, d, D = model.codimension_, model.n_components_, model.n_features_in_
     n, n_outliers = len(model.labels_), int((model.labels_ == -1).sum())
