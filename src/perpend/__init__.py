@@ -21,10 +21,12 @@ _HOMES = {
     "RSGM": "perpend.methods",
     "RecursiveDPCP": "perpend.methods",
     "as_rows": "perpend.rows",
+    "callbacks": "perpend",
     "datasets": "perpend",
     "dpcp": "perpend.methods",
     "dpcp_batch": "perpend.batch",
     "dpcp_irls": "perpend.methods",
+    "export": "perpend",
     "formats": "perpend",
     "load": "perpend.persistence",
     "metrics": "perpend",
@@ -45,10 +47,12 @@ __all__ = [
     "RecursiveDPCP",
     "__version__",
     "as_rows",
+    "callbacks",
     "datasets",
     "dpcp",
     "dpcp_batch",
     "dpcp_irls",
+    "export",
     "formats",
     "load",
     "metrics",
@@ -62,7 +66,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from perpend import datasets, formats, metrics, plots, theory
+    from perpend import callbacks, datasets, export, formats, metrics, plots, theory
     from perpend.batch import BatchSolution, dpcp_batch
     from perpend.methods.dpcp import DPCP, dpcp
     from perpend.methods.dpcp_irls import DPCPIRLS, dpcp_irls

@@ -39,6 +39,17 @@ class AffineFit(NamedTuple):
     record: DistanceRecord | None  # of the rows that the polish saw; None where all are inliers
 
     @property
+    def evidence(self) -> dict[str, object]:
+        """What it says about the origin, by name."""
+        return {
+            "affine_confidence": self.solution.confidence,
+            "affine_codimension": self.solution.normals.shape[1],
+            "origin_distance": self.origin.distance,
+            "origin_error": self.origin.error,
+            "origin_chance": self.origin.chance,
+        }
+
+    @property
     def is_needed(self) -> bool:
         """Whether the rows ask for an affine subspace, whatever a linear one has to offer.
 

@@ -116,7 +116,7 @@ def answer_of(model: "SubspaceEstimator", data: "Dataset", *, fitted: bool) -> "
 
 def write_labels(path: Path, data: "Dataset", answer: "Answer") -> None:
     """Write labels.csv: where each row stood in the file, and what the model says of it."""
-    from perpend.persistence import writing
+    from perpend._files import writing
 
     n = len(answer.labels)
     with writing(path) as stream:
@@ -151,7 +151,7 @@ def save_model(path: Path, model: "SubspaceEstimator", data: "Dataset") -> None:
 
 def write_result(folder: Path, result: dict[str, Any]) -> None:
     """Write result.json, with the checksums of all files beside it."""
-    from perpend.persistence import writing
+    from perpend._files import writing
 
     files = sorted(path for path in folder.iterdir() if path.is_file())
     result["files"] = {path.name: sha256(path) for path in files}

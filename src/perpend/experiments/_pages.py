@@ -119,7 +119,7 @@ def _one_deeper(text: str, path: str) -> str:
 
 
 def _write(path: Path, parts: list[str]) -> None:
-    from perpend.persistence import writing  # heavy, and `duration` must not be
+    from perpend._files import writing
 
     with writing(path) as stream:
         stream.write(("\n\n".join(part for part in parts if part) + "\n").encode())

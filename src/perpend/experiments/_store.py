@@ -178,7 +178,7 @@ def write_csv(folder: Path, results: Results) -> list[Path]:
 
 
 def _write(path: Path, text: str) -> None:
-    from perpend.persistence import writing  # loads scikit-learn, which workers may not need
+    from perpend._files import writing
 
     with writing(path) as stream:
         stream.write(text.encode())

@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from perpend._files import writing
 from perpend.exceptions import InputError
+from perpend.formats._answer_path import answer_path
 from perpend.formats._arrow_columns import (
     BAD_ARROW,
     Columns,
@@ -23,7 +25,6 @@ from perpend.formats._arrow_columns import (
 from perpend.formats._checks import check_expansion, file_size, no_choice
 from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._registry import optional_package
-from perpend.formats._write import answer_path, writing
 
 MAGIC = b"ARROW1\0\0"
 FEATHER_1 = b"FEA1"

@@ -18,12 +18,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from perpend._files import writing
 from perpend._typing import Array
 from perpend.exceptions import InputError
+from perpend.formats._answer_path import answer_path
 from perpend.formats._checks import check_memory, file_size, no_choice, quoted
 from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._records import NO_DATA, added_values, from_table, select
-from perpend.formats._write import answer_path, writing
 
 DELIMITERS = ("\t", ";", ",")  # the comma last: it may also be a decimal comma
 SAMPLE_BYTES = 1 << 16  # read ahead to find the delimiter,

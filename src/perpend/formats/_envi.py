@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from perpend._files import writing
 from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.formats._checks import check_memory, file_size, in_bytes, no_choice, quoted
@@ -25,7 +26,6 @@ from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._envi_header import Header, read_header
 from perpend.formats._pixels import from_pixels
 from perpend.formats._records import BLOCK, NO_DATA, added_values, select
-from perpend.formats._write import writing
 
 RAW_SUFFIXES = ("", ".img", ".raw", ".dat", ".bsq", ".bil", ".bip", ".cube")
 SIDES = {  # axes of the raw file, slowest first

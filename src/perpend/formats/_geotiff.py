@@ -16,14 +16,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from perpend._files import writing
 from perpend.exceptions import InputError, MissingExtraError
 from perpend.formats import _tiff_rasterio, _tiff_tifffile
+from perpend.formats._answer_path import answer_path
 from perpend.formats._checks import file_size
 from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._pixels import from_pixels
 from perpend.formats._records import NO_DATA, added_values
 from perpend.formats._registry import optional_package
-from perpend.formats._write import answer_path, writing
 
 MAGIC = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")  # the last two: BigTIFF
 DISTANCES = ("distance", "probability of being an outlier")

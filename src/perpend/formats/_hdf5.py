@@ -19,7 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from perpend._files import writing
 from perpend.exceptions import InputError
+from perpend.formats._answer_path import answer_path
 from perpend.formats._checks import (
     REAL,
     as_floats,
@@ -36,7 +38,6 @@ from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._hdf5_chunks import load_chunked, packed_by
 from perpend.formats._records import added_values, from_array
 from perpend.formats._registry import optional_package
-from perpend.formats._write import answer_path, writing
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 MATLAB = b"MATLAB 7.3"

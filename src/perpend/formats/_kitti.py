@@ -15,12 +15,12 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.exceptions import InputError
+from perpend.formats._answer_path import answer_path
 from perpend.formats._checks import check_memory, file_size, in_bytes, no_choice
 from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._ply import write_cloud
 from perpend.formats._points import added_fields, chosen, from_points
 from perpend.formats._records import select
-from perpend.formats._write import answer_path
 
 FIELDS = ("x", "y", "z", "reflectance")
 POINT = 16  # bytes

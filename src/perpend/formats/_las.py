@@ -20,14 +20,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from perpend._files import writing
 from perpend._typing import Array
 from perpend.exceptions import InputError, PerpendError
+from perpend.formats._answer_path import answer_path
 from perpend.formats._checks import check_expansion, check_memory, file_size, in_bytes, no_choice
 from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._laz import check_blocks
 from perpend.formats._points import PLACE, added_fields, chosen, clean, from_points
 from perpend.formats._registry import optional_package
-from perpend.formats._write import answer_path, writing
 
 ROWS = 1 << 18  # points read together
 HEADER = 375  # bytes of the longest header

@@ -23,7 +23,9 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
+from perpend._files import writing
 from perpend.exceptions import InputError
+from perpend.formats._answer_path import answer_path
 from perpend.formats._checks import (
     MAX_RATIO,
     SMALL,
@@ -39,7 +41,6 @@ from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._hdf5 import is_hdf5
 from perpend.formats._hdf5 import read as read_hdf5
 from perpend.formats._records import added_values, from_array
-from perpend.formats._write import answer_path, writing
 
 HEADER_BYTES = 128
 COMPRESSED = 15  # type of a variable

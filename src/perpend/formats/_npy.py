@@ -13,7 +13,9 @@ from typing import IO, Any, Literal, NamedTuple
 
 import numpy as np
 
+from perpend._files import writing
 from perpend.exceptions import InputError
+from perpend.formats._answer_path import answer_path
 from perpend.formats._checks import (
     as_floats,
     check_array,
@@ -24,7 +26,6 @@ from perpend.formats._checks import (
 )
 from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._records import NO_DATA, added_values, from_array
-from perpend.formats._write import answer_path, writing
 
 HEADER_BYTES = 1 << 16  # NumPy itself reads no header longer than 10,000 characters
 ROWS = 1 << 14  # of an answer that are written together

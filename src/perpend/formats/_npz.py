@@ -12,8 +12,10 @@ from typing import IO
 
 import numpy as np
 
+from perpend._files import writing
 from perpend._typing import Array
 from perpend.exceptions import InputError
+from perpend.formats._answer_path import answer_path
 from perpend.formats._checks import (
     REAL,
     as_floats,
@@ -27,7 +29,6 @@ from perpend.formats._choice import Entry, choose
 from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._npy import Header, check_size, read_header
 from perpend.formats._records import added_values, from_array
-from perpend.formats._write import answer_path, writing
 
 CHUNK = 4 << 20
 BAD_ARCHIVE = (

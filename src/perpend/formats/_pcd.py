@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from perpend._files import writing
 from perpend._typing import Array
 from perpend.exceptions import InputError
+from perpend.formats._answer_path import answer_path
 from perpend.formats._checks import check_memory, file_size, in_bytes, no_choice
 from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._lzf import decompress
@@ -30,7 +32,6 @@ from perpend.formats._points import (
     write_text,
 )
 from perpend.formats._records import select
-from perpend.formats._write import answer_path, writing
 
 SIZES = 8  # bytes before the compressed ones: how many, packed and unpacked
 

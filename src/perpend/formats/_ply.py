@@ -18,8 +18,10 @@ from typing import IO, Any
 
 import numpy as np
 
+from perpend._files import writing
 from perpend._typing import Array
 from perpend.exceptions import InputError
+from perpend.formats._answer_path import answer_path
 from perpend.formats._checks import file_size, no_choice
 from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._ply_header import (
@@ -40,7 +42,6 @@ from perpend.formats._points import (
     write_text,
 )
 from perpend.formats._records import select
-from perpend.formats._write import answer_path, writing
 
 ADDED = {"f4": "float", "u1": "uchar"}
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.exceptions import InputError
+from perpend.formats._answer_path import answer_path
 from perpend.formats._checks import (
     REAL,
     as_floats,
@@ -36,7 +37,6 @@ from perpend.formats._packed import UNPACKED_SIZE
 from perpend.formats._records import added_values, from_array
 from perpend.formats._registry import optional_package
 from perpend.formats._store import FolderStore, Store, ZippedStore
-from perpend.formats._write import answer_path
 
 METADATA = {"zarr.json": 3, ".zarray": 2}
 PLAIN_CODECS = {"bytes", "transpose", "crc32c"}  # of Zarr 3: these do not unpack anything

@@ -32,12 +32,26 @@ class Subspace(NamedTuple):
     noise: float  # expected norm of the members' noise, 0 where they are exact
     evidence: dict[str, object]  # the numbers behind the confidence
 
+    def __repr__(self) -> str:
+        return (
+            f"Subspace(dimension {len(self.components)}, codimension {self.codimension}, "
+            f"{len(self.members)} rows, confidence {self.confidence:.2f})"
+        )
+
 
 class Peeled(NamedTuple):
     """What `peel` found."""
 
     subspaces: list[Subspace]  # in the order in which they were found; empty if there is none
     labels: Array  # (n,) the number of the subspace that each row belongs to, -1 for none
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(str(found.codimension) for found in self.subspaces)
+        left = int(np.sum(self.labels == -1))
+        return (
+            f"Peeled({len(self.subspaces)} subspaces of codimension [{sizes}], "
+            f"{left} of {len(self.labels)} rows on none)"
+        )
 
     def summary(self) -> str:
         """Return the answer in a few lines of text."""

@@ -12,9 +12,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from perpend._files import writing
 from perpend._typing import Array
 from perpend.exceptions import MissingExtraError
-from perpend.persistence import writing
 
 # Okabe and Ito's palette, which people with any colour vision can tell apart; the yellow is left
 # out because it vanishes on white.

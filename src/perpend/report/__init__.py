@@ -10,9 +10,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+from perpend._files import writing
 from perpend.estimator import SubspaceEstimator
 from perpend.formats._dataset import Answer
-from perpend.persistence import writing
 from perpend.report._facts import gather
 from perpend.report._folder import FACTS, PAGE, report_from_folder
 from perpend.report._page import page

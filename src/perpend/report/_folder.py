@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from perpend._files import writing
 from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.formats._dataset import Answer
-from perpend.persistence import load, writing
+from perpend.persistence import load
 from perpend.report._facts import SCHEMA, Facts, gather
 from perpend.report._page import page
 

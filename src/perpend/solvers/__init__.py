@@ -1,7 +1,14 @@
 """How directions are found: one loop, its steps, and the solvers made of them."""
 
 from perpend.solvers.loop import Progress, Run, Status, iterate
-from perpend.solvers.odds import OutlierOdds, exact_odds, outlier_odds, outlier_probability
+from perpend.solvers.noise import inlier_noise
+from perpend.solvers.odds import (
+    OutlierOdds,
+    exact_odds,
+    outlier_odds,
+    outlier_probability,
+    solution_odds,
+)
 from perpend.solvers.outlier_law import label_threshold, outlier_law, outlier_misfit
 from perpend.solvers.psgm import psgm
 from perpend.solvers.result import Directions, Fit, Solution
@@ -51,6 +58,7 @@ __all__ = [
     "given_starts",
     "groups_at",
     "in_their_span",
+    "inlier_noise",
     "iterate",
     "label_threshold",
     "outlier_law",
@@ -65,6 +73,7 @@ __all__ = [
     "row_span",
     "scan_distances",
     "scan_grouped_distances",
+    "solution_odds",
     "spectral_starts",
     "step_rule",
     "turned_by",

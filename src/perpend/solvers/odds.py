@@ -18,6 +18,7 @@ import numpy as np
 from scipy import special
 
 from perpend._typing import Array
+from perpend.solvers.result import Solution
 from perpend.solvers.two_groups import TwoGroups, crossing, knots
 
 LEAST = 1e-300  # probability; smaller ones underflow
@@ -47,6 +48,17 @@ def outlier_odds(groups: TwoGroups, unit: float) -> OutlierOdds:
         threshold=groups.threshold * unit,
         fall=float((groups.edges[-1] / groups.scale) ** 2 / 2),
     )
+
+
+def solution_odds(solution: Solution, exact: float, unit: float) -> OutlierOdds:
+    """Return the odds of outliers and with them the threshold, in the user's units.
+
+    Distances up to `exact`, in the units of the fit, may be rounding errors.
+    """
+    groups = solution.groups
+    if groups is None:
+        return exact_odds(exact * unit)
+    return outlier_odds(groups._replace(threshold=max(groups.threshold, exact)), unit)
 
 
 def exact_odds(threshold: float) -> OutlierOdds:

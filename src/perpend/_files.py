@@ -1,4 +1,4 @@
-"""Files that appear under their name only when they are complete."""
+"""Files that appear only when they are complete."""
 
 import os
 import secrets
@@ -6,17 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
-
-from perpend.formats._dataset import Dataset
-from perpend.formats._registry import BY_NAME
-
-
-def answer_path(dataset: Dataset, folder: Path) -> Path:
-    """Name of the answer: that of the source, with ``-answer`` before the suffix."""
-    source = Path(dataset.source)
-    suffixes = BY_NAME[dataset.format].suffixes
-    suffix = source.suffix if source.suffix.lower() in suffixes else suffixes[0]
-    return folder / f"{source.stem}-answer{suffix}"
 
 
 @contextmanager

@@ -1,0 +1,217 @@
+"""What a fitted model does with rows: coordinates, distances, labels, probabilities, explanations.
+
+This half of the estimator reads what `perpend.estimator` has learned and changes nothing.
+"""
+
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    OutlierMixin,
+    TransformerMixin,
+)
+from sklearn.utils.validation import check_is_fitted
+
+from perpend._typing import Array, namespace
+from perpend._validation import checked, checked_threshold
+from perpend.exceptions import InputError
+from perpend.geometry import axis_shares
+from perpend.rows import as_rows
+from perpend.rows.centred import centred_norms, centred_products
+from perpend.rows.devices import computing_on
+from perpend.rows.kinds import is_tensor, like, per_row, row_norms, to_numpy
+from perpend.solvers import OutlierOdds, outlier_probability, scan_distances
+
+
+class FittedSubspace(
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    OutlierMixin,
+    BaseEstimator,
+):
+    """A transformer and an outlier detector at once, as far as it is fitted."""
+
+    normalize: bool
+    device: Any
+    n_jobs: int | None
+
+    affine_: bool
+    components_: Array
+    normals_: Array
+    location_: Array
+    intercept_: Array
+    n_components_: int
+    threshold_: float
+    offset_: float
+    _outlier_odds: dict[str, Any]
+
+    def transform(self, X: Array) -> Array:
+        """Return the coordinates of the rows in the subspace, (n_samples, n_components_)."""
+        with computing_on(X, self.device) as place:
+            X = checked(self, X, place, reset=False)
+            if self.affine_:
+                C = to_numpy(self.components_).astype(float).T
+                return place.back(centred_products(X, to_numpy(self.location_), C))
+            C = like(self.components_, X).T  # (D, d)
+            coordinates = X @ C
+            coordinates -= like(self.location_, X) @ C  # in place: there may be many rows
+            return place.back(coordinates)
+
+    def inverse_transform(self, X: Array) -> Array:
+        """Return the points of the subspace that have these coordinates."""
+        check_is_fitted(self)
+        X = X if is_tensor(X) else np.asarray(X)
+        if X.ndim != 2 or X.shape[1] != self.n_components_:
+            raise InputError(
+                f"X has shape {tuple(X.shape)}; expected (n_samples, {self.n_components_}): "
+                "coordinates in the subspace, as transform returns them."
+            )
+        with computing_on(X, self.device) as place:
+            X = place.bring(X)
+            points = X @ like(self.components_, X)
+            points += like(self.location_, X)
+            return place.back(points)
+
+    def distance(self, X: Array) -> Array:
+        """Return the Euclidean distance of each row to the subspace, in the data's own units."""
+        with computing_on(X, self.device) as place:
+            X = checked(self, X, place, reset=False)
+            if self.affine_:
+                return place.back(self._affine_distance(X))
+            return place.back(self._relative_distance(X) * row_norms(X))
+
+    def score_samples(self, X: Array) -> Array:
+        """Return minus the distance that decides the labels; larger is more normal."""
+        with computing_on(X, self.device) as place:
+            return place.back(self._scores(checked(self, X, place, reset=False)))
+
+    def decision_function(self, X: Array) -> Array:
+        """Return `score_samples` minus `offset_`: not negative for inliers."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: Array, threshold: float | None = None) -> Array:
+        """Return +1 for inliers and -1 for outliers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        threshold : float, optional
+            Use this threshold instead of the fitted one; no refit is needed.
+        """
+        scores = self.score_samples(X)
+        limit = self.threshold_ if threshold is None else checked_threshold(threshold)
+        return labels(-scores, limit)
+
+    def outlier_probability(self, X: Array) -> Array:
+        """Return the probability that each row is an outlier, between 0 and 1.
+
+        This is the posterior of the two-group model that the fit found in its rows: inliers with
+        noise, outliers without preferred direction. It never falls with the distance that decides
+        the labels, and is one half at the threshold that ``threshold="auto"`` takes. A given
+        `threshold` or `contamination` moves the labels but not the probabilities: these say what
+        the rows look like, those what you make of it.
+
+        Parameters
+        ----------
+        X : array-like or torch tensor of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array or tensor of shape (n_samples,)
+            Where there was no noise to see, 0 up to rounding errors and 1 beyond; with codimension
+            0 no row is an outlier.
+        """
+        with computing_on(X, self.device) as place:
+            scores = self._scores(checked(self, X, place, reset=False))
+            if not hasattr(self, "_outlier_odds"):
+                raise InputError(
+                    "This model is from a file of an earlier version, which kept no probabilities. "
+                    "Fit it again."
+                )
+            distance = -to_numpy(scores)
+            p = outlier_probability(distance.astype(float), OutlierOdds(**self._outlier_odds))
+            return place.back(p.astype(distance.dtype))
+
+    def explain(self, X: Array) -> Array:
+        """Return how far each column explains that a row is off the subspace.
+
+        Entry (i, j) is the share of the squared distance of row i that would vanish if column j
+        alone were changed to the value that fits the others best (a reconstruction-based
+        contribution [1]_). It is between 0 and 1. If one column of an inlier is wrong, that
+        column's share is the largest, and 1 but for the noise; several shares are near 1
+        where a change of any of these columns would do. Where no share is large, no single column
+        is to blame.
+
+        Parameters
+        ----------
+        X : array-like or torch tensor of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array or tensor of shape (n_samples, n_features)
+            0 for rows that are on the subspace. Shares of a row do not add up to 1.
+
+        Notes
+        -----
+        The residual itself is no explanation: an error in one column spreads over all columns of
+        it. With a single normal all columns that it uses have share 1, as each of them can make up
+        for the whole distance: at least two normals are needed to tell columns apart.
+
+        References
+        ----------
+        .. [1] Alcala, Qin (2009), Reconstruction-based contribution for process monitoring,
+           Automatica 45, 1593-1600.
+
+        Examples
+        --------
+        >>> from perpend import DPCP
+        >>> from perpend.datasets import make_subspace
+        >>> X = make_subspace(300, 100, n_features=8, codimension=4, random_state=0).X
+        >>> model = DPCP(random_state=1).fit(X)
+        >>> row = X[model.labels_ == 1][:1].copy()
+        >>> row[0, 5] += 0.3
+        >>> share = model.explain(row)[0]
+        >>> int(share.argmax()), round(float(share[5]), 6)
+        (5, 1.0)
+        """
+        with computing_on(X, self.device) as place:
+            X = checked(self, X, place, reset=False)
+            xp, N, norms = namespace(X), like(self.normals_, X), row_norms(X)
+            norms = xp.where(norms > 0, norms, xp.ones_like(norms))[:, None]
+            heights = (X / norms) @ N.T  # rows of norm one: no square over- or underflows
+            heights -= like(self.intercept_, X) / norms
+            return place.back(axis_shares(heights, N))
+
+    # -- inner workings ----------------------------------------------------------------------------
+
+    def _scores(self, X: Array) -> Array:
+        if self.affine_:
+            return -self._affine_distance(X)
+        relative = self._relative_distance(X)
+        return -relative if self.normalize else -relative * row_norms(X)
+
+    def _affine_distance(self, X: Array) -> Array:
+        """Return ||N (x - location)||, the Euclidean distance to the affine subspace."""
+        normals = to_numpy(self.normals_).astype(float)
+        return centred_norms(X, to_numpy(self.location_), normals.T)
+
+    def _relative_distance(self, X: Array) -> Array:
+        """Return ||N (x / ||x||)||, the sine of the angle to the subspace; 0 for zero rows."""
+        # There is room for one value a row, and not for another X.
+        rows = as_rows(X, memory_budget=X.nbytes - 1, n_jobs=effective_n_jobs(self.n_jobs))
+        kept = scan_distances(rows, to_numpy(self.normals_).T).kept
+        assert kept is not None
+        return per_row(rows, kept)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def labels(distance: Array, threshold: float) -> Array:
+    """Return +1 up to the threshold and -1 beyond."""
+    return namespace(distance).where(distance <= threshold, 1, -1)

@@ -1,0 +1,51 @@
+"""What a fitted model says of itself: in a few lines, in one, and in scikit-learn's HTML."""
+
+from typing import Any
+
+from perpend.codimension import SURE
+
+
+def summary(model: Any) -> str:
+    """Return the answer in a few lines of text."""
+    return "\n".join(
+        [
+            f"subspace    dimension {model.n_components_}, codimension {model.codimension_}"
+            + (", affine" if model.affine_ else ""),
+            f"confidence  {model.confidence_:.2f} ({_sureness(model)})",
+            f"outliers    {_outliers(model)}",
+            f"threshold   {model.threshold_:.3g}",
+            f"noise       {model.noise_:.3g}",
+        ]
+    )
+
+
+def verdict(model: Any) -> str:
+    """Return the answer in one line: codimension, how sure it is, outliers."""
+    return (
+        f"codimension {model.codimension_} of {model.n_features_in_} features"
+        f"{', affine' if model.affine_ else ''}; {_sureness(model)} "
+        f"(confidence {model.confidence_:.2f}); outliers: {_outliers(model)}"
+    )
+
+
+def visual_block(model: Any, caption: str | None) -> Any:
+    """Return how scikit-learn draws the model, with a caption under its name.
+
+    scikit-learn escapes the text, and shows the same block inside a pipeline. Should it move the
+    class, its diagrams do without ours.
+    """
+    try:
+        from sklearn.utils._repr_html.estimator import _VisualBlock
+    except ImportError:  # scikit-learn 1.6
+        from sklearn.utils._estimator_html_repr import _VisualBlock
+    name = type(model).__name__
+    return _VisualBlock("single", model, names=name, name_details=str(model), name_caption=caption)
+
+
+def _sureness(model: Any) -> str:
+    return "sure" if model.confidence_ >= SURE else "not sure"
+
+
+def _outliers(model: Any) -> str:
+    n, outliers = len(model.labels_), int((model.labels_ == -1).sum())
+    return f"{outliers} of {n} rows ({outliers / n:.1%})"

@@ -1,0 +1,127 @@
+"""Watching a fit: a progress bar, and the callbacks of scikit-learn.
+
+Every method takes ``callback=``, a function of a `perpend.solvers.Progress` that is called after
+every step and ends the stage it is in by returning True. Any bar can be driven by it; with tqdm::
+
+    with tqdm() as bar:
+
+        def tell(progress):
+            bar.set_description(f"{progress.stage} {progress.objective:.4g}")
+            bar.update()  # it returns True at times: do not hand that on, it would end the stage
+
+        DPCP(callback=tell).fit(X)
+
+scikit-learn has callbacks of its own since version 1.9, which its authors call experimental. The
+estimators support them: ``DPCP().set_callbacks(sklearn.callback.ProgressBar())``, also set on a
+pipeline or a grid search around them. Every step is a task, and how many there will be is unknown.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Self
+
+from perpend.solvers import Progress
+from perpend.solvers.loop import Callback
+
+try:
+    from sklearn import callback as theirs
+except ImportError:  # before scikit-learn 1.9
+    theirs = None
+
+__all__ = ["ProgressBar"]
+
+CallbackSupport: Any = getattr(theirs, "CallbackSupportMixin", object)
+"""Base class with `set_callbacks`, where scikit-learn has it."""
+
+
+def with_callbacks(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """Let scikit-learn end its callbacks after `fit`, also where that fails."""
+    decorated: Callable[..., Any] = getattr(theirs, "with_callbacks", lambda method: method)(fit)
+    return decorated
+
+
+@contextmanager
+def watching(model: Any, **data: Any) -> Iterator[Callback | None]:
+    """Yield what is to be called after every step: the model's callback, and scikit-learn's.
+
+    `data` is what its callbacks may ask for: X, y and metadata.
+    """
+    own: Callback | None = getattr(model, "callback", None)
+    if not getattr(model, "_skl_callbacks", None):
+        yield own
+        return
+    context = model._init_callback_context(max_subtasks=None)
+    context.call_on_fit_task_begin(estimator=model, **data)
+
+    def tell(progress: Progress) -> bool:
+        step = context.subcontext(task_name=progress.stage)
+        step.call_on_fit_task_begin(estimator=model, **data)
+        ended = step.call_on_fit_task_end(estimator=model, **data)
+        return bool(own is not None and own(progress)) or ended
+
+    yield tell
+    # Fitted by now: a callback that wants a model that can predict gets a copy as it is.
+    context.call_on_fit_task_end(estimator=model, reconstruction_attributes=dict, **data)
+
+
+class ProgressBar:
+    """A bar on stderr that follows a fit; for ``callback=``, inside a ``with`` block.
+
+    How long a descent takes is unknown, but not how many of its starts have come to rest: that is
+    the bar. Other stages only count their steps.
+
+    Parameters
+    ----------
+    console : rich.console.Console, optional
+        Where it is drawn.
+
+    Examples
+    --------
+    >>> from perpend import DPCP
+    >>> from perpend.callbacks import ProgressBar
+    >>> from perpend.datasets import make_subspace
+    >>> X = make_subspace(100, 100, n_features=6, codimension=2, random_state=0).X
+    >>> with ProgressBar() as bar:
+    ...     model = DPCP(callback=bar, random_state=1).fit(X)
+    """
+
+    def __init__(self, console: Any = None) -> None:
+        self.console = console
+        self._display: Any = None
+        self._task: Any = None
+
+    def __enter__(self) -> Self:
+        from rich.console import Console
+        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Display
+
+        self._display = Display(
+            TextColumn("{task.description:<24}", markup=False),
+            BarColumn(bar_width=24),
+            TimeElapsedColumn(),
+            console=self.console or Console(stderr=True),
+            transient=True,
+        )
+        self._display.start()
+        self._task = self._display.add_task("starting", total=None)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._display.stop()
+        self._display = None
+
+    def __call__(self, progress: Progress) -> None:
+        """Show how far it is."""
+        if self._display is None:
+            return
+        known = progress.stage == "descent"
+        self._display.update(
+            self._task,
+            description=f"{progress.stage}, step {progress.step}",
+            total=1.0 if known else None,
+            completed=1.0 - progress.change if known else 0.0,
+        )
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return itself: scikit-learn copies parameters when it clones, and there is one screen."""
+        return self

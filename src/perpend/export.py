@@ -1,0 +1,248 @@
+r"""A fitted model as an ONNX graph, for serving without Python.
+
+The graph is what `score_samples` and `predict` compute, row by row. For a linear subspace
+
+.. math:: \text{distance} = \|N \hat x\| \, \|x\|, \qquad \hat x = x / \|x\|,
+
+and the labels compare :math:`\|N \hat x\|` or the distance with the threshold, as the model does.
+Rows are scaled by their largest entry before anything is squared, so that nothing over- or
+underflows, and zero rows are on the subspace. An affine subspace is at
+:math:`\|N (x - \text{location})\|`, in double precision as in the model: a cloud may be far from
+the origin.
+"""
+
+import json
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from perpend import __version__
+from perpend._files import writing
+from perpend._typing import Array
+from perpend.estimator import SubspaceEstimator
+from perpend.exceptions import InputError, MissingExtraError
+from perpend.rows.kinds import to_numpy
+from perpend.solvers.sides import few_components
+
+if TYPE_CHECKING:
+    from onnx import ModelProto, NodeProto, TensorProto
+
+__all__ = ["to_onnx"]
+
+OPSET, IR_VERSION = 18, 8  # of the same release; every runtime since early 2023 reads them
+LARGEST = 2**31 - 2**20  # bytes of weights; a protobuf message ends at 2 GiB
+OUTPUTS = ("label", "distance", "score")
+
+
+def to_onnx(
+    model: SubspaceEstimator,
+    path: str | PathLike[str] | None = None,
+    *,
+    dtype: Any = None,
+) -> "ModelProto":
+    """Return a fitted model as an ONNX graph, and write it to a file if there is a path.
+
+    The graph has one input, ``X`` of shape (n, n_features) with any n, and three outputs of
+    shape (n,): ``label`` (int64, +1 for inliers and -1 for outliers), ``distance`` (Euclidean, in
+    the data's own units) and ``score`` (`score_samples`: minus the distance that decides the
+    labels).
+
+    Parameters
+    ----------
+    model : a fitted method of perpend
+    path : str or path, optional
+        The file, by custom ``.onnx``; one that exists is replaced once the new one is complete.
+    dtype : {float32, float64}, optional
+        Of X, distance and score; by default that of the data the model was fitted on. Linear models
+        compute in it, affine ones in double precision.
+
+    Returns
+    -------
+    onnx.ModelProto
+        Its metadata has the version of perpend, the method, codimension, confidence and threshold,
+        and the names of the columns where the model knows them (as JSON): a graph has no columns.
+
+    Raises
+    ------
+    MissingExtraError
+        If the package onnx is not installed: ``pip install 'perpend[onnx]'``.
+
+    Notes
+    -----
+    The estimator refuses rows with NaN or infinite entries. A graph cannot, and labels them -1,
+    with NaN as their distance.
+
+    Examples
+    --------
+    >>> from perpend import DPCP
+    >>> from perpend.datasets import make_subspace
+    >>> from perpend.export import to_onnx
+    >>> X = make_subspace(60, 40, n_features=5, codimension=2, random_state=0).X
+    >>> graph = to_onnx(DPCP(random_state=1).fit(X)).graph
+    >>> [output.name for output in graph.output]
+    ['label', 'distance', 'score']
+    """
+    _onnx()
+    if not isinstance(model, SubspaceEstimator):
+        raise InputError(
+            f"model is a {type(model).__name__}; expected a fitted method of perpend. The other "
+            "steps of a pipeline have exporters of their own, and ONNX graphs can be joined."
+        )
+    check_is_fitted(model)
+    precision = np.dtype(to_numpy(model.normals_).dtype if dtype is None else dtype)
+    if precision not in (np.float32, np.float64):
+        raise InputError(f"dtype={dtype!r}; expected float32 or float64.")
+    proto = _proto(model, _Graph(precision))
+    if path is not None:
+        with writing(path) as stream:
+            stream.write(proto.SerializeToString())
+    return proto
+
+
+class _Graph:
+    """Nodes and weights as they are added; every call returns the name of its result."""
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = np.dtype(dtype)
+        self.nodes: list[NodeProto] = []
+        self.weights: list[TensorProto] = []
+        self.n_bytes = 0
+
+    def node(self, operator: str, *inputs: str, out: str = "", **attributes: Any) -> str:
+        """Add an operation."""
+        name = out or f"{operator.lower()}_{len(self.nodes)}"
+        self.nodes.append(_onnx().helper.make_node(operator, inputs, [name], name, **attributes))
+        return name
+
+    def weight(self, name: str, values: Any, dtype: Any) -> str:
+        """Add a constant."""
+        array = np.ascontiguousarray(values, dtype=dtype)
+        name = f"{name}_{array.dtype}"
+        if all(known.name != name for known in self.weights):
+            self.n_bytes += array.nbytes
+            if self.n_bytes > LARGEST:
+                raise InputError(
+                    f"The model has more than {LARGEST} bytes of numbers, which do not fit into "
+                    "one ONNX file. Export it with dtype=float32."
+                )
+            self.weights.append(_onnx().numpy_helper.from_array(array, name))
+        return name
+
+    def norm(self, rows: str, dtype: Any) -> tuple[str, str]:
+        """Return ||r|| and r / ||r||, of shapes (n, 1) and (n, k); zero rows stay zero."""
+        last = self.weight("last_axis", [1], np.int64)
+        nothing, one = self.weight("zero", 0, dtype), self.weight("one", 1, dtype)
+
+        def over(values: str, size: str) -> str:
+            """Divide by the size, where there is one."""
+            safe = self.node("Where", self.node("Greater", size, nothing), size, one)
+            return self.node("Div", values, safe)
+
+        largest = self.node("ReduceMax", self.node("Abs", rows), last, keepdims=1)
+        scaled = over(rows, largest)
+        # onnxruntime adds up ReduceSumSquare one by one, and ReduceSum with far less rounding.
+        squares = self.node("ReduceSum", self.node("Mul", scaled, scaled), last, keepdims=1)
+        length = self.node("Sqrt", squares)
+        return self.node("Mul", largest, length), over(scaled, length)
+
+
+def _proto(model: SubspaceEstimator, graph: _Graph) -> "ModelProto":
+    onnx = _onnx()
+    normals = to_numpy(model.normals_).astype(float)
+    distance, deciding = (_affine if model.affine_ else _linear)(model, graph, normals)
+    limit = graph.weight("threshold", model.threshold_, graph.dtype)
+    inlier, outlier = (graph.weight(name, v, np.int64) for name, v in (("in", 1), ("out", -1)))
+    is_near = graph.node("LessOrEqual", deciding, limit)
+    last = graph.weight("last_axis", [1], np.int64)
+    found = {
+        "label": graph.node("Where", is_near, inlier, outlier),
+        "distance": distance,
+        "score": graph.node("Neg", deciding),
+    }
+    for name in OUTPUTS:
+        graph.node("Squeeze", found[name], last, out=name)
+    kind = onnx.helper.np_dtype_to_tensor_dtype(graph.dtype)
+    kinds = {"label": onnx.TensorProto.INT64, "distance": kind, "score": kind}
+    describe = onnx.helper.make_tensor_value_info
+    proto = onnx.helper.make_model(
+        onnx.helper.make_graph(
+            graph.nodes,
+            type(model).__name__,
+            [describe("X", kind, ["n", model.n_features_in_])],
+            [describe(name, kinds[name], ["n"]) for name in OUTPUTS],
+            graph.weights,
+        ),
+        producer_name="perpend",
+        producer_version=__version__,
+        doc_string=model.summary(),
+        ir_version=IR_VERSION,
+        opset_imports=[onnx.helper.make_opsetid("", OPSET)],
+    )
+    onnx.helper.set_model_props(proto, _metadata(model))
+    onnx.checker.check_model(proto, full_check=True)
+    return proto
+
+
+def _linear(model: SubspaceEstimator, graph: _Graph, normals: Array) -> tuple[str, str]:
+    """Add the distance, and the one that decides: relative to the row's norm if normalised."""
+    length, unit = graph.norm("X", graph.dtype)
+    relative, _ = graph.norm(_heights(graph, unit, normals, graph.dtype), graph.dtype)
+    distance = graph.node("Mul", relative, length)
+    return distance, relative if model.normalize else distance
+
+
+def _affine(model: SubspaceEstimator, graph: _Graph, normals: Array) -> tuple[str, str]:
+    """Add the Euclidean distance ||N (x - location)||, which also decides."""
+    double = np.dtype(float)
+    to = _onnx().helper.np_dtype_to_tensor_dtype
+    location = graph.weight("location", to_numpy(model.location_), double)
+    centred = graph.node("Sub", graph.node("Cast", "X", to=to(double)), location)
+    exact, _ = graph.norm(_heights(graph, centred, normals, double), double)
+    distance = graph.node("Cast", exact, to=to(graph.dtype))
+    return distance, distance
+
+
+def _heights(graph: _Graph, rows: str, normals: Array, dtype: Any) -> str:
+    """Add a vector for each row that is as long as its distance, by the cheaper of two ways.
+
+    N x has a coordinate for every normal; x - U U.T x is cheaper where there are few components U.
+    """
+    c, D = normals.shape
+    if c == 0:  # a normal of length zero: all distances are zero, and no array is empty
+        return graph.node("MatMul", rows, graph.weight("normals", np.zeros((D, 1)), dtype))
+    if c == D:
+        return rows
+    U = few_components(normals.T)
+    if U is None:
+        return graph.node("MatMul", rows, graph.weight("normals", normals.T, dtype))
+    inside = graph.node("MatMul", rows, graph.weight("components", U, dtype))
+    shadow = graph.node("MatMul", inside, graph.weight("components_T", U.T, dtype))
+    return graph.node("Sub", rows, shadow)
+
+
+def _metadata(model: SubspaceEstimator) -> dict[str, str]:
+    found = {
+        "perpend_version": __version__,
+        "method": type(model).__name__,
+        "codimension": str(model.codimension_),
+        "n_components": str(model.n_components_),
+        "confidence": repr(float(model.confidence_)),
+        "threshold": repr(float(model.threshold_)),
+        "affine": json.dumps(bool(model.affine_)),
+        "normalize": json.dumps(bool(model.normalize)),
+    }
+    if hasattr(model, "feature_names_in_"):
+        found["feature_names"] = json.dumps([str(name) for name in model.feature_names_in_])
+    return found
+
+
+def _onnx() -> Any:
+    try:
+        import onnx
+    except ImportError as error:
+        raise MissingExtraError(
+            "Exporting a model needs onnx, which is not installed. Run: pip install 'perpend[onnx]'"
+        ) from error
+    return onnx

@@ -1,0 +1,138 @@
+"""The container: a JSON header and plain arrays in an archive, checked before they are trusted."""
+
+import hashlib
+import io
+import json
+import math
+import re
+import zipfile
+from pathlib import Path
+from typing import IO, Any, TypeAlias
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.exceptions import InputError, ModelFileError
+
+HEADER = "header"
+LARGEST_HEADER = 2**26  # bytes; numbers of rows and columns are in arrays, only names are in here
+PLAIN = "biuf"  # kinds of arrays that are stored
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the date of all members, so that equal models give equal files
+MAGIC = b"\x93NUMPY\x01\x00"  # of the .npy format, version 1.0
+# What NumPy writes about a plain array. Its own reader also tries to understand what it does not
+# write, with a Python tokenizer.
+DESCRIPTION = re.compile(
+    rb"\{'descr': '([!-&(-~]*)', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), \} *\n"
+)
+
+Arrays: TypeAlias = dict[str, Array]
+Header: TypeAlias = dict[str, Any]
+
+
+def write_archive(stream: IO[bytes], header: Header, arrays: Arrays) -> None:
+    """Write header and arrays, with a checksum over both."""
+    members = {name: npy_bytes(array) for name, array in arrays.items()}
+    header = {**header, "arrays": list(arrays)}
+    header["sha256"] = digest(header, members)
+    text = json.dumps(header).encode()
+    if len(text) > LARGEST_HEADER:
+        raise InputError(
+            f"the names and numbers of the model take {len(text)} bytes; a model file holds up to "
+            f"{LARGEST_HEADER}. Are there very long column names?"
+        )
+    first = npy_bytes(np.frombuffer(text, dtype=np.uint8))
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, data in {HEADER: first, **members}.items():
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy", EPOCH), data)
+
+
+def read_members(path: Path) -> dict[str, bytes]:
+    """Return all members as bytes, after a look at the archive's directory."""
+    if not path.is_file():
+        raise ModelFileError("no such file. Check the name and the folder.")
+    with zipfile.ZipFile(path) as archive:
+        directory = archive.infolist()
+        names = [info.filename for info in directory]
+        if f"{HEADER}.npy" not in names:
+            raise ModelFileError("not a model that perpend wrote: it has no header.")
+        if len(set(names)) < len(names) or not all(name.endswith(".npy") for name in names):
+            raise ModelFileError("has members that perpend does not write. Save the model anew.")
+        for info in directory:
+            if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
+                raise ModelFileError(
+                    f"the member {info.filename!r} is compressed. A compressed file can expand "
+                    "without end, so perpend neither writes nor reads it. Save the model anew."
+                )
+        if sum(info.file_size for info in directory) > path.stat().st_size:
+            raise ModelFileError("declares more data than the file holds. Is it a cut-off copy?")
+        if archive.getinfo(f"{HEADER}.npy").file_size > LARGEST_HEADER + 1024:
+            raise ModelFileError(f"its header is larger than {LARGEST_HEADER} bytes.")
+        return {info.filename.removesuffix(".npy"): archive.read(info) for info in directory}
+
+
+def parse_header(data: bytes) -> Header:
+    """Return the header; what JSON leaves open is refused, as perpend does not write it."""
+    header = json.loads(
+        parse_array(HEADER, data).tobytes(),
+        object_pairs_hook=_without_twins,
+        parse_constant=_no_constant,
+    )
+    if not isinstance(header, dict):
+        raise ModelFileError("not a model that perpend wrote.")
+    return header
+
+
+def parse_arrays(header: Header, members: dict[str, bytes]) -> Arrays:
+    """Return the arrays that the header names; there must be no others, and none changed."""
+    if sorted(header["arrays"]) != sorted(members):
+        raise ModelFileError("its members are not those that the header names. Save it anew.")
+    if header["sha256"] != digest(header, members):
+        raise ModelFileError("is damaged (the checksum differs). Copy it again, or save it anew.")
+    return {name: parse_array(name, data) for name, data in members.items()}
+
+
+def digest(header: Header, members: dict[str, bytes]) -> str:
+    """Return the sha256 over the header, as far as it is without it, and all members."""
+    rest = {key: value for key, value in header.items() if key != "sha256"}
+    found = hashlib.sha256(json.dumps(rest).encode())
+    for key in header["arrays"]:
+        found.update(members[key])
+    return found.hexdigest()
+
+
+def npy_bytes(array: Array) -> bytes:
+    """Return an array in the .npy format; none that would need a pickle."""
+    stream = io.BytesIO()
+    np.lib.format.write_array(stream, array, version=(1, 0), allow_pickle=False)
+    return stream.getvalue()
+
+
+def parse_array(name: str, data: bytes) -> Array:
+    """Parse the .npy format as `npy_bytes` writes it, and allocate no more than there is."""
+    start = len(MAGIC) + 2
+    end = start + int.from_bytes(data[len(MAGIC) : start], "little")
+    found = DESCRIPTION.fullmatch(data[start:end])
+    if not data.startswith(MAGIC) or found is None:
+        raise ModelFileError(f"the array {name!r} is in a form that perpend does not write.")
+    kind, fortran_order, sizes = (part.decode("ascii") for part in found.groups())
+    if re.fullmatch(rf"[<>|][{PLAIN}][0-9]{{1,2}}", kind) is None:
+        raise ModelFileError(
+            f"the array {name!r} holds {kind!r} instead of numbers; perpend never loads a pickle."
+        )
+    dtype = np.dtype(kind)
+    shape = tuple(int(size) for size in sizes.split(",") if size.strip())
+    if math.prod(shape) * dtype.itemsize != len(data) - end:
+        raise ModelFileError(f"the array {name!r} has not the size that it declares.")
+    values: Array = np.frombuffer(bytearray(data[end:]), dtype)
+    return values.reshape(shape, order="F" if fortran_order == "True" else "C")
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ModelFileError("its header says the same thing twice. Save the model anew.")
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise ModelFileError(f"its header holds {name}, which is no number. Save the model anew.")

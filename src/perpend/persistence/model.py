@@ -1,0 +1,170 @@
+"""The schema: what a model file says of a model, and the way back."""
+
+import os
+import struct
+import zipfile
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+import perpend.methods  # noqa: F401  the methods enter METHODS when they are imported
+from perpend import __version__
+from perpend._files import writing
+from perpend.estimator import METHODS, SubspaceEstimator
+from perpend.exceptions import InputError, ModelFileError
+from perpend.persistence.archive import (
+    HEADER,
+    Arrays,
+    Header,
+    parse_arrays,
+    parse_header,
+    read_members,
+    write_archive,
+)
+from perpend.persistence.checks import check_learned
+from perpend.persistence.values import packed, unpacked
+
+SCHEMA = 2  # 1: before affine subspaces; such files still load
+FORMAT = "perpend model"
+# Learned attributes end with an underscore; these do not. Whatever else a model carries, as
+# metadata requests and callbacks, matters to a new fit only.
+PRIVATE = {"_distance_record", "_n_features_out", "_outlier_odds", "_sklearn_output_config"}
+# what zipfile, json and NumPy raise on damaged input, also on encryption and endless nesting
+BAD_FILE = (
+    *(zipfile.BadZipFile, struct.error, EOFError, LookupError, TypeError, ValueError),
+    *(AttributeError, RuntimeError, OverflowError),
+)
+
+
+def save(model: SubspaceEstimator, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model to a file.
+
+    Parameters
+    ----------
+    model : a fitted method of perpend
+    path : str or path
+        The file, by custom ``.npz``; one that exists is replaced, but only once the new one is
+        complete.
+
+    Notes
+    -----
+    Tensors are stored as plain arrays: a loaded model has NumPy arrays, and can be used on tensors.
+    A `callback` is not stored, and neither is the state of a Generator or RandomState: the loaded
+    model has ``random_state=None`` then. Both matter only when the model is fitted again.
+    """
+    check_is_fitted(model)
+    model._validate_params()
+    name = type(model).__name__
+    if METHODS.get(name) is not type(model):
+        raise InputError(f"{name} is not a method of perpend; only those can be saved.")
+    parameters = model.get_params(deep=False)
+    del parameters["callback"]
+    if not isinstance(parameters["random_state"], Integral | None):
+        parameters["random_state"] = None
+    if parameters["device"] is not None:
+        parameters["device"] = str(parameters["device"])
+    learned = {key: value for key, value in vars(model).items() if _is_learned(key)}
+    arrays: Arrays = {}
+    header = {
+        "format": FORMAT,
+        "schema": SCHEMA,
+        "perpend": __version__,
+        "class": name,
+        "parameters": packed("parameters", parameters, arrays),
+        "attributes": packed("attributes", learned, arrays),
+    }
+    with writing(path) as stream:
+        write_archive(stream, header, arrays)
+
+
+def load(path: str | os.PathLike[str]) -> SubspaceEstimator:
+    """Read a model that `save` wrote; it answers bit for bit like the one that was saved.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    a fitted estimator
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, foreign, or written by a newer version.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from perpend import DPCP, load
+    >>> from perpend.datasets import make_subspace
+    >>> X = make_subspace(60, 40, n_features=5, codimension=2, random_state=0).X
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     DPCP(random_state=0).fit(X).save(Path(folder) / "model.npz")
+    ...     model = load(Path(folder) / "model.npz")
+    >>> model.codimension_
+    2
+    """
+    path = Path(path)
+    try:
+        members = read_members(path)
+        header = parse_header(members.pop(HEADER))
+        _check_schema(header)
+        return _model(header, _method(header["class"]), parse_arrays(header, members))
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from error.__cause__
+    except OSError as error:
+        reason = error.strerror or error
+        raise ModelFileError(f"{path}: cannot be read ({reason}). Check permissions.") from error
+    except BAD_FILE as error:
+        raise ModelFileError(
+            f"{path}: not a readable model file ({type(error).__name__}: {error}). "
+            "Is it a cut-off copy, or another format?"
+        ) from error
+
+
+def _is_learned(name: str) -> bool:
+    """Tell whether a model file may hold an attribute of this name."""
+    return name in PRIVATE or (name.isidentifier() and name[0] != "_" and name[-1] == "_")
+
+
+def _check_schema(header: Header) -> None:
+    if header.get("format") != FORMAT:
+        raise ModelFileError("not a model that perpend wrote.")
+    schema = header["schema"]
+    if type(schema) is not int or schema < 1:
+        raise ModelFileError(f"has the schema {schema!r}, which never was one. Save it anew.")
+    if schema > SCHEMA:
+        raise ModelFileError(
+            f"was written by perpend {header.get('perpend')} in a newer form (schema {schema}); "
+            f"perpend {__version__} reads up to schema {SCHEMA}. "
+            "Upgrade perpend: pip install --upgrade perpend"
+        )
+
+
+def _method(name: Any) -> type[SubspaceEstimator]:
+    kind = METHODS.get(name)
+    if kind is None:
+        raise ModelFileError(
+            f"holds a model of class {name!r}, which is not a method of perpend {__version__} "
+            f"({', '.join(sorted(METHODS))}). Upgrade perpend, or import the module that defines "
+            "it first."
+        )
+    return kind
+
+
+def _model(header: Header, kind: type[SubspaceEstimator], arrays: Arrays) -> SubspaceEstimator:
+    model = kind(**unpacked(header["parameters"], arrays))
+    model._validate_params()
+    for name, value in unpacked(header["attributes"], arrays).items():
+        if not _is_learned(name) or hasattr(model, name):
+            raise ModelFileError(f"would overwrite {name!r} of {header['class']}. Save it anew.")
+        setattr(model, name, value)
+    if arrays:
+        raise ModelFileError(f"has an array {min(arrays)!r} that its header does not use.")
+    if not hasattr(model, "affine_"):  # written before there were affine subspaces
+        model.affine_ = False
+    check_learned(model)
+    return model

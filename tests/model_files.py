@@ -1,0 +1,69 @@
+"""Model files for the tests: written, forged, and compared bit for bit."""
+
+import json
+import zipfile
+
+import numpy as np
+import pytest
+
+from perpend.datasets import make_subspace
+from perpend.exceptions import ModelFileError
+from perpend.persistence import load, save
+from perpend.persistence.archive import HEADER, digest, npy_bytes, parse_array
+
+DATA = make_subspace(80, 60, n_features=6, codimension=2, random_state=0)
+NEW = make_subspace(30, 30, n_features=6, codimension=2, random_state=1).X
+
+
+def assert_equal(a, b):
+    """Equal in value and type, through arrays and containers."""
+    assert type(a) is type(b), f"{type(a)} is not {type(b)}"
+    if isinstance(a, dict):
+        assert list(a) == list(b)
+        for key in a:
+            assert_equal(a[key], b[key])
+    elif isinstance(a, np.ndarray):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(a, b)
+    else:
+        assert a == b
+
+
+def assert_same_model(a, b):
+    assert_equal(vars(a), {key: vars(b)[key] for key in vars(a)})
+    assert set(vars(a)) == set(vars(b))
+
+
+def assert_same_answers(a, b, X):
+    answers = ("predict", "transform", "distance", "score_samples", "decision_function")
+    for method in (*answers, "outlier_probability", "explain"):
+        assert_equal(getattr(a, method)(X), getattr(b, method)(X))
+
+
+def load_copy(model, folder):
+    save(model, folder / "copy.npz")
+    return load(folder / "copy.npz")
+
+
+def forge(path, *, header=None, members=None, sign=True, compression=zipfile.ZIP_STORED):
+    """Rewrite a model file: `header` changes the header, `members` adds or replaces bytes."""
+    with zipfile.ZipFile(path) as archive:
+        content = {name.removesuffix(".npy"): archive.read(name) for name in archive.namelist()}
+    head = json.loads(parse_array(HEADER, content.pop(HEADER)).tobytes())
+    content.update(members or {})
+    if header is not None:
+        header(head)
+    if sign:
+        named = {name: content.get(name, b"") for name in head["arrays"]}
+        head["sha256"] = digest(head, named)
+    text = np.frombuffer(json.dumps(head).encode(), np.uint8)
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        archive.writestr("header.npy", npy_bytes(text))
+        for name, data in content.items():
+            archive.writestr(f"{name}.npy", data)
+
+
+def refused(path, match):
+    with pytest.raises(ModelFileError, match=match) as caught:
+        load(path)
+    assert str(path) in str(caught.value)

@@ -1,0 +1,66 @@
+"""Files that earlier versions wrote still load, and answer the same; tests/data/models has them."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from perpend import load
+from perpend.exceptions import InputError
+from perpend.persistence import save
+from perpend.persistence.archive import HEADER, parse_header, read_members
+
+FOLDER = Path(__file__).parents[1] / "data" / "models"
+FILES = sorted(path for path in FOLDER.glob("*.npz") if not path.stem.endswith("-answers"))
+ANSWERS = {"predict", "transform", "distance", "score_samples", "outlier_probability"}
+
+
+def answers_of(path):
+    """The rows and what the version that wrote the file said of them."""
+    with np.load(path.with_name(f"{path.stem}-answers.npz")) as file:
+        return dict(file)
+
+
+def frame(model, X):
+    """The rows as the model knows them."""
+    names = getattr(model, "feature_names_in_", None)
+    return X if names is None else pd.DataFrame(X, columns=names)
+
+
+def test_there_are_files_of_every_schema():
+    schemas = {parse_header(read_members(path)[HEADER])["schema"] for path in FILES}
+    assert schemas == {1, 2}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_an_old_file_loads_and_answers_the_same(path):
+    model, told = load(path), answers_of(path)
+    np.testing.assert_array_equal(model.labels_, told.pop("labels"))
+    X = frame(model, told.pop("X"))
+    for name in ANSWERS & set(told):
+        found = getattr(model, name)(X)
+        assert found.dtype == told[name].dtype
+        # Sums may be formed in another order since then.
+        tol = 1e-5 if found.dtype == np.float32 else 1e-12
+        np.testing.assert_allclose(found, told[name], rtol=tol, atol=tol, err_msg=name)
+    np.testing.assert_array_equal(model.predict(X), told["predict"])
+    assert len(ANSWERS & set(told)) >= 4
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_what_an_old_file_did_not_know_is_said(path):
+    model, told = load(path), answers_of(path)
+    assert model.affine_ is ("schema2" in path.stem)
+    assert "outlier" in model.summary()
+    if "outlier_probability" not in told:
+        with pytest.raises(InputError, match="earlier version"):
+            model.outlier_probability(frame(model, told["X"]))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_an_old_model_can_be_saved_anew(path, tmp_path):
+    save(load(path), tmp_path / "m.npz")
+    model, again = load(path), load(tmp_path / "m.npz")
+    X = frame(model, answers_of(path)["X"])
+    np.testing.assert_array_equal(model.score_samples(X), again.score_samples(X))
