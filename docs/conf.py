@@ -4,20 +4,16 @@ The build needs no network, no real data and no torch. Whatever the pages show i
 (the gallery), or run by ``tests/test_docs.py`` (the code in the pages).
 """
 
-import os
 import sys
 from pathlib import Path
-
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE / "_ext"))
-
-# The gallery is one process: more BLAS threads than that only get in each other's way.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from sklearn.base import BaseEstimator, OutlierMixin, TransformerMixin
 
 import perpend
 from perpend.estimator import SubspaceEstimator
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_ext"))
 
 project = "perpend"
 author = "The perpend developers"
@@ -48,7 +44,6 @@ exclude_patterns = [
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 root_doc = "index"
 default_role = "code"  # `name` in docstrings is code, and no guess at a link
-nitpicky = False  # docstrings name types in plain words: "array of shape (n, D)"
 
 # -- Markdown: the guide, and pages that are made by experiments and benchmarks --------------------
 

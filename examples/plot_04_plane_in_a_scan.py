@@ -47,8 +47,9 @@ print(model.summary())
 normal = model.normals_[0] * np.sign(model.normals_[0, 2])
 true_normal = turn @ [0, 0, 1]
 print("normal              ", np.round(normal, 4))
-print("from the true one    %.3f degrees" % np.rad2deg(np.arccos(min(1, normal @ true_normal))))
-print("inliers              %d, threshold %.3f m" % ((model.labels_ == 1).sum(), model.threshold_))
+angle = np.rad2deg(np.arccos(min(1, normal @ true_normal)))
+print(f"from the true one    {angle:.3f} degrees")
+print(f"threshold            {model.threshold_:.3f} m")
 
 # %%
 # From the side: what is on the floor, and how far the rest is above it.

@@ -64,7 +64,7 @@ distance = -model.score_samples(X)
 centred = X - X.mean(axis=0)
 rx = np.einsum("ij,jk,ik->i", centred, np.linalg.inv(np.cov(X.T)), centred)
 truth = np.where(target.ravel(), -1, 1)
-print("AUC of DPCP %.4f, of RX %.4f" % (outlier_auc(truth, -distance), outlier_auc(truth, -rx)))
+print(f"AUC of DPCP {outlier_auc(truth, -distance):.4f}, of RX {outlier_auc(truth, -rx):.4f}")
 
 rgb = cube[..., [13, 8, 3]] / np.quantile(cube, 0.995)
 fig, axes = plt.subplots(1, 3, figsize=(11, 3.4), layout="constrained")

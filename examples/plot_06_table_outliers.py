@@ -2,8 +2,8 @@
 Outliers in a table, beside other detectors
 ===========================================
 
-Twelve sensors of a machine obey a few balances: what flows in flows out. A row that breaks one is an
-outlier although each of its values alone looks normal. Which detector sees it?
+Twelve sensors of a machine obey a few balances: what flows in flows out. A row that breaks one is
+an outlier although each of its values alone looks normal. Which detector sees it?
 """
 
 # %%

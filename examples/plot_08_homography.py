@@ -66,12 +66,13 @@ rows = np.vstack([np.cos(t) * first + np.sin(t) * second, np.cos(t) * second - n
 model = DPCP(random_state=1000).fit(rows)
 print(model.summary())
 labels = model.labels_.reshape(2, -1).min(axis=0)
-print("F1 of the right matches %.3f" % outlier_f1(np.where(right, 1, -1), labels, positive=1))
+f1 = outlier_f1(np.where(right, 1, -1), labels, positive=1)
+print(f"F1 of the right matches {f1:.3f}")
 
 found = np.linalg.inv(Tb) @ model.normals_[0].reshape(3, 3) @ Ta
 grid = np.stack(np.meshgrid(*[np.linspace(0, s, 9) for s in size]), axis=-1).reshape(-1, 2)
 error = np.linalg.norm(moved(found, grid) - moved(H, grid), axis=1)
-print("error of the homography over the image: %.2f pixels at most" % error.max())
+print(f"error of the homography over the image: {error.max():.2f} pixels at most")
 
 # %%
 # The matches as lines from the first to the second view.

@@ -14,6 +14,7 @@ which on the true normals no longer minimise it. `DPCP` has a second engine that
 # codimension 3. ``refine=False`` is the paper's algorithm alone, as its authors' releases run it.
 
 import warnings
+from collections import defaultdict
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -41,28 +42,26 @@ def error(model, data):
     return subspace_error(model.normals_, data.normals)
 
 
-errors = {name: {} for name in [*methods, "RSGM, told 3"]}
+errors = defaultdict(list)
 for problem, options in problems.items():
-    for name in errors:
-        errors[name][problem] = []
     for seed in range(3):
         data = make_subspace(**options, n_features=40, codimension=3, random_state=seed)
-        for name, parameters in methods.items():
-            model = DPCP(**parameters, random_state=seed + 1000)
-            errors[name][problem].append(error(model, data))
-        errors["RSGM, told 3"][problem].append(error(RSGM(3), data))
+        models = {name: DPCP(**some, random_state=seed + 1000) for name, some in methods.items()}
+        for name, model in {**models, "RSGM, told 3": RSGM(3)}.items():
+            errors[problem, name].append(error(model, data))
 
 # %%
 # Each dot is a data set. An error of one means a wrong codimension or a lost normal; without noise
 # a recovered subspace is exact to rounding.
 
+names = [*methods, "RSGM, told 3"]
 fig, axes = plt.subplots(1, 3, figsize=(10, 3.3), sharey=True, layout="constrained")
 for axis, problem in zip(axes, problems, strict=True):
-    for i, name in enumerate(errors):
-        values = np.maximum(errors[name][problem], 1e-16)
+    for i, name in enumerate(names):
+        values = np.maximum(errors[problem, name], 1e-16)
         axis.semilogy(i + np.linspace(-0.15, 0.15, 3), values, "o", color=COLORS[i])
     axis.set(title=problem, xticks=range(3), xlim=(-0.5, 2.5), ylim=(1e-17, 10))
-    axis.set_xticklabels(list(errors), rotation=20)
+    axis.set_xticklabels(names, rotation=20)
 axes[0].set_ylabel("subspace error")
 plt.show()
 

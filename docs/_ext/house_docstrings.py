@@ -51,8 +51,9 @@ def _escaped(line: str) -> str:
     return name + (colon if name else "") + "`".join(parts)
 
 
-def _process(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    del app, name, options
+def _process(app: Sphinx, what: str, name: str, obj: Any, *rest: Any) -> None:
+    del app, name
+    _, lines = rest  # the options, and the docstring, to be changed in place
     _with_fields(what, obj, lines)
     lines[:] = [_escaped(line) for line in lines]
 

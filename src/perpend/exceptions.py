@@ -15,6 +15,16 @@
 A solver that runs out of iterations warns with scikit-learn's ``ConvergenceWarning``.
 """
 
+__all__ = [
+    "CodimensionWarning",
+    "DeviceMemoryError",
+    "InputError",
+    "MissingExtraError",
+    "ModelFileError",
+    "NumericalError",
+    "PerpendError",
+]
+
 
 class PerpendError(Exception):
     """Base of all errors that perpend raises on purpose."""
