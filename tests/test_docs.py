@@ -9,6 +9,7 @@ import pytest
 from docs_code import blocks, run_page
 
 import perpend
+import perpend.methods  # fills the registry
 from perpend.estimator import METHODS
 
 ROOT = Path(__file__).parents[1]
@@ -19,6 +20,8 @@ PAGES = sorted(
     for page in (DOCS / folder).glob("*.md")
     if any(True for _ in blocks(page))
 )
+NAMES = ("datasets", "exceptions", "formats", "metrics", "plots", "theory")
+MODULES = {f"perpend.{name}" for name in NAMES}
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
@@ -71,12 +74,12 @@ def test_every_public_name_is_in_the_reference():
     for word in words:
         if word.startswith("perpend."):
             module, _, name = word.rpartition(".")
-            assert hasattr(importlib.import_module(module), name), word
+            assert word in MODULES or hasattr(importlib.import_module(module), name), word
 
 
 def test_every_module_in_the_reference_says_what_is_public():
-    for name in ("datasets", "exceptions", "formats", "metrics", "plots", "theory"):
-        assert importlib.import_module(f"perpend.{name}").__all__
+    for name in MODULES:
+        assert importlib.import_module(name).__all__
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
