@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from inspect import signature
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -47,6 +47,11 @@ from perpend.solvers import (
     outlier_probability,
     scan_distances,
 )
+from perpend.solvers.distance_record import DistanceRecord
+from perpend.solvers.history import Recorder
+
+if TYPE_CHECKING:
+    from perpend.plots import AnswerDisplay
 
 __all__ = ["METHODS", "HasMethods", "Interval", "StrOptions", "SubspaceEstimator"]
 
@@ -67,6 +72,7 @@ class SubspaceEstimator(
     normalize: bool
     affine: Any
     affine_: bool
+    _distance_record: dict[str, Any] | None
     threshold: Any
     contamination: float | None
     device: Any
@@ -90,7 +96,9 @@ class SubspaceEstimator(
         super().__init_subclass__(**kwargs)
         METHODS[cls.__name__] = cls
 
-    def _solve(self, rows: RowSource, rng: np.random.Generator, place: Place) -> Solution:
+    def _solve(
+        self, rows: RowSource, rng: np.random.Generator, place: Place, recorder: Recorder
+    ) -> Solution:
         """Call the method's function with the parameters that it shares with the estimator."""
         names = set(signature(self._function).parameters) - {"rows", "rng"}
         shared = {name: place.to_numpy(name, getattr(self, name)) for name in names}
@@ -98,6 +106,8 @@ class SubspaceEstimator(
         if rows.shape[1] > self.n_features_in_ and not isinstance(init, str):
             # Lifted rows have one more coordinate: directions begin without an offset.
             shared["init"] = np.pad(np.atleast_2d(np.asarray(init, dtype=float)), [(0, 0), (0, 1)])
+        if "callback" in shared:
+            shared["callback"] = recorder
         return self._function(rows, rng=rng, **shared)
 
     # -- fitting -----------------------------------------------------------------------------------
@@ -131,9 +141,12 @@ class SubspaceEstimator(
                 f"contamination={self.contamination}; expected a share of outliers from 0 to 1."
             )
         weight = checked_weight(sample_weight, X, place)
-        rng = as_generator(self.random_state)
+        rng, recorder = as_generator(self.random_state), Recorder(getattr(self, "callback", None))
         self.affine_ = False
-        found = self._find_affine(X, weight, copy.deepcopy(rng), place) if self.affine else None
+        found = None
+        if self.affine:
+            found = self._find_affine(X, weight, copy.deepcopy(rng), place, recorder)
+            self.history_ = recorder.history._asdict()
         if found is not None and (self.affine != "auto" or found.is_needed):
             return self._finish_affine(found, X, weight, place)
         rows = as_rows(
@@ -143,9 +156,11 @@ class SubspaceEstimator(
             n_jobs=effective_n_jobs(self.n_jobs),
             fused=self._may_fuse,
         )
-        solution = self._solve(rows, rng, place)
+        of_linear = Recorder(recorder.callback)
+        solution = self._solve(rows, rng, place, of_linear)
         if found is not None and found.is_better_than(solution):
             return self._finish_affine(found, X, weight, place)
+        self.history_ = of_linear.history._asdict()
         if found is not None:
             solution = solution._replace(evidence={**solution.evidence, **_origin_evidence(found)})
         self._store(solution, rows.dtype, rows.unit, place)
@@ -153,6 +168,11 @@ class SubspaceEstimator(
         distance = self._training_distance(solution, rows, X, weight)
         exact = float(distance_edges(float(rows.norms[-1]), rows.dtype)[0])
         self._label(distance, _odds(solution, exact, rows.unit), weight, place)
+        if solution.groups is not None:
+            inside = solution.rank - (self.n_features_in_ - self.codimension_)
+            sizes = (inside, solution.rank - inside)
+            record = DistanceRecord.of(solution.groups, rows.norms, *sizes, rows.unit)
+            self._distance_record = record._asdict()
         return solution
 
     @property
@@ -161,7 +181,12 @@ class SubspaceEstimator(
         return getattr(self, "refine", False) is not False
 
     def _find_affine(
-        self, X: Array, weight: Array | None, rng: np.random.Generator, place: Place
+        self,
+        X: Array,
+        weight: Array | None,
+        rng: np.random.Generator,
+        place: Place,
+        recorder: Recorder,
     ) -> AffineFit:
         codimension = getattr(self, "codimension", "auto")
         if codimension != "auto" and codimension > X.shape[1]:
@@ -171,13 +196,13 @@ class SubspaceEstimator(
         return fit_affine(
             X,
             weight,
-            lambda rows: self._solve(rows, rng, place),
+            lambda rows: self._solve(rows, rng, place, recorder),
             normalize=self.normalize,
             refine=self._may_fuse,
             n_jobs=effective_n_jobs(self.n_jobs),
             fused=self._may_fuse,
             rng=rng,
-            callback=getattr(self, "callback", None),
+            callback=recorder,
         )
 
     def _finish_affine(
@@ -194,7 +219,11 @@ class SubspaceEstimator(
         self.intercept_ = place.back(normals @ found.location)
         self.noise_ = _noise(solution, 1.0, linear=False)
         odds = _odds(solution, found.floor, 1.0)
-        self._label(-self._scores(X), odds, weight, place)
+        distance = -self._scores(X)
+        self._label(distance, odds, weight, place)
+        if found.record is not None:
+            # The polish does not look at rows that are far away.
+            self._distance_record = found.record.counted(to_numpy(distance), weight)._asdict()
         return solution
 
     def _label(
@@ -244,6 +273,7 @@ class SubspaceEstimator(
         self.objective_ = solution.objective * unit
         self.n_iter_ = max(1, solution.n_iter)
         self.converged_ = solution.converged
+        self._distance_record = None  # where all rows lie on the subspace, there is none
         self._n_features_out = self.n_components_
 
     def _threshold(self, distance: Array, found: float, weight: Array | None) -> float:
@@ -431,6 +461,32 @@ class SubspaceEstimator(
 
         check_is_fitted(self)
         save(self, path)
+
+    def plot(self) -> "AnswerDisplay":
+        """Draw the four pictures that answer "can I trust this?".
+
+        The gap in the directions' singular values; the rows' distances with the threshold and the
+        two groups; how the descents came to rest; and how the inliers spread along and across the
+        subspace. Needs matplotlib: ``pip install 'perpend[plots]'``.
+
+        Returns
+        -------
+        perpend.plots.AnswerDisplay
+            With `figure_`, the four panels in `axes_`, and a `description` in words.
+
+        Examples
+        --------
+        >>> from perpend import DPCP
+        >>> from perpend.datasets import make_subspace
+        >>> X = make_subspace(300, 100, n_features=8, codimension=4, random_state=0).X
+        >>> display = DPCP(random_state=1).fit(X).plot()
+        >>> print(display.verdict)
+        Sure (confidence 0.99): a subspace of dimension 4 in 8 features, codimension 4;
+        100 of 400 rows (25.0 %) are outliers.
+        """
+        from perpend.plots import AnswerDisplay
+
+        return AnswerDisplay.from_estimator(self)
 
     # -- inner workings ----------------------------------------------------------------------------
 

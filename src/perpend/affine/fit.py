@@ -17,6 +17,7 @@ from perpend.rows import RowSource, as_rows
 from perpend.rows.centred import centred_norms, lift, room_for_lifted
 from perpend.rows.kinds import to_numpy
 from perpend.solvers import Solution, TwoGroups, distance_edges
+from perpend.solvers.distance_record import DistanceRecord
 from perpend.solvers.loop import Callback
 
 FIRST_STEPS = 3  # of the polish in the view of the search, before that of the inliers
@@ -34,8 +35,8 @@ class AffineFit(NamedTuple):
     location: Array  # (D,) the inliers' mean, on the subspace
     origin: OriginTest
     floor: float  # a distance below this is a rounding error
-
     radius: float  # of the inliers about the location
+    record: DistanceRecord | None  # of the rows that the polish saw; None where all are inliers
 
     @property
     def is_needed(self) -> bool:
@@ -171,6 +172,9 @@ def _in_units_of_data(found: Solution, last: Polished, view: View, rows: RowSour
         ),
         floor=max(float(distance_edges(float(rows.norms[-1]), rows.dtype)[0]) * unit, rounding),
         radius=radius,
+        record=None
+        if last.groups is None
+        else DistanceRecord.of(last.groups, rows.norms, *last.sizes, unit),
     )
 
 

@@ -44,6 +44,7 @@ class Polished(NamedTuple):
     variances: Array  # (D,) ascending: of the inliers along their principal axes about the mean
     axes: Array  # (D, D) these axes
     converged: bool
+    sizes: tuple[int, int]  # numbers of normals and of other directions in the lifted rows' span
 
     @property
     def spread(self) -> float:
@@ -103,7 +104,8 @@ def polish(
         end = end._replace(flat=Flat(W, -(end.mean @ W)))
     W, w0 = end.flat
     mean = end.mean - W @ (W.T @ end.mean + w0)  # onto the subspace
-    return Polished(end.flat, groups, mean, end.variances, end.axes, converged)
+    sizes = (inside, rank - inside)
+    return Polished(end.flat, groups, mean, end.variances, end.axes, converged, sizes)
 
 
 def _moments(gram: Array) -> tuple[Array, Array, Array]:

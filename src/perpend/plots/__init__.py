@@ -1,19 +1,44 @@
 """Pictures: plain arrays in, matplotlib figures out.
 
+*Displays*, in the manner of scikit-learn, show a fitted model: ``from_estimator`` takes what is
+drawn from a model and draws it, ``plot(ax=...)`` draws onto axes that are given, and
+`description` says in words what is seen. The functions draw several panels from plain arrays.
+
 matplotlib is imported inside the functions, so that it is needed only by those who draw. The
 figures belong to no display and no global state; `save` writes them as PNG and SVG.
 """
 
+from perpend.plots._angles import PrincipalAnglesDisplay
+from perpend.plots._answer import AnswerDisplay
+from perpend.plots._cloud import CloudDisplay
+from perpend.plots._convergence import ConvergenceDisplay
+from perpend.plots._display import Display
+from perpend.plots._distances import DistanceDisplay
 from perpend.plots._dots import dots
 from perpend.plots._lines import curves, estimates_against_truth
 from perpend.plots._maps import heatmaps, images
-from perpend.plots._reliability import reliability
+from perpend.plots._mask import MaskDisplay
+from perpend.plots._phase import PhaseTransitionDisplay
+from perpend.plots._reliability import ReliabilityDisplay, reliability
+from perpend.plots._spectrum import SpectrumDisplay, SpreadDisplay
 from perpend.plots._sphere import OnSphere, sphere
 from perpend.plots._style import COLORS, figure, require_matplotlib, save
+from perpend.plots._words import verdict
 
 __all__ = [
     "COLORS",
+    "AnswerDisplay",
+    "CloudDisplay",
+    "ConvergenceDisplay",
+    "Display",
+    "DistanceDisplay",
+    "MaskDisplay",
     "OnSphere",
+    "PhaseTransitionDisplay",
+    "PrincipalAnglesDisplay",
+    "ReliabilityDisplay",
+    "SpectrumDisplay",
+    "SpreadDisplay",
     "curves",
     "dots",
     "estimates_against_truth",
@@ -24,4 +49,5 @@ __all__ = [
     "require_matplotlib",
     "save",
     "sphere",
+    "verdict",
 ]

@@ -51,14 +51,8 @@ def heatmaps(
     with figure(*shape, panel=(3.5, 3.2), sharex=True, sharey=True) as (drawing, axes):
         mesh = None
         for ax, (title, values) in zip(axes.flat, panels.items(), strict=False):
-            mesh = ax.pcolormesh(
-                _edges(xs), _edges(ys), np.asarray(values, dtype=float),
-                cmap=cmap, vmin=limits[0], vmax=limits[1], rasterized=True,
-            )  # fmt: skip
-            ax.set(title=title, facecolor=MISSING)
-            ax.grid(visible=False)
-            _ticks(ax.xaxis, xs)
-            _ticks(ax.yaxis, ys)
+            mesh = draw_cells(ax, values, xs, ys, limits=limits, cmap=cmap)
+            ax.set(title=title)
             if numbers:
                 _write_numbers(mesh, values, (xs, ys), numbers)
             for i, (name, (x, y)) in enumerate((lines or {}).items()):
@@ -75,6 +69,27 @@ def heatmaps(
             handles, names = axes.flat[0].get_legend_handles_labels()
             drawing.legend(handles, names, loc="outside upper center", ncols=4)
     return drawing
+
+
+def draw_cells(
+    ax: Any,
+    values: Array,
+    xs: Sequence[float],
+    ys: Sequence[float],
+    *,
+    limits: tuple[float, float] = (0.0, 1.0),
+    cmap: str = COLOR_MAP,
+) -> Any:
+    """Draw one map onto axes and return its mesh; NaN cells are grey."""
+    mesh = ax.pcolormesh(
+        cell_edges(xs), cell_edges(ys), np.asarray(values, dtype=float),
+        cmap=cmap, vmin=limits[0], vmax=limits[1], rasterized=True,
+    )  # fmt: skip
+    ax.set(facecolor=MISSING)
+    ax.grid(visible=False)
+    _ticks(ax.xaxis, xs)
+    _ticks(ax.yaxis, ys)
+    return mesh
 
 
 def images(
@@ -134,10 +149,10 @@ def images(
     return drawing
 
 
-def _edges(middles: Sequence[float]) -> Array:
+def cell_edges(middles: Sequence[float]) -> Array:
     """Return the borders between cells, half way between their middles.
 
-    >>> _edges([1, 2, 4])
+    >>> cell_edges([1, 2, 4])
     array([0.5, 1.5, 3. , 5. ])
     """
     m = np.asarray(middles, dtype=float)

@@ -1,27 +1,25 @@
 """Is a confidence of 90 % right nine times out of ten: reliability diagrams."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from perpend._typing import Array
+from perpend.exceptions import InputError
+from perpend.plots._display import Display
 from perpend.plots._style import MISSING, MUTED, RIGHT, figure, grid, hide_unused
+from perpend.plots._words import count, percent
+from perpend.rows.kinds import to_numpy
 
 EDGES = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.99, 1.0)
+TENTHS = tuple(k / 10 for k in range(11))
 LEVEL = 0.95  # of the intervals
 
 
-def reliability(
-    panels: Mapping[str, tuple[Array, Array]],
-    *,
-    edges: Sequence[float] = EDGES,
-    sure: float | None = None,
-    xlabel: str = "confidence",
-    ylabel: str = "share of right answers",
-    columns: int | None = None,
-) -> Any:
-    """Draw the share of right answers at each confidence.
+class ReliabilityDisplay(Display):
+    """The share of right answers at each confidence.
 
     Bins are drawn equally wide, because confidences crowd near one. A grey box spans the bin's own
     confidences: an honest confidence has its dot there, one that is too modest has it above. Bars
@@ -29,13 +27,175 @@ def reliability(
 
     Parameters
     ----------
-    panels : dict
-        Title -> (confidences in [0, 1], whether each answer is right).
     edges : increasing sequence of float
         From 0 to 1. A bin holds its lower edge, the last one its upper edge as well.
+    n, hits : arrays of shape (len(edges) - 1,)
+        Answers in each bin, and how many of them are right.
     sure : float, optional
         One of the edges: a line marks from where on an answer counts as sure.
     xlabel, ylabel : str
+
+    Attributes
+    ----------
+    edges, n, hits, sure, xlabel, ylabel :
+        As they were given.
+    ax_, figure_ :
+        Set by `plot`.
+
+    Examples
+    --------
+    >>> from perpend.plots import ReliabilityDisplay
+    >>> display = ReliabilityDisplay.from_predictions(
+    ...     [False, True, True], [0.1, 0.5, 1.0], edges=(0, 0.5, 1)
+    ... )
+    >>> display.n, display.hits
+    (array([1, 2]), array([0, 2]))
+    """
+
+    size = (5.4, 4.2)
+
+    def __init__(
+        self,
+        edges: Sequence[float],
+        n: Array,
+        hits: Array,
+        *,
+        sure: float | None = None,
+        xlabel: str = "confidence",
+        ylabel: str = "share of right answers",
+    ) -> None:
+        self.edges, self.n, self.hits = tuple(edges), np.asarray(n), np.asarray(hits)
+        if sure is not None and sure not in self.edges:
+            raise InputError(f"sure={sure} is none of the edges {self.edges}.")
+        self.sure, self.xlabel, self.ylabel = sure, xlabel, ylabel
+
+    @classmethod
+    def from_predictions(
+        cls,
+        right: Array,
+        confidence: Array,
+        *,
+        edges: Sequence[float] = EDGES,
+        sure: float | None = None,
+        ax: Any = None,
+        **names: str,
+    ) -> Self:
+        """Draw answers of which it is known whether they are right.
+
+        Parameters
+        ----------
+        right : array of shape (n_answers,)
+            Whether each answer is right.
+        confidence : array of shape (n_answers,)
+            In [0, 1].
+        edges, sure :
+            As above.
+        ax : matplotlib.axes.Axes, optional
+        **names
+            `xlabel` and `ylabel`.
+
+        Returns
+        -------
+        ReliabilityDisplay
+        """
+        return cls._counted(right, confidence, edges, sure=sure, **names).plot(ax)
+
+    @classmethod
+    def from_estimator(cls, model: Any, X: Array, y: Array, *, ax: Any = None) -> Self:
+        """Draw the outlier probabilities of a fitted model against the truth.
+
+        Parameters
+        ----------
+        model : a fitted method of perpend
+        X : array-like of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            True labels: +1 for inliers, -1 for outliers.
+        ax : matplotlib.axes.Axes, optional
+
+        Returns
+        -------
+        ReliabilityDisplay
+        """
+        check_is_fitted(model)
+        p = to_numpy(model.outlier_probability(X))
+        return cls.from_predictions(
+            np.asarray(y) == -1,
+            p,
+            edges=TENTHS,
+            ax=ax,
+            xlabel="outlier probability",
+            ylabel="share of outliers",
+        )
+
+    @classmethod
+    def _counted(
+        cls, right: Array, confidence: Array, edges: Sequence[float], **options: Any
+    ) -> Self:
+        confidence = np.asarray(confidence, dtype=float)
+        n, _ = np.histogram(confidence, edges)
+        hits, _ = np.histogram(confidence[np.asarray(right, dtype=bool)], edges)
+        return cls(edges, n, hits, **options)
+
+    @property
+    def description(self) -> str:
+        """The picture in words."""
+        n, hits = int(self.n.sum()), int(self.hits.sum())
+        text = (
+            f"Reliability diagram of {count(n)} answers: {self.ylabel} over {self.xlabel}. "
+            f"In all, it is {percent(hits, n)}"
+        )
+        if self.sure is not None:
+            first = self.edges.index(self.sure)
+            high, right = int(self.n[first:].sum()), int(self.hits[first:].sum())
+            text += f"; from {self.sure:g} on, {percent(right, high)} of {count(high)}"
+        return f"{text}."
+
+    def _draw(self, ax: Any) -> None:
+        self._draw_panel(ax)
+        ax.set(xlabel=f"{self.xlabel} (number below)", ylabel=self.ylabel)
+        ax.set_ylim(0, 1.3)
+        ax.set_yticks(np.linspace(0, 1, 6))
+        ax.legend(loc="upper left")
+
+    def _draw_panel(self, ax: Any) -> None:
+        """Draw everything but what several panels share: labels and legend."""
+        low, high = np.asarray(self.edges[:-1]), np.asarray(self.edges[1:])
+        places = np.arange(len(low))
+        ax.bar(
+            places, high - low, bottom=low, width=1.0, color=MISSING, linewidth=0,
+            label=f"share that the {self.xlabel} claims",
+        )  # fmt: skip
+        if self.sure is not None:
+            _mark_sure(ax, self.edges.index(self.sure) - 0.5, self.sure)
+        seen = self.n > 0
+        share = self.hits[seen] / self.n[seen]
+        pairs = zip(self.hits[seen], self.n[seen], strict=True)
+        ends = np.array([_interval(*pair) for pair in pairs]).reshape(-1, 2)
+        ax.errorbar(
+            places[seen], share, np.abs(ends.T - share), fmt="o", color=RIGHT, capsize=3,
+            linewidth=1.4, label=f"{self.ylabel}, with 95 % interval", clip_on=False,
+        )  # fmt: skip
+        names = [f"{a:g}–{b:g}\n({k})" for a, b, k in zip(low, high, self.n, strict=True)]
+        ax.set_xticks(places, names, fontsize=8)
+        ax.set(xlim=(-0.5, len(low) - 0.5), ylim=(0, 1.02))
+        ax.grid(visible=False, axis="x")
+
+
+def reliability(
+    panels: Mapping[str, tuple[Array, Array]],
+    *,
+    edges: Sequence[float] = EDGES,
+    sure: float | None = None,
+    columns: int | None = None,
+) -> Any:
+    """Draw several reliability diagrams side by side, each as `ReliabilityDisplay` does.
+
+    Parameters
+    ----------
+    panels : dict
+        Title -> (confidences in [0, 1], whether each answer is right).
+    edges, sure :
+        As in `ReliabilityDisplay`.
     columns : int, optional
         Panels in a row.
 
@@ -43,52 +203,27 @@ def reliability(
     -------
     matplotlib.figure.Figure
     """
-    low, high = np.asarray(edges[:-1]), np.asarray(edges[1:])
-    places = np.arange(len(low))
     shape = grid(len(panels), columns)
-    with figure(*shape, panel=(5.4, 4.0), sharey=True) as (drawing, axes):
+    with figure(*shape, panel=ReliabilityDisplay.size, sharey=True) as (drawing, axes):
         for ax, (title, (confidence, right)) in zip(axes.flat, panels.items(), strict=False):
-            n, hits = _counts(edges, confidence, right)
-            ax.bar(
-                places, high - low, bottom=low, width=1.0, color=MISSING, linewidth=0,
-                label="share that the confidence claims",
-            )  # fmt: skip
-            if sure is not None:
-                border = list(edges).index(sure) - 0.5
-                ax.axvline(border, color=MUTED, linestyle="--", linewidth=1.2)
-                ax.annotate(
-                    f"sure from {sure:g} on", (border, 0.3), xycoords=("data", "axes fraction"),
-                    xytext=(3, 0), textcoords="offset points", rotation=90, va="center",
-                    fontsize=8, color="#555555",
-                )  # fmt: skip
-            seen = n > 0
-            share = hits[seen] / n[seen]
-            ends = np.array([_interval(*pair) for pair in zip(hits[seen], n[seen], strict=True)])
-            ax.errorbar(
-                places[seen], share, np.abs(ends.T - share), fmt="o", color=RIGHT, capsize=3,
-                linewidth=1.4, label="answers that are right, with 95 % interval", clip_on=False,
-            )  # fmt: skip
-            names = [f"{a:g}–{b:g}\n({k})" for a, b, k in zip(low, high, n, strict=True)]
-            ax.set_xticks(places, names, fontsize=8)
-            ax.set(title=title, xlim=(-0.5, len(low) - 0.5), ylim=(0, 1.02))
-            ax.grid(visible=False, axis="x")
+            display = ReliabilityDisplay._counted(right, confidence, edges, sure=sure)
+            display._draw_panel(ax)
+            ax.set(title=title)
         hide_unused(axes, len(panels))
-        drawing.supxlabel(f"{xlabel} (number of answers)", fontsize=10)
-        drawing.supylabel(ylabel, fontsize=10)
+        drawing.supxlabel("confidence (number of answers)", fontsize=10)
+        drawing.supylabel("share of right answers", fontsize=10)
         handles, names = axes.flat[0].get_legend_handles_labels()
         drawing.legend(handles, names, loc="outside upper center", ncols=2)
     return drawing
 
 
-def _counts(edges: Sequence[float], confidence: Array, right: Array) -> tuple[Array, Array]:
-    """Return the number of answers and of right answers in each bin.
-
-    >>> _counts((0, 0.5, 1), [0.1, 0.5, 1.0], [False, True, True])
-    (array([1, 2]), array([0, 2]))
-    """
-    n, _ = np.histogram(confidence, edges)
-    hits, _ = np.histogram(np.asarray(confidence)[np.asarray(right, dtype=bool)], edges)
-    return n, hits
+def _mark_sure(ax: Any, border: float, sure: float) -> None:
+    ax.axvline(border, ymax=0.76, color=MUTED, linestyle="--", linewidth=1.2)
+    ax.annotate(
+        f"sure from {sure:g} on", (border, 0.3), xycoords=("data", "axes fraction"),
+        xytext=(3, 0), textcoords="offset points", rotation=90, va="center", fontsize=8,
+        color="#555555",
+    )  # fmt: skip
 
 
 def _interval(hits: int, n: int) -> tuple[float, float]:

@@ -61,7 +61,7 @@ def require_matplotlib() -> None:
 
 
 @contextmanager
-def _house_style() -> Iterator[None]:
+def house_style() -> Iterator[None]:
     """From matplotlib's own defaults: a user's matplotlibrc must not change our figures."""
     import matplotlib as mpl
 
@@ -95,7 +95,7 @@ def figure(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    with _house_style():
+    with house_style():
         made = Figure(figsize=(columns * panel[0], rows * panel[1]), layout="constrained")
         FigureCanvasAgg(made)
         yield made, made.subplots(rows, columns, squeeze=False, **subplots)
@@ -139,7 +139,7 @@ def save(figure: Any, stem: str | os.PathLike[str]) -> list[Path]:
         "png": {"Software": None},
         "svg": {"Date": None, "Creator": None},
     }
-    with _house_style():
+    with house_style():
         for kind, fields in metadata.items():
             stream = io.BytesIO()
             figure.savefig(stream, format=kind, metadata=fields)

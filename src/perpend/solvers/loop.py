@@ -1,7 +1,8 @@
 """The one loop: budget, callback, history, the check for non-finite values, and the reason to stop.
 
 A solver supplies ``step(state) -> state``. A state is a NamedTuple with at least the fields
-`objective` and `change`; the loop stops when `change` falls to the tolerance.
+`objective` and `change`; the loop stops when `change` falls to the tolerance. A state of several
+starts may have their `objectives`, too.
 """
 
 import math
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
+from perpend._typing import Array
 from perpend.exceptions import NumericalError
 
 
@@ -29,6 +31,7 @@ class Progress(NamedTuple):
     objective: float
     change: float
     tol: float
+    objectives: Array | None = None  # of each start, where there are several
 
 
 Callback: TypeAlias = Callable[[Progress], bool | None]
@@ -82,7 +85,8 @@ def iterate(
             break
         state = step(state)
         history.append(state.objective)
-        progress = Progress(stage, len(history), state.objective, state.change, tol)
+        each = getattr(state, "objectives", None)
+        progress = Progress(stage, len(history), state.objective, state.change, tol, each)
         if callback is not None and callback(progress):
             status = Status.STOPPED
             break

@@ -43,6 +43,11 @@ class _State(NamedTuple):
     change: float  # share of the starts that are not at rest
     n_evaluations: int  # scans
 
+    @property
+    def objectives(self) -> Array:
+        """The objective of each start."""
+        return self.starts.f
+
 
 def psgm(
     rows: RowSource,

@@ -1,0 +1,148 @@
+"""Principal angles between two subspaces."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from perpend._typing import Array
+from perpend.exceptions import InputError
+from perpend.metrics import principal_angles
+from perpend.plots._display import Display, say
+from perpend.plots._style import MUTED, RIGHT
+from perpend.rows.kinds import to_numpy
+
+LEAST = 1e-14  # degrees; smaller angles are rounding errors
+
+
+class PrincipalAnglesDisplay(Display):
+    """The principal angles between two subspaces, in degrees, the largest first.
+
+    Parameters
+    ----------
+    angles : array of shape (k,)
+        In radians.
+    dimensions : pair of int
+        Of the two subspaces. The smaller one has as many angles; further directions of the larger
+        one have no partner.
+    what : str
+        What was compared, for the title.
+
+    Attributes
+    ----------
+    angles, dimensions, what :
+        As they were given, the angles falling.
+    ax_, figure_ :
+        Set by `plot`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from perpend.plots import PrincipalAnglesDisplay
+    >>> display = PrincipalAnglesDisplay.from_subspaces([[1, 0, 0]], [[1, 1, 0]])
+    >>> np.rad2deg(display.angles).round(6)
+    array([45.])
+    """
+
+    def __init__(
+        self, angles: Array, dimensions: tuple[int, int], *, what: str = "subspaces"
+    ) -> None:
+        self.angles = np.sort(np.asarray(angles, dtype=float))[::-1]
+        self.dimensions, self.what = (int(dimensions[0]), int(dimensions[1])), what
+
+    @classmethod
+    def from_estimator(cls, model: Any, other: Any, *, ax: Any = None) -> Self:
+        """Draw the angles between the normals of a fitted model and those of another, or the truth.
+
+        Parameters
+        ----------
+        model : a fitted method of perpend
+        other : another one, or array of shape (c, n_features)
+            An array holds rows that span the complement, such as the true normals.
+        ax : matplotlib.axes.Axes, optional
+
+        Returns
+        -------
+        PrincipalAnglesDisplay
+
+        Notes
+        -----
+        The largest angle between the complements is that between the subspaces themselves, if their
+        dimensions are equal. Offsets of affine subspaces are not compared.
+        """
+        check_is_fitted(model)
+        return cls.from_subspaces(_normals(model), _normals(other), what="normals", ax=ax)
+
+    @classmethod
+    def from_subspaces(cls, a: Array, b: Array, *, what: str = "subspaces", ax: Any = None) -> Self:
+        """Draw the angles between two subspaces.
+
+        Parameters
+        ----------
+        a, b : arrays of shape (k, n_features) and (m, n_features)
+            Rows that span them.
+        what : str
+            What they are, for the title.
+        ax : matplotlib.axes.Axes, optional
+
+        Returns
+        -------
+        PrincipalAnglesDisplay
+        """
+        return cls(principal_angles(a, b), (len(a), len(b)), what=what).plot(ax)
+
+    @property
+    def description(self) -> str:
+        """The picture in words."""
+        k, m = self.dimensions
+        if len(self.angles) == 0:
+            return f"No principal angles: there are {k} and {m} {self.what}."
+        low, high = np.rad2deg([self.angles[-1], self.angles[0]])
+        text = f"{len(self.angles)} principal angles between {k} and {m} {self.what}: "
+        text += f"the largest is {_degrees(high)}, the smallest {_degrees(low)}."
+        return text if k == m else f"{text} The numbers differ: {abs(k - m)} without a partner."
+
+    def _draw(self, ax: Any) -> None:
+        k, m = self.dimensions
+        if len(self.angles) == 0:
+            say(ax, "Principal angles", f"none: there are {k} and {m} {self.what}")
+            return
+        degrees = np.maximum(np.rad2deg(self.angles), LEAST)
+        place = np.arange(1, len(degrees) + 1)
+        log = degrees[-1] < 1
+        ax.vlines(place, LEAST / 10 if log else 0, degrees, color=MUTED, linewidth=0.8)
+        ax.plot(place, degrees, "o", color=RIGHT, markersize=5 if len(place) <= 40 else 2.5)
+        if log:
+            ax.set_yscale("log")
+            bottom = max(degrees[-1] / 100, LEAST / 10)
+            ax.set_ylim(bottom, max(90.0, degrees[0]) * 2)
+        else:
+            ax.set_ylim(0, 92)
+        title = f"Largest angle {_degrees(float(degrees[0]))}"
+        ax.set_title(title if k == m else f"{title}; {k} and {m} {self.what}")
+        ax.set(xlabel="principal angle", ylabel="angle (degrees)")
+        ax.set_xlim(0.4, len(degrees) + 0.6)
+        ax.xaxis.get_major_locator().set_params(integer=True)
+
+
+def _degrees(angle: float) -> str:
+    """Return an angle in words.
+
+    >>> _degrees(12.34), _degrees(1e-9), _degrees(0.0)
+    ('12.3°', '1e-09°', 'below 1e-14°')
+    """
+    if angle <= LEAST:
+        return f"below {LEAST:.0e}°"
+    return f"{angle:.3g}°" if angle >= 0.01 else f"{angle:.0e}°"
+
+
+def _normals(thing: Any) -> Array:
+    if hasattr(thing, "normals_"):
+        return to_numpy(thing.normals_)
+    rows = np.asarray(thing, dtype=float)
+    if rows.ndim != 2:
+        raise InputError(
+            f"other has shape {rows.shape}; expected a fitted model or rows that span the "
+            "complement, (c, n_features)."
+        )
+    return rows

@@ -1,0 +1,161 @@
+"""How a fit came to rest."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.plots._display import ModelDisplay, say
+from perpend.plots._style import MISSING, MUTED, RIGHT
+from perpend.plots._words import count
+
+DESCENT = "descent"
+STEEP = 30.0  # times smaller at the end: a logarithmic axis shows the way
+
+
+class ConvergenceDisplay(ModelDisplay):
+    """The objective over the steps: the mean of all starts, and the range from least to largest.
+
+    Descents of one fit may come in several runs, as more starts are added or more rows asked; they
+    are drawn one after the other, each relative to its own first step. Where a fit needed no
+    descent, the steps that it took instead are drawn.
+
+    Parameters
+    ----------
+    stages : sequence of str
+        What each run was for.
+    n_steps : array of shape (n_runs,)
+    objective, least, largest, change : arrays of shape (n_steps.sum(),)
+        Mean, least and largest objective of the starts after every step of all runs, and what the
+        run stops by: of descents the share of the starts that are not at rest.
+    converged : bool, optional
+        Whether the fit came to rest as a whole.
+
+    Attributes
+    ----------
+    stages, n_steps, objective, least, largest, change, converged :
+        As they were given.
+    ax_, figure_ :
+        Set by `plot`.
+
+    Notes
+    -----
+    The objective of a descent is the mean of ``|x @ b|`` over the rows; of a finish or a polish it
+    is the inliers' noise. Descents are stopped as soon as the answer is clear, many of them before
+    they rest.
+
+    Examples
+    --------
+    >>> from perpend import RSGM
+    >>> from perpend.datasets import make_subspace
+    >>> from perpend.plots import ConvergenceDisplay
+    >>> X = make_subspace(300, 200, n_features=12, codimension=3, random_state=0).X
+    >>> model = RSGM(3).fit(X)
+    >>> display = ConvergenceDisplay.from_estimator(model)
+    >>> display.stages, len(display.objective) == len(model.history_["objective"])
+    (('descent',), True)
+    """
+
+    def __init__(
+        self,
+        stages: Sequence[str],
+        n_steps: Array,
+        *,
+        objective: Array,
+        least: Array,
+        largest: Array,
+        change: Array,
+        converged: bool | None = None,
+    ) -> None:
+        self.stages, self.n_steps = tuple(stages), np.asarray(n_steps, dtype=int)
+        self.objective, self.least, self.largest, self.change = (
+            np.asarray(values, dtype=float) for values in (objective, least, largest, change)
+        )
+        self.converged = converged
+
+    @classmethod
+    def of(cls, model: Any, X: Array | None = None) -> Self:  # noqa: ARG003
+        """Take what is drawn from a fitted model, and do not draw it yet."""
+        history = getattr(model, "history_", None)
+        if history is None:
+            return cls((), [], objective=[], least=[], largest=[], change=[])
+        return cls(**history, converged=bool(model.converged_))
+
+    @property
+    def description(self) -> str:
+        """The picture in words."""
+        if not self.stages:
+            return f"How the fit came to rest: {self._nothing}."
+        runs = self._runs()
+        steps = sum(len(run) for run in runs)
+        fall = self.objective[runs[-1][-1]] / max(self.objective[runs[-1][0]], 1e-300)
+        end = self._end(runs[-1])
+        return (
+            f"Objective over {count(steps)} steps of {self._stage}: in the last run its mean went "
+            f"to {fall:.2g} of what it was after the first step{end and f'; {end}'}."
+        )
+
+    @property
+    def _nothing(self) -> str:
+        return "not recorded" if self.converged is None else "no step was needed"
+
+    @property
+    def _stage(self) -> str:
+        return DESCENT if DESCENT in self.stages else self.stages[0]
+
+    def _runs(self) -> list[Array]:
+        """Return the numbers of the steps of each run that is drawn."""
+        ends = np.cumsum(self.n_steps)
+        return [
+            np.arange(end - n, end)
+            for stage, n, end in zip(self.stages, self.n_steps, ends, strict=True)
+            if stage == self._stage
+        ]
+
+    def _end(self, run: Array) -> str:
+        if self.converged is False:
+            return "did not converge"
+        if self._stage != DESCENT:
+            return ""
+        resting = 1 - self.change[run[-1]]
+        return "all at rest" if resting == 1 else f"{100 * resting:.0f} % at rest when stopped"
+
+    def _draw(self, ax: Any) -> None:
+        if not self.stages:
+            say(ax, "How it came to rest", self._nothing)
+            return
+        runs = self._runs()
+        x, lowest, several = 0, 1.0, False
+        for run in runs:
+            first = self.objective[run[0]] or 1.0
+            mean, low, high = (v[run] / first for v in (self.objective, self.least, self.largest))
+            steps = np.arange(x + 1, x + len(run) + 1)
+            if x:
+                ax.axvline(x + 0.5, color=MUTED, linewidth=0.8, linestyle=":", zorder=1)
+            spread = bool(np.any(high > low))
+            label = "from least to largest" if spread and not several else None
+            if spread:
+                ax.fill_between(steps, low, high, color=MISSING, linewidth=0, label=label)
+            several = several or spread
+            marker = "o" if len(run) < 3 else None
+            ax.plot(steps, mean, color=RIGHT, marker=marker, label=None if x else "mean")
+            x, lowest = x + len(run), min(lowest, float(np.min(low, initial=1.0)))
+        ax.set(xlabel="step", ylabel="objective (relative)", title=self._title(runs))
+        ax.set_xlim(0.5, x + 0.5)
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        if 0 < lowest < 1 / STEEP:
+            ax.set_yscale("log")
+        if several:
+            ax.legend(loc="upper right")
+
+    def _title(self, runs: list[Array]) -> str:
+        n = sum(len(run) for run in runs)
+        what = {DESCENT: "Descents"}.get(self._stage, self._stage.capitalize())
+        text = f"{what}: {count(n)} step{'s' * (n != 1)}"
+        if len(runs) > 1:
+            text += f" in {len(runs)} runs"
+        others = sum(self.n_steps) - n
+        more = f"{count(others)} steps of finish" if others else ""
+        details = "; ".join(part for part in (self._end(runs[-1]), more) if part)
+        return f"{text}\n{details}" if details else text

@@ -1,0 +1,121 @@
+"""What all displays have in common: they hold plain arrays, and draw them when asked.
+
+A display is made from a fitted model by `from_estimator`, or from arrays by its constructor, and
+`plot` draws it, onto axes that are given or into a figure of its own. As all of our figures that
+one is not known to pyplot, so nothing stays open; in a notebook the display shows itself.
+"""
+
+import html
+import io
+from abc import ABC, abstractmethod
+from base64 import b64encode
+from typing import Any, ClassVar, Self
+
+from sklearn.utils.validation import check_is_fitted
+
+from perpend._typing import Array
+from perpend.exceptions import InputError
+from perpend.plots._style import figure, house_style, require_matplotlib
+
+SCREEN_DPI = 100
+
+
+class Display(ABC):
+    """Base of all displays.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+        What `plot` has drawn on.
+    figure_ : matplotlib.figure.Figure
+        The figure that holds it.
+    """
+
+    size: ClassVar[tuple[float, float]] = (5.2, 3.7)  # inches of a figure of its own
+    projection: ClassVar[str | None] = None
+
+    ax_: Any
+    figure_: Any
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        the display itself
+            `ax_` and `figure_` are set.
+        """
+        require_matplotlib()
+        if ax is not None:
+            if self.projection and getattr(ax, "name", "") != self.projection:
+                raise InputError(
+                    f"{type(self).__name__} needs axes with projection={self.projection!r}, such "
+                    f"as figure.add_subplot(projection={self.projection!r})."
+                )
+            self._draw(ax)
+            self.ax_, self.figure_ = ax, ax.figure
+            return self
+        with figure(panel=self.size, subplot_kw={"projection": self.projection}) as (made, axes):
+            self._draw(axes[0, 0])
+        self.ax_, self.figure_ = axes[0, 0], made
+        return self
+
+    @property
+    @abstractmethod
+    def description(self) -> str:
+        """What the picture shows, in a sentence or two with the numbers; usable as alt text."""
+
+    @abstractmethod
+    def _draw(self, ax: Any) -> None: ...
+
+    def _repr_html_(self) -> str | None:
+        """Show the picture in a notebook, with its description for those who cannot see it."""
+        if not hasattr(self, "figure_"):
+            return None
+        stream = io.BytesIO()
+        with house_style():
+            self.figure_.savefig(stream, format="png", dpi=SCREEN_DPI)
+        data, alt = b64encode(stream.getvalue()).decode(), html.escape(self.description)
+        return f'<img src="data:image/png;base64,{data}" alt="{alt}">'
+
+
+class ModelDisplay(Display):
+    """A display that needs nothing but a fitted model."""
+
+    @classmethod
+    def from_estimator(cls, model: Any, X: Array | None = None, *, ax: Any = None) -> Self:
+        """Draw what a fitted model says.
+
+        Parameters
+        ----------
+        model : a fitted method of perpend
+        X : array-like of shape (n_samples, n_features), optional
+            Only distances depend on rows: those of X are drawn instead of those of the fit.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        the display, drawn
+        """
+        check_is_fitted(model)
+        return cls.of(model, X).plot(ax)
+
+    @classmethod
+    @abstractmethod
+    def of(cls, model: Any, X: Array | None = None) -> Self:
+        """Take what is drawn from a fitted model, and do not draw it yet."""
+
+
+def say(ax: Any, title: str, text: str) -> None:
+    """Fill a panel with a sentence, where there is nothing to draw."""
+    ax.set_title(title)
+    ax.text(0.5, 0.5, text, ha="center", va="center", transform=ax.transAxes, color="#555555")
+    ax.set(xticks=[], yticks=[])
+    ax.grid(visible=False)
+    ax.spines[:].set_visible(False)

@@ -1,0 +1,224 @@
+"""Outliers of an image over the image itself."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from perpend._typing import Array
+from perpend.exceptions import InputError
+from perpend.formats._dataset import Dataset
+from perpend.plots._display import Display
+from perpend.plots._style import WRONG
+from perpend.plots._words import count, percent
+from perpend.rows.kinds import to_numpy
+
+STRETCH = (2.0, 98.0)  # percentiles that become black and white
+LARGEST = 1200  # pixels drawn on the longer side
+NO_DATA = (0.6, 0.6, 0.6)
+STRONG = 0.85  # opacity of a pixel that is an outlier
+
+
+class MaskDisplay(Display):
+    """The outliers among the pixels of a scene, over its picture in three bands.
+
+    Parameters
+    ----------
+    image : array of shape (height, width, 3)
+        Colours in [0, 1].
+    mask : array of shape (height, width)
+        +1 for inliers, -1 for outliers, 0 where there is no data, which is grey.
+    bands : sequence of three, optional
+        What red, green and blue stand for, for the title.
+
+    Attributes
+    ----------
+    image, mask, bands :
+        As they were given.
+    ax_, figure_ :
+        Set by `plot`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from perpend import DPCP
+    >>> from perpend.datasets import make_subspace
+    >>> from perpend.plots import MaskDisplay
+    >>> data = make_subspace(350, 50, n_features=8, codimension=3, random_state=0)
+    >>> scene = data.X.reshape(20, 20, 8)
+    >>> display = MaskDisplay.from_estimator(DPCP(random_state=1).fit(data.X), scene)
+    >>> display.image.shape, int((display.mask == -1).sum())
+    ((20, 20, 3), 50)
+    """
+
+    def __init__(
+        self, image: Array, mask: Array, *, bands: Sequence[int | str] | None = None
+    ) -> None:
+        self.image, self.mask = np.asarray(image, dtype=float), np.asarray(mask)
+        if self.image.shape != (*self.mask.shape, 3):
+            raise InputError(
+                f"image has shape {self.image.shape} and mask {self.mask.shape}; expected "
+                "(height, width, 3) and (height, width)."
+            )
+        self.bands = None if bands is None else tuple(bands)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        scene: Dataset | Array,
+        *,
+        bands: Sequence[int] | None = None,
+        ax: Any = None,
+    ) -> Self:
+        """Draw what a fitted model says of the pixels of a scene.
+
+        Parameters
+        ----------
+        model : a fitted method of perpend
+        scene : Dataset of kind "image", or array of shape (height, width, n_features)
+            Pixels of an array with a NaN or an infinity have no data.
+        bands : three of the features, optional
+            Red, green and blue; by default from the last, the middle and the first third.
+        ax : matplotlib.axes.Axes, optional
+
+        Returns
+        -------
+        MaskDisplay
+        """
+        check_is_fitted(model)
+        X, positions, shape, names = _pixels(scene)
+        chosen = _bands(bands, X.shape[1])
+        mask = np.zeros(shape[0] * shape[1], dtype=np.int8)
+        if len(X):
+            mask[positions] = to_numpy(model.predict(X))
+        image = np.full((len(mask), 3), NO_DATA)
+        image[positions] = _stretched(X[:, chosen])
+        labels = [names[band] if names else band for band in chosen]
+        return cls(image.reshape(*shape, 3), mask.reshape(shape), bands=labels).plot(ax)
+
+    @property
+    def n_outliers(self) -> int:
+        """How many pixels are outliers."""
+        return int(np.sum(self.mask == -1))
+
+    @property
+    def description(self) -> str:
+        """The picture in words."""
+        h, w = self.mask.shape
+        known = int(np.sum(self.mask != 0))
+        text = (
+            f"Scene of {count(h)} × {count(w)} pixels with its outliers in colour: "
+            f"{count(self.n_outliers)} of {count(known)} ({percent(self.n_outliers, known)})."
+        )
+        missing = self.mask.size - known
+        return f"{text} {count(missing)} pixels without data are grey." if missing else text
+
+    def plot(self, ax: Any = None, *, color: str = WRONG) -> Self:
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+        color : str
+            Of the outliers.
+
+        Returns
+        -------
+        the display itself
+        """
+        self._color = color
+        return super().plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        from matplotlib.colors import to_rgb
+        from matplotlib.patches import Patch
+
+        step = -(-max(self.mask.shape) // LARGEST)
+        image = np.clip(self.image[step // 2 :: step, step // 2 :: step], 0, 1)
+        # A drawn pixel stands for step x step: the more of them are outliers, the stronger.
+        share = _block_means(self.mask == -1, step)[: image.shape[0], : image.shape[1]]
+        alpha = STRONG * np.sqrt(share)[:, :, None]
+        shown = (1 - alpha) * image + alpha * np.array(to_rgb(self._color))
+        h, w = self.mask.shape
+        ax.imshow(shown, interpolation="nearest", extent=(-0.5, w - 0.5, h - 0.5, -0.5))
+        ax.set(xticks=[], yticks=[], title=self._title())
+        ax.grid(visible=False)
+        ax.spines[:].set_visible(False)
+        known = int(np.sum(self.mask != 0))
+        patches = [Patch(color=self._color, label=f"outliers ({percent(self.n_outliers, known)})")]
+        if known < self.mask.size:
+            patches.append(Patch(color=NO_DATA, label="no data"))
+        ax.legend(
+            handles=patches, loc="upper center", bbox_to_anchor=(0.5, -0.01), ncols=2,
+            borderaxespad=0.2,
+        )  # fmt: skip
+
+    def _title(self) -> str:
+        h, w = self.mask.shape
+        size = f"{count(h)} × {count(w)} pixels"
+        if self.bands is None:
+            return size
+        return f"{size}\nred, green, blue: " + ", ".join(f"{band}"[:16] for band in self.bands)
+
+
+def _pixels(
+    scene: Dataset | Array,
+) -> tuple[Array, Array, tuple[int, int], tuple[str, ...] | None]:
+    """Return pixels with data (n, D), their positions (n,), height and width, names of bands."""
+    if isinstance(scene, Dataset):
+        if scene.kind != "image":
+            raise InputError(f"{scene.source} is a {scene.kind}; expected an image.")
+        h, w = scene.shape
+        positions = np.arange(len(scene.X)) if scene.positions is None else scene.positions
+        return np.asarray(scene.X), np.asarray(positions), (h, w), scene.columns
+    cube = np.asarray(scene)
+    if cube.ndim != 3:
+        raise InputError(
+            f"scene has shape {cube.shape}; expected (height, width, bands), or a Dataset of kind "
+            '"image".'
+        )
+    X = cube.reshape(-1, cube.shape[2])
+    positions = np.flatnonzero(np.isfinite(X).all(axis=1))
+    return X if len(positions) == len(X) else X[positions], positions, cube.shape[:2], None
+
+
+def _bands(bands: Sequence[int] | None, n: int) -> list[int]:
+    """Return the bands of red, green and blue.
+
+    >>> _bands(None, 200), _bands(None, 1), _bands([3, 2, 1], 4)
+    ([166, 100, 33], [0, 0, 0], [3, 2, 1])
+    """
+    if bands is None:
+        return [int(n * share) for share in (5 / 6, 1 / 2, 1 / 6)]
+    chosen = [int(band) for band in bands]
+    if len(chosen) != 3 or not all(0 <= band < n for band in chosen):
+        raise InputError(f"bands={bands}; expected three numbers from 0 to {n - 1}.")
+    return chosen
+
+
+def _stretched(X: Array) -> Array:
+    """Stretch each column so that all but its extremes have colours; a constant one is middling."""
+    X = np.asarray(X, dtype=float)
+    if len(X) == 0:
+        return X
+    low, high = np.percentile(X, STRETCH, axis=0)
+    width = high - low
+    return np.where(width > 0, np.clip((X - low) / np.where(width > 0, width, 1), 0, 1), 0.5)
+
+
+def _block_means(mask: Array, step: int) -> Array:
+    """Return the mean of each step x step block; those at the border may be smaller.
+
+    >>> _block_means(np.array([[True, False, True]]), 2)
+    array([[0.5, 1. ]])
+    """
+    if step == 1:
+        return np.asarray(mask, dtype=float)
+    starts = [np.arange(0, n, step) for n in mask.shape]
+    sizes = [np.diff(np.append(start, n)) for start, n in zip(starts, mask.shape, strict=True)]
+    sums = np.add.reduceat(mask.astype(float), starts[0], axis=0)
+    sums = np.add.reduceat(sums, starts[1], axis=1)
+    return np.asarray(sums / np.outer(*sizes))

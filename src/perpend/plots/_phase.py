@@ -1,0 +1,154 @@
+"""How many outliers among how many inliers can be borne: one map of recoveries."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.exceptions import InputError
+from perpend.plots._display import Display
+from perpend.plots._maps import cell_edges, draw_cells
+from perpend.plots._style import COLORS
+from perpend.plots._words import count
+
+RECOVERED = 1e-3  # sine of the largest angle, as in the experiments
+HALF = 0.5
+
+
+class PhaseTransitionDisplay(Display):
+    """The share of trials recovered, over the numbers of inliers and outliers.
+
+    Parameters
+    ----------
+    inliers, outliers : increasing sequences
+        The middles of the columns and rows of cells.
+    share : array of shape (len(outliers), len(inliers))
+        Share of the trials recovered; NaN where there was none.
+    n_trials : int, optional
+        In all cells together.
+    title : str
+
+    Attributes
+    ----------
+    inliers, outliers, share, n_trials, title :
+        As they were given.
+    ax_, figure_ :
+        Set by `plot`.
+
+    Examples
+    --------
+    >>> from perpend.plots import PhaseTransitionDisplay
+    >>> display = PhaseTransitionDisplay.from_trials(
+    ...     inliers=[50, 50, 100, 100], outliers=[100, 100, 100, 100], recovered=[0, 1, 1, 1]
+    ... )
+    >>> display.share
+    array([[0.5, 1. ]])
+    """
+
+    def __init__(
+        self,
+        inliers: Array,
+        outliers: Array,
+        share: Array,
+        *,
+        n_trials: int | None = None,
+        title: str = "",
+    ) -> None:
+        self.inliers, self.outliers, self.share = (
+            np.asarray(values, dtype=float) for values in (inliers, outliers, share)
+        )
+        if self.share.shape != (len(self.outliers), len(self.inliers)):
+            raise InputError(
+                f"share has shape {self.share.shape}; expected {len(self.outliers)} rows "
+                f"(outliers) and {len(self.inliers)} columns (inliers)."
+            )
+        self.n_trials, self.title = n_trials, title
+
+    @classmethod
+    def from_trials(
+        cls, inliers: Array, outliers: Array, recovered: Array, *, title: str = "", ax: Any = None
+    ) -> Self:
+        """Draw single trials.
+
+        Parameters
+        ----------
+        inliers, outliers, recovered : arrays of shape (n_trials,)
+            Of each trial its numbers of inliers and outliers, and whether it was recovered.
+        title : str
+        ax : matplotlib.axes.Axes, optional
+
+        Returns
+        -------
+        PhaseTransitionDisplay
+        """
+        xs, column = np.unique(np.asarray(inliers), return_inverse=True)
+        ys, row = np.unique(np.asarray(outliers), return_inverse=True)
+        total, hits = np.zeros((len(ys), len(xs))), np.zeros((len(ys), len(xs)))
+        np.add.at(total, (row, column), 1)
+        np.add.at(hits, (row, column), np.asarray(recovered, dtype=float))
+        share = np.divide(hits, total, where=total > 0, out=np.full(hits.shape, np.nan))
+        return cls(xs, ys, share, n_trials=int(total.sum()), title=title).plot(ax)
+
+    @classmethod
+    def from_table(cls, rows: Iterable[Mapping[str, Any]], *, method: str, ax: Any = None) -> Self:
+        """Draw one method of the stored table of ``perpend reproduce phase-transition``.
+
+        Parameters
+        ----------
+        rows : iterable of dict
+            Rows of the table ``trials``, for instance by `csv.DictReader` from ``trials.csv``; the
+            columns N, M, method and error are used. A trial is recovered if the error, the sine of
+            the largest angle, is below 0.001.
+        method : str
+        ax : matplotlib.axes.Axes, optional
+
+        Returns
+        -------
+        PhaseTransitionDisplay
+        """
+        rows = list(rows)
+        chosen = [row for row in rows if row["method"] == method]
+        if not chosen:
+            known = ", ".join(sorted({str(row["method"]) for row in rows})) or "none"
+            raise InputError(f"method={method!r} is not in the table, which has: {known}.")
+        N, M, error = (np.array([float(row[key]) for row in chosen]) for key in ("N", "M", "error"))
+        return cls.from_trials(N, M, error < RECOVERED, title=method, ax=ax)
+
+    @property
+    def n_borne(self) -> Array:
+        """For each column, how many cells from the fewest outliers on have half of the trials.
+
+        ``outliers[n_borne - 1]`` is the most that can be borne, where it is not zero.
+        """
+        good = np.logical_and.accumulate(np.nan_to_num(self.share) >= HALF, axis=0)
+        return np.asarray(good.sum(axis=0))
+
+    @property
+    def description(self) -> str:
+        """The picture in words."""
+        cells = int(np.sum(np.isfinite(self.share)))
+        good = int(np.sum(np.nan_to_num(self.share) >= HALF))
+        trials = "" if self.n_trials is None else f" of {count(self.n_trials)} trials"
+        name = f"{self.title}: " if self.title else ""
+        return (
+            f"{name}Map of the share{trials} recovered, over {len(self.inliers)} numbers of "
+            f"inliers and {len(self.outliers)} of outliers. In {good} of {cells} cells at least "
+            "half are."
+        )
+
+    def _draw(self, ax: Any) -> None:
+        xs, ys = self.inliers.tolist(), self.outliers.tolist()
+        mesh = draw_cells(ax, self.share, xs, ys)
+        ax.figure.colorbar(mesh, ax=ax, label="share of trials recovered", pad=0.02)
+        most = self.n_borne
+        title = [self.title] if self.title else []
+        if most.any():
+            edges = cell_edges(ys)
+            for color, width in (("white", 4.0), (COLORS[1], 1.8)):  # seen on dark and on light
+                ax.stairs(
+                    edges[most], cell_edges(xs), baseline=None, color=color,
+                    linewidth=width,
+                )  # fmt: skip
+            title.append("below the line at least half are recovered")
+        ax.set(title="\n".join(title), xlabel="number of inliers", ylabel="number of outliers")

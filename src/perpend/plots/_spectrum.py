@@ -1,0 +1,270 @@
+"""Two spectra that show the codimension: of the directions, and of the inliers."""
+
+from typing import Any, Self
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.plots._display import ModelDisplay, say
+from perpend.plots._style import MUTED, RIGHT, WRONG
+from perpend.plots._words import count, factor
+from perpend.rows.kinds import to_numpy
+
+# Relative to the largest value; what is below are rounding errors. The inliers' spread is a root of
+# eigenvalues, and has half of the digits.
+FLOOR, SPREAD_FLOOR = 1e-15, 1e-8
+
+
+class SpectrumDisplay(ModelDisplay):
+    """Singular values of the directions, with the gap at the codimension.
+
+    Every descent that lands on a normal adds to the first few singular values only: their number is
+    the codimension, as the descents see it.
+
+    Parameters
+    ----------
+    singular_values : array of shape (k,)
+        Falling.
+    n_normals : int or None
+        How many of them are the normals' in the answer; None where that is not known.
+    n_starts : int, optional
+        How many directions there are.
+
+    Attributes
+    ----------
+    singular_values, n_normals, n_starts :
+        As they were given.
+    ax_, figure_ :
+        Set by `plot`.
+
+    Notes
+    -----
+    Normals that all rows are orthogonal to, because the rows do not span the space, need no descent
+    and are not among these. The descents stop as soon as the answer is clear, so that the values
+    behind the gap are small rather than zero.
+
+    Examples
+    --------
+    >>> from perpend import DPCP
+    >>> from perpend.datasets import make_subspace
+    >>> from perpend.plots import SpectrumDisplay
+    >>> X = make_subspace(300, 300, n_features=12, codimension=3, random_state=0).X
+    >>> display = SpectrumDisplay.from_estimator(DPCP(random_state=1).fit(X))
+    >>> display.n_normals, display.gap > 2
+    (3, True)
+    """
+
+    def __init__(
+        self, singular_values: Array, *, n_normals: int | None, n_starts: int | None = None
+    ) -> None:
+        self.singular_values = np.asarray(singular_values, dtype=float)
+        self.n_normals, self.n_starts = n_normals, n_starts
+
+    @classmethod
+    def of(cls, model: Any, X: Array | None = None) -> Self:  # noqa: ARG003
+        """Take what is drawn from a fitted model, and do not draw it yet."""
+        values = to_numpy(model.singular_values_)
+        return cls(values, n_normals=_n_inside(model), n_starts=int(model.n_starts_))
+
+    @property
+    def gap(self) -> float | None:
+        """The ratio of the singular values across the codimension; None where there is none."""
+        return _ratio(self.singular_values, self.n_normals, FLOOR)
+
+    @property
+    def description(self) -> str:
+        """The picture in words."""
+        s, c = self.singular_values, self.n_normals
+        if len(s) == 0:
+            return "Singular values of the directions: there are no directions."
+        what = f"Singular values of {count(self.n_starts or len(s))} directions"
+        if c is None:
+            return f"{what}: they fall from {s[0]:.2g} to {s[-1]:.2g}."
+        if self.gap is None:
+            return f"{what}: {'all' if c else 'none'} of them belong to normals."
+        return f"{what}, {c} of normals: behind these they fall by a factor of {factor(self.gap)}."
+
+    def _draw(self, ax: Any) -> None:
+        s, c = self.singular_values, self.n_normals
+        if len(s) == 0:
+            say(ax, "Directions", "there are no directions")
+            return
+        first = 0 if c is None else min(c, len(s))
+        names = (f"{first} of normals", f"{len(s) - first} others")
+        _points(ax, s, first, names=names, colors=(RIGHT, MUTED), floor=FLOOR)
+        rank = f"rank {first}"
+        if c is None:
+            rank = "rank not known"
+        elif self.gap is None:
+            rank = "all of them normals" if c else "no normals among them"
+        starts = self.n_starts or len(s)
+        ax.set(title=f"{count(starts)} direction{'s' * (starts != 1)}, {rank}")
+        ax.set(xlabel="number of the singular value", ylabel="singular value")
+        _mark_gap(ax, first, len(s), self.gap)
+
+
+class SpreadDisplay(ModelDisplay):
+    """How far the inliers spread along and across the subspace.
+
+    These are the inliers' standard deviations about the origin (about their mean, in homogeneous
+    coordinates, if affine) along their principal axes, relative to the largest. Along the subspace
+    they are large, across it there is only noise: the clearer the fall, the surer the codimension.
+
+    Parameters
+    ----------
+    spread : array of shape (k,)
+        Falling standard deviations.
+    n_normals : int or None
+        How many of the last ones are across the subspace; None where that is not known.
+    n_rows, n_rows_by_chance : int, optional
+        Different rows that lie on the subspace, and how many lie on any of its dimension.
+
+    Attributes
+    ----------
+    spread, n_normals, n_rows, n_rows_by_chance :
+        As they were given.
+    ax_, figure_ :
+        Set by `plot`.
+
+    Examples
+    --------
+    >>> from perpend import DPCP
+    >>> from perpend.datasets import make_subspace
+    >>> from perpend.plots import SpreadDisplay
+    >>> X = make_subspace(300, 300, n_features=12, codimension=3, noise=0.01, random_state=0).X
+    >>> display = SpreadDisplay.from_estimator(DPCP(random_state=1).fit(X))
+    >>> len(display.spread), display.n_normals, display.gap > 30
+    (12, 3, True)
+    """
+
+    def __init__(
+        self,
+        spread: Array,
+        *,
+        n_normals: int | None,
+        n_rows: int | None = None,
+        n_rows_by_chance: int | None = None,
+    ) -> None:
+        self.spread = np.asarray(spread, dtype=float)
+        self.n_normals, self.n_rows, self.n_rows_by_chance = n_normals, n_rows, n_rows_by_chance
+
+    @classmethod
+    def of(cls, model: Any, X: Array | None = None) -> Self:  # noqa: ARG003
+        """Take what is drawn from a fitted model, and do not draw it yet."""
+        evidence = model.evidence_
+        variances = np.asarray(evidence.get("inlier_spectrum", []), dtype=float)[::-1]
+        return cls(
+            np.sqrt(variances / variances[0]) if len(variances) and variances[0] > 0 else [],
+            n_normals=_n_inside(model),
+            n_rows=evidence.get("rows_on_subspace"),
+            n_rows_by_chance=evidence.get("rows_on_any_subspace"),
+        )
+
+    @property
+    def gap(self) -> float | None:
+        """The smallest spread along the subspace over the largest across it."""
+        c = self.n_normals
+        return None if c is None else _ratio(self.spread, len(self.spread) - c, SPREAD_FLOOR)
+
+    @property
+    def description(self) -> str:
+        """The picture in words."""
+        if len(self.spread) == 0:
+            return "The inliers' spread along and across the subspace: not recorded."
+        text = f"Inliers' spread along {len(self.spread)} principal axes"
+        if self.gap is not None:
+            text += (
+                f": along the subspace it is at least {factor(self.gap)} times as large as "
+                "across it"
+            )
+        return f"{text}.{self._evidence(' ')}"
+
+    def _evidence(self, before: str) -> str:
+        if self.n_rows is None or self.n_rows_by_chance is None:
+            return ""
+        rows, chance = count(self.n_rows), count(self.n_rows_by_chance)
+        return f"{before}{rows} different rows lie on it, by chance {chance} would."
+
+    def _draw(self, ax: Any) -> None:
+        if len(self.spread) == 0:
+            text = "not recorded: there are no normals\nthat only some of the rows are near to"
+            say(ax, "Inliers' spread", text)
+            return
+        c = 0 if self.n_normals is None else self.n_normals
+        d = len(self.spread) - c
+        names = (f"{d} along the subspace", f"{c} across it")
+        _points(ax, self.spread, d, names=names, colors=(RIGHT, WRONG), floor=SPREAD_FLOOR)
+        ax.set(title="Inliers' spread" + self._evidence("\n").rstrip("."), xlabel="principal axis")
+        ax.set_ylabel("standard deviation (relative)")
+        _mark_gap(ax, d, len(self.spread), self.gap)
+
+
+def _n_inside(model: Any) -> int | None:
+    """Return how many normals are inside the span of the rows; None where that is not known.
+
+    The evidence has one variance for each dimension of the span, or that dimension itself; the span
+    is that of lifted rows, if affine.
+    """
+    evidence = model.evidence_
+    if "inlier_spectrum" not in evidence and "rank" not in evidence:
+        return None
+    rank = evidence.get("rank", len(evidence.get("inlier_spectrum", ())))
+    return max(int(rank - model.n_components_ - bool(model.affine_)), 0)
+
+
+def _ratio(values: Array, first: int | None, floor: float) -> float | None:
+    """Return by what factor falling values fall behind the first ones.
+
+    >>> _ratio(np.array([4.0, 2.0, 0.5]), 2, 0.0), _ratio(np.array([4.0]), 1, 0.0)
+    (4.0, None)
+    """
+    if first is None or not 0 < first < len(values):
+        return None
+    return float(values[first - 1] / max(values[first], floor * values[0]))
+
+
+def _points(
+    ax: Any,
+    values: Array,
+    first: int,
+    *,
+    names: tuple[str, str],
+    colors: tuple[str, str],
+    floor: float,
+) -> None:
+    """Draw falling values, the first ones filled and the others hollow; none below the floor."""
+    place = np.arange(1, len(values) + 1)
+    shown = np.maximum(values, floor * values[0])
+    size = 5.0 if len(values) <= 40 else 2.5
+    if first:
+        ax.plot(place[:first], shown[:first], "o", color=colors[0], markersize=size, label=names[0])
+    if first < len(values):
+        ax.plot(
+            place[first:], shown[first:], "s", color=colors[1], markersize=size,
+            markerfacecolor="white", label=names[1],
+        )  # fmt: skip
+    decades = float(np.log10(shown[0] / shown[-1]))
+    if decades > 1:
+        ax.set_yscale("log")
+        ax.set_ylim(shown[-1] / 10 ** (0.15 * decades), shown[0] * 10 ** (0.32 * decades))
+    else:
+        ax.set_ylim(0, 1.32 * shown[0])
+    ax.set_xlim(0.4, len(values) + 0.6)
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.legend(loc="upper center", ncols=2, handletextpad=0.2, columnspacing=1.2)
+
+
+def _mark_gap(ax: Any, first: int, n: int, gap: float | None) -> None:
+    """Mark the gap behind the first of n values, with its size where no value is.
+
+    Values before the gap are high and those behind it low: above the short side there is room.
+    """
+    if gap is None:
+        return
+    ax.axvline(first + 0.5, ymax=0.84, color=MUTED, linestyle="--", linewidth=1.2, zorder=1)
+    behind = first <= n / 2
+    ax.annotate(
+        f"falls by\n× {factor(gap)}", (first + 0.5, 0.66 if behind else 0.2),
+        xycoords=("data", "axes fraction"), xytext=(5 if behind else -5, 0),
+        textcoords="offset points", fontsize=9, va="center", ha="left" if behind else "right",
+    )  # fmt: skip

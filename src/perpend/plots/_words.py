@@ -1,0 +1,85 @@
+"""Numbers and models in words, for titles and descriptions."""
+
+import math
+from typing import Any
+
+from perpend.codimension import SURE
+
+NO_BREAK = "\u00a0"
+
+
+def count(n: float) -> str:
+    """Return a whole number with its thousands apart.
+
+    >>> count(1234567).split()
+    ['1', '234', '567']
+    """
+    return f"{round(n):,}".replace(",", NO_BREAK)
+
+
+def factor(x: float) -> str:
+    """Return a ratio with two digits.
+
+    >>> factor(1.234), factor(271.3), factor(3.92e13), factor(math.inf)
+    ('1.2', '270', '3.9e+13', 'infinity')
+    """
+    if not math.isfinite(x):
+        return "infinity"
+    if x >= 1e5:
+        return f"{x:.2g}"
+    return f"{x:.1f}" if x < 10 else count(float(f"{x:.2g}"))
+
+
+def percent(part: float, whole: float) -> str:
+    """Return a share in percent.
+
+    >>> percent(1, 8), percent(0, 0)
+    ('12.5 %', '0.0 %')
+    """
+    return f"{100 * part / whole if whole else 0.0:.1f} %"
+
+
+def confidence(model: Any) -> str:
+    """Return the confidence, rounded down: 0.949 is not sure and must not read 0.95."""
+    return f"{math.floor(100 * float(model.confidence_)) / 100:.2f}"
+
+
+def unit(model: Any) -> str:
+    """Say what the distances that decide the labels are measured in."""
+    if model.affine_ or not model.normalize:
+        return "distance (data units)"
+    return "relative distance (sine of the angle)"
+
+
+def verdict(model: Any) -> str:
+    """Say in one sentence what a fitted model found and how sure that is.
+
+    Parameters
+    ----------
+    model : a fitted method of perpend
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from perpend import DPCP
+    >>> from perpend.datasets import make_subspace
+    >>> X = make_subspace(300, 700, n_features=9, codimension=2, random_state=0).X
+    >>> print(verdict(DPCP(random_state=1).fit(X)))
+    Sure (confidence 0.99): a subspace of dimension 7 in 9 features, codimension 2;
+    700 of 1 000 rows (70.0 %) are outliers.
+    """
+    c, d, D = model.codimension_, model.n_components_, model.n_features_in_
+    n, n_outliers = len(model.labels_), int((model.labels_ == -1).sum())
+    sure = "Sure" if model.confidence_ >= SURE else "Not sure"
+    if c == 0 and getattr(model, "codimension", "auto") == "auto":
+        found = f"no subspace was found, the rows fill all {D} dimensions"
+    else:
+        kind = "an affine subspace" if model.affine_ else "a subspace"
+        found = f"{kind} of dimension {d} in {D} features, codimension {c}"
+    return (
+        f"{sure} (confidence {confidence(model)}): {found}; {count(n_outliers)} of {count(n)} rows "
+        f"({percent(n_outliers, n)}) are outliers."
+    )
