@@ -25,6 +25,7 @@ _HOMES = {
     "dpcp": "perpend.methods",
     "dpcp_batch": "perpend.batch",
     "dpcp_irls": "perpend.methods",
+    "formats": "perpend",
     "load": "perpend.persistence",
     "metrics": "perpend",
     "peel": "perpend.peeling",
@@ -47,6 +48,7 @@ __all__ = [
     "dpcp",
     "dpcp_batch",
     "dpcp_irls",
+    "formats",
     "load",
     "metrics",
     "peel",
@@ -58,7 +60,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from perpend import datasets, metrics, theory
+    from perpend import datasets, formats, metrics, theory
     from perpend.batch import BatchSolution, dpcp_batch
     from perpend.methods.dpcp import DPCP, dpcp
     from perpend.methods.dpcp_irls import DPCPIRLS, dpcp_irls

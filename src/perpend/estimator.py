@@ -270,6 +270,7 @@ class SubspaceEstimator(
         self.n_starts_ = len(self.directions_)
         self.confidence_ = solution.confidence
         self.evidence_ = solution.evidence
+        self.doubts_ = solution.doubts
         self.objective_ = solution.objective * unit
         self.n_iter_ = max(1, solution.n_iter)
         self.converged_ = solution.converged
@@ -487,6 +488,25 @@ class SubspaceEstimator(
         from perpend.plots import AnswerDisplay
 
         return AnswerDisplay.from_estimator(self)
+
+    def report(
+        self, path: str | PathLike[str], X: Array | None = None, *, title: str | None = None
+    ) -> None:
+        """Write one HTML page about the answer: verdict, evidence, pictures, outliers, equation.
+
+        Parameters
+        ----------
+        path : str or path
+            The file; the page is all in it and needs no network.
+        X : array-like of shape (n_samples, n_features), optional
+            The rows of the fit, or others. Without them the page shows no distances and no rows.
+        title : str, optional
+            The heading of the page.
+        """
+        from perpend.report import write_report
+
+        check_is_fitted(self)
+        write_report(path, self, X, title=title)
 
     # -- inner workings ----------------------------------------------------------------------------
 

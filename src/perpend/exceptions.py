@@ -4,6 +4,7 @@
 
     PerpendError
     ├── InputError(ValueError)          data or a file that cannot be used: what, where, how to fix
+    │   └── TooLargeError(MemoryError)  a file that needs more memory than there is
     ├── DeviceMemoryError(MemoryError)  a GPU is full: what is needed, and what needs less
     ├── NumericalError(ArithmeticError) a non-finite value appeared during the computation
     ├── ModelFileError(ValueError)      a saved model that is damaged, foreign or too new
@@ -32,6 +33,10 @@ class PerpendError(Exception):
 
 class InputError(PerpendError, ValueError):
     """Data or a file that cannot be used; the message says what, where and what to do."""
+
+
+class TooLargeError(InputError, MemoryError):
+    """A file needs more memory than there is; the message says how much, and what needs less."""
 
 
 class DeviceMemoryError(PerpendError, MemoryError):

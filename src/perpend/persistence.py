@@ -16,14 +16,11 @@ import io
 import json
 import math
 import os
-import secrets
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from numbers import Integral, Real
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -33,6 +30,7 @@ from perpend import __version__
 from perpend._typing import Array
 from perpend.estimator import METHODS, SubspaceEstimator
 from perpend.exceptions import InputError, ModelFileError
+from perpend.formats._write import writing
 from perpend.rows.kinds import to_numpy
 from perpend.solvers import OutlierOdds
 from perpend.solvers.steps import STEP_RULES
@@ -144,28 +142,6 @@ def load(path: str | os.PathLike[str]) -> SubspaceEstimator:
             f"{path}: not a readable model file ({type(error).__name__}: {error}). "
             "Is it a cut-off copy, or another format?"
         ) from error
-
-
-@contextmanager
-def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Open a file for writing that appears under its name only when it is complete.
-
-    A crash, a full disk or an interruption leaves what was there before.
-    """
-    path = Path(path)
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with draft.open("xb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        draft.replace(path)
-    except OSError as error:
-        # The name of the draft would tell users nothing.
-        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
-    finally:
-        with suppress(OSError):
-            draft.unlink()
 
 
 # -- from a model to the header and arrays ---------------------------------------------------------

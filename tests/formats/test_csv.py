@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perpend.exceptions import InputError
-from perpend.formats import read_table
+from perpend.formats import read
 
 NAN = np.nan
 
@@ -44,15 +44,51 @@ def write(tmp_path, content, name="scan.csv"):
     ],
 )
 def test_dialects(tmp_path, content, columns, X):
-    table = read_table(write(tmp_path, content))
+    table = read(write(tmp_path, content))
     assert table.columns == columns
     assert table.X.dtype == np.float64
     np.testing.assert_array_equal(table.X, X)
     assert table.source.endswith("scan.csv")
 
 
+@pytest.mark.parametrize(
+    ("content", "columns", "dropped", "X"),
+    [
+        ("id,a,when,b\ns1,1,May,2\ns2,3,June,4\n", ("a", "b"), ("id", "when"), [[1, 2], [3, 4]]),
+        ("1,x\n2,y\n", ("1",), ("2",), [[1], [2]]),
+        ("a,b\n,1\nx,2\n,3\n", ("b",), ("a",), [[1], [2], [3]]),  # gaps are no numbers
+        ("a,b\nn/a,1\nn/a,2\n", ("b",), ("a",), [[1], [2]]),
+        (",b\nx,1\n", ("b",), ("1",), [[1]]),
+    ],
+)
+def test_columns_of_text_are_left_out_and_listed(tmp_path, content, columns, dropped, X):
+    data = read(write(tmp_path, content))
+    assert data.columns == columns
+    assert data.counts.dropped_columns == dropped
+    np.testing.assert_array_equal(data.X, X)
+
+
+def test_chosen_columns(tmp_path):
+    path = write(tmp_path, "id,a,b\ns1,1,2\ns2,3,4\n")
+    data = read(path, columns=["b", "a"])
+    assert data.columns == ("b", "a")
+    assert data.counts.dropped_columns == ()
+    np.testing.assert_array_equal(data.X, [[2, 1], [4, 3]])
+    np.testing.assert_array_equal(read(write(tmp_path, "1,2\n3,4\n"), columns=["2"]).X, [[2], [4]])
+    for columns, message in [
+        (["id"], 'line 2, column "id": cannot read "s1"'),
+        (["c"], 'no column "c". Those that are there: "id", "a", "b"'),
+        ([], "no columns were chosen"),
+    ]:
+        path = write(tmp_path, "id,a,b\ns1,1,2\ns2,3,4\n")
+        with pytest.raises(InputError, match=message):
+            read(path, columns=columns)
+    with pytest.raises(InputError, match='has 2 columns "a"'):
+        read(write(tmp_path, "a,a\n1,2\n"), columns=["a"])
+
+
 def test_tsv_is_separated_by_tabs_only(tmp_path):
-    table = read_table(write(tmp_path, "a;1,2\tb\n1\t2\n", "scan.tsv"))
+    table = read(write(tmp_path, "a;1,2\tb\n1\t2\n", "scan.tsv"))
     assert table.columns == ("a;1,2", "b")
     np.testing.assert_array_equal(table.X, [[1, 2]])
 
@@ -68,7 +104,10 @@ def test_tsv_is_separated_by_tabs_only(tmp_path):
         ("1,2\n3,x\n", 'line 2, column 2: cannot read "x" as a number'),
         ("n/a,2\n3,4\n", 'line 1, column 1: cannot read "n/a"'),
         ("1.0,2x\n3,4\n", 'line 1, column 2: cannot read "2x"'),
-        (",b\nx,1\n", 'line 2, column 1: cannot read "x"'),
+        (",b\n1,1\nx,1\n", 'line 3, column 1: cannot read "x"'),
+        ("a,b\nx,1\ny,2\n3,4\n", 'line 2, column "a": cannot read "x" as a number. Replace or'),
+        ("a,b\nx,y\nz,w\n", 'line 2, column "a": cannot read "x"'),
+        ("a;b\n1;2,5\n2;3,5\n", 'column "b": cannot read "2,5" as a number. Write a decimal'),
         ("t\n2024_05\n", 'column "t": cannot read "2024_05"'),
         ("a,b\n1,2\n\n1,2,3\n", "line 4 has 3 cells, but line 1 has 2. Make all rows"),
         ("a,b\n1,2\n3\n", "line 3 has 1 cells, but line 1 has 2"),
@@ -85,19 +124,19 @@ def test_tsv_is_separated_by_tabs_only(tmp_path):
 def test_unreadable(tmp_path, content, message):
     path = write(tmp_path, content)
     with pytest.raises(InputError, match=message) as caught:
-        read_table(path)
+        read(path)
     assert str(caught.value).startswith(f"{path}: ")
 
 
 def test_bad_byte_far_from_the_start(tmp_path):
     path = write(tmp_path, b"1,2\n" * 50_000 + b"1,\xff\n")
     with pytest.raises(InputError, match="line 50001: is not UTF-8"):
-        read_table(path)
+        read(path)
 
 
 def test_there_is_no_variable_to_choose(tmp_path):
     with pytest.raises(InputError, match='no variable "a" to choose'):
-        read_table(write(tmp_path, "1,2\n"), variable="a")
+        read(write(tmp_path, "1,2\n"), variable="a")
 
 
 @settings(deadline=None, max_examples=40)
@@ -117,7 +156,7 @@ def test_whatever_is_written_is_read(tmp_path_factory, rows, delimiter, named):
         if named:
             writer.writerow([f"band {j}" for j in range(len(rows[0]))])
         writer.writerows(rows)
-    np.testing.assert_array_equal(read_table(path).X, rows)
+    np.testing.assert_array_equal(read(path).X, rows)
 
 
 @settings(deadline=None, max_examples=150)
@@ -125,7 +164,7 @@ def test_whatever_is_written_is_read(tmp_path_factory, rows, delimiter, named):
 def test_no_content_escapes_as_another_error(tmp_path_factory, content):
     path = write(tmp_path_factory.mktemp("csv"), content)
     try:
-        table = read_table(path)
+        table = read(path)
     except InputError:
         return
     assert table.X.ndim == 2
@@ -139,6 +178,6 @@ def test_a_million_cells_take_seconds(tmp_path):
         stream.write(",".join(f"B{j}" for j in range(100)) + "\n")
         stream.writelines(",".join(map(repr, row)) + "\n" for row in X.tolist())
     begin = time.perf_counter()
-    table = read_table(path)
+    table = read(path)
     assert time.perf_counter() - begin < 10  # far above what it takes, far below cell by cell
     np.testing.assert_array_equal(table.X, X)

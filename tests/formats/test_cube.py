@@ -9,10 +9,10 @@ import pytest
 import scipy.io
 
 from perpend.exceptions import InputError, PerpendError
-from perpend.formats import CUBE_READERS, Cube, read_cube
+from perpend.formats import Counts, Dataset, read
 
 SCENE = np.arange(60.0).reshape(3, 4, 5)
-SUFFIXES = sorted(CUBE_READERS)
+SUFFIXES = [".mat", ".npy", ".npz"]
 ARCHIVES = [".mat", ".npz"]
 
 
@@ -27,9 +27,16 @@ def write(path, *, compressed=True, **arrays):
     return path
 
 
+def cube(path, **kwargs):
+    """Read a scene without gaps: height x width x bands."""
+    data = read(path, **kwargs)
+    assert data.positions is None
+    return data.X.reshape(*data.shape, -1)
+
+
 def refused(path, message, **kwargs):
     with pytest.raises(InputError, match=message) as caught:
-        read_cube(path, **kwargs)
+        read(path, **kwargs)
     assert isinstance(caught.value, PerpendError)
     assert isinstance(caught.value, ValueError)
     assert path.name in str(caught.value)
@@ -41,34 +48,50 @@ def refused(path, message, **kwargs):
 def test_round_trip(tmp_path, suffix, dtype, compressed):
     array = np.asarray(SCENE % 2 if dtype == "?" else SCENE, dtype=dtype)
     path = write(tmp_path / f"scene{suffix}", scene=array, compressed=compressed)
-    cube = read_cube(str(path))
-    assert isinstance(cube, Cube)
-    assert type(cube.values) is np.ndarray
-    assert cube.source == str(path)
-    assert cube.values.dtype == (np.float32 if dtype == "f4" else np.float64)
-    np.testing.assert_array_equal(cube.values, array.astype(float))
+    data = read(str(path))
+    assert isinstance(data, Dataset)
+    assert type(data.X) is np.ndarray
+    assert data.source == str(path)
+    assert data.format == suffix[1:]
+    assert data.kind == "image"
+    assert data.shape == (3, 4)
+    assert data.positions is None
+    assert data.columns is None
+    assert data.X.dtype == (np.float32 if dtype == "f4" else np.float64)
+    if suffix != ".mat":  # MATLAB has no logical arrays of its own, and no foreign byte order
+        assert np.dtype(data.stored_dtype) == array.dtype
+    np.testing.assert_array_equal(data.X, array.astype(float).reshape(12, 5))
+    assert data.counts.zero == np.count_nonzero(~array.any(axis=2))
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_gaps_are_left_to_the_caller(tmp_path, suffix):
+def test_pixels_with_gaps_are_left_out_and_counted(tmp_path, suffix):
     scene = SCENE.copy()
-    scene[0, 1, 2], scene[2, 3, 4] = np.nan, np.inf
-    np.testing.assert_array_equal(read_cube(write(tmp_path / f"x{suffix}", a=scene)).values, scene)
+    scene[0, 1, 2], scene[2, 3, 4], scene[1, 1] = np.nan, np.inf, 0
+    data = read(write(tmp_path / f"x{suffix}", a=scene))
+    assert data.counts == Counts(nan=2, zero=1)
+    assert data.shape == (3, 4)
+    np.testing.assert_array_equal(data.positions, np.delete(np.arange(12), [1, 11]))
+    np.testing.assert_array_equal(data.X, scene.reshape(12, 5)[data.positions])
+
+
+def test_an_image_without_any_pixel(tmp_path):
+    refused(write(tmp_path / "x.npy", a=SCENE * np.nan), "every pixel has a NaN or an infinity")
 
 
 def test_npy_is_mapped_not_read(tmp_path):
-    values = read_cube(write(tmp_path / "x.npy", a=SCENE)).values
-    assert isinstance(values.base, np.memmap)
-    assert not values.flags.writeable
+    X = read(write(tmp_path / "x.npy", a=SCENE)).X
+    assert isinstance(X.base.base, np.memmap)
+    assert not X.flags.writeable
 
 
 @pytest.mark.parametrize("suffix", ARCHIVES)
 def test_the_only_cube_among_other_arrays_is_taken(tmp_path, suffix):
     arrays = {"labels": np.ones((3, 4)), "scene": SCENE, "waves": np.ones((1, 5))}
     path = write(tmp_path / f"x{suffix}", **arrays, name="Jasper", odd=SCENE * 1j)
-    np.testing.assert_array_equal(read_cube(path).values, SCENE)
-    np.testing.assert_array_equal(read_cube(path, variable="scene").values, SCENE)
-    refused(path, r'"labels": has 2 dim.*height x width x bands', variable="labels")
+    np.testing.assert_array_equal(cube(path), SCENE)
+    np.testing.assert_array_equal(cube(path, variable="scene"), SCENE)
+    assert read(path, variable="labels").kind == "table"
     listing = r'"scene" \(3, 4, 5\), "labels" \(3, 4\)'
     refused(path, rf'no array "truth"\. Choose one by variable=.*: {listing}', variable="truth")
 
@@ -79,43 +102,57 @@ def test_several_cubes_need_a_choice(tmp_path, suffix):
     path = write(tmp_path / f"x{suffix}", **others, scene=SCENE, truth=SCENE[:, :, :2])
     refused(
         path,
-        r"holds several arrays, 2 with 3 dimensions\. Choose one by variable=\.\.\.: "
+        r"holds several arrays, 32 with 2 or 3 dimensions\. Choose one by variable=\.\.\.: "
         r'"scene" \(3, 4, 5\), "truth" \(3, 4, 2\), "v0" \(2, 2\).* and 12 more',
     )
-    np.testing.assert_array_equal(read_cube(path, variable="truth").values, SCENE[:, :, :2])
+    np.testing.assert_array_equal(cube(path, variable="truth"), SCENE[:, :, :2])
 
 
 @pytest.mark.parametrize("suffix", ARCHIVES)
 def test_a_scene_is_preferred_to_maps_over_its_pixels(tmp_path, suffix):
     path = write(tmp_path / f"x{suffix}", maps=SCENE[:, :, :1], scene=SCENE)
-    np.testing.assert_array_equal(read_cube(path).values, SCENE)
+    np.testing.assert_array_equal(cube(path), SCENE)
     path = write(tmp_path / f"y{suffix}", other=SCENE[:2, :, :1], scene=SCENE)  # other pixels
-    refused(path, r"2 with 3 dimensions\. Choose one")
+    refused(path, r"2 with 2 or 3 dimensions\. Choose one")
 
 
 @pytest.mark.parametrize("suffix", ARCHIVES)
 def test_no_cube_among_several_arrays(tmp_path, suffix):
-    path = write(tmp_path / f"x{suffix}", a=np.ones((2, 2)), b=np.ones((2, 3)), c=SCENE * 1j)
-    refused(path, r'none of its arrays holds real.* in 3 .*"a" \(2, 2\), "b" \(2, 3\).*A scene')
+    path = write(tmp_path / f"x{suffix}", a="text", b=np.ones((2, 2, 2, 2)), c=SCENE * 1j)
+    refused(path, r'none of its arrays holds real.* in 2 or 3 .*"b" \(2, 2, 2, 2\).*Reshape')
     refused(path, r'"c" \(3, 4, 5\) complex')
+    path = write(tmp_path / f"y{suffix}", a=np.ones((2, 2)), b=np.ones((2, 3)), c=SCENE * 1j)
+    refused(path, r'several arrays, 2 with 2 or 3 .*"a" \(2, 2\), "b" \(2, 3\).*complex')
+
+
+@pytest.mark.parametrize("suffix", ARCHIVES)
+def test_a_table_is_preferred_to_labels_of_its_rows(tmp_path, suffix):
+    X = np.random.default_rng(0).random((9, 4))
+    path = write(tmp_path / f"x{suffix}", y=np.ones(9), X=X, about="text")
+    np.testing.assert_array_equal(read(path).X, X)
+    if suffix == ".mat":  # has no arrays of one dimension
+        path = write(tmp_path / f"y{suffix}", y=np.ones((9, 1)), X=X)
+        np.testing.assert_array_equal(read(path).X, X)
+
+
+@pytest.mark.parametrize("suffix", ARCHIVES)
+def test_a_scene_beside_a_table_as_large_needs_a_choice(tmp_path, suffix):
+    path = write(tmp_path / f"x{suffix}", scene=SCENE, spectra=SCENE.reshape(12, 5))
+    refused(path, r'"scene" \(3, 4, 5\), "spectra" \(12, 5\)')
 
 
 def test_an_unreadable_array_might_be_a_second_cube(tmp_path):
     path = write(tmp_path / "x.npz", scene=SCENE)
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("b.npy", b"?")
-    refused(path, r'1 with 3 dimensions, some of them unreadable.*"scene".*"b" \(unreadable\)')
-    np.testing.assert_array_equal(read_cube(path, variable="scene").values, SCENE)
+    refused(path, r'1 with 2 or 3 dimensions, some of them unreadable.*"scene".*"b" \(unreadable\)')
+    np.testing.assert_array_equal(cube(path, variable="scene"), SCENE)
 
 
 @pytest.mark.parametrize(
     ("array", "message"),
     [
-        (
-            np.ones((4, 3)),
-            r"2 dimension\(s\), shape \(4, 3\)\. A scene needs 3: height x width x b",
-        ),
-        (np.ones((2, 2, 2, 2)), r"4 dimension\(s\), shape \(2, 2, 2, 2\)\. A scene needs 3"),
+        (np.ones((2, 2, 2, 2)), r"4 dimension\(s\), shape \(2, 2, 2, 2\)\. .* image, to 3: height"),
         (np.ones((2, 0, 3)), r"shape \(2, 0, 3\), so there are no values|shape \(0, 0\)"),
         (SCENE * 1j, r'"complex.*real numbers'),
         (np.array([[["a", "b"]]]), "not .*real numbers"),
@@ -147,8 +184,6 @@ def test_files_that_are_not_there(tmp_path):
         (tmp_path / f"empty{suffix}").touch()
         refused(tmp_path / f"empty{suffix}", r"empty \(0 bytes\)")
     refused(tmp_path, "is a directory. Give one of the files")
-    (tmp_path / "scan.csv").write_text("1,2\n")
-    refused(tmp_path / "scan.csv", r'files of type "\.csv".*work: \.mat, \.npy, \.npz\.')
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -184,8 +219,8 @@ def data_file(name):
 
 def test_jasper_ridge():
     path = data_file("hsi_jasper/jasper_ridge_100x100x198.npz")
-    np.testing.assert_array_equal(read_cube(path).values, read_cube(path, variable="cube").values)
-    values = read_cube(path, variable="cube").values
+    np.testing.assert_array_equal(cube(path), cube(path, variable="cube"))
+    values = cube(path, variable="cube")
     assert values.shape == (100, 100, 198)
     assert values.dtype == np.float64
     with np.load(path) as archive:
@@ -195,4 +230,4 @@ def test_jasper_ridge():
 def test_a_real_scene_with_a_mask_needs_no_choice():
     path = data_file("hsi_anomaly/hydice.npz")
     with np.load(path) as archive:
-        np.testing.assert_array_equal(read_cube(path).values, archive["cube"])
+        np.testing.assert_array_equal(cube(path), archive["cube"])

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perpend.exceptions import InputError, PerpendError
-from perpend.formats import READERS, Table, read_table
+from perpend.formats import Dataset, read
 
 X = np.arange(12.0).reshape(4, 3)
 
@@ -29,7 +29,7 @@ def saved(path, array, **kwargs):
 
 def refused(path, message, **kwargs):
     with pytest.raises(InputError, match=message) as caught:
-        read_table(path, **kwargs)
+        read(path, **kwargs)
     assert isinstance(caught.value, PerpendError)
     assert isinstance(caught.value, ValueError)
     assert path.name in str(caught.value)
@@ -42,8 +42,8 @@ def test_round_trip(tmp_path, suffix, dtype, order):
     array = np.asarray(X % 2 if dtype == "|b1" else X, dtype=dtype, order=order)
     path = tmp_path / f"data{suffix}"
     np.save(path, array) if suffix == ".npy" else np.savez_compressed(path, array)
-    table = read_table(path)
-    assert isinstance(table, Table)
+    table = read(path)
+    assert isinstance(table, Dataset)
     assert table.columns is None
     assert table.source == str(path)
     assert table.X.dtype == (np.float32 if dtype == "<f4" else np.float64)
@@ -51,8 +51,8 @@ def test_round_trip(tmp_path, suffix, dtype, order):
 
 
 def test_npy_is_mapped_not_read(tmp_path):
-    table = read_table(str(saved(tmp_path / "x.npy", X)))
-    assert isinstance(table.X.base, np.memmap)
+    table = read(str(saved(tmp_path / "x.npy", X)))
+    assert isinstance(table.X.base.base, np.memmap)
     assert not table.X.flags.writeable
     assert type(table.X) is np.ndarray
 
@@ -60,15 +60,15 @@ def test_npy_is_mapped_not_read(tmp_path):
 def test_suffix_in_capitals_and_npz_without_compression(tmp_path):
     np.savez(tmp_path / "x.npz", values=X)
     path = (tmp_path / "x.npz").rename(tmp_path / "X.NPZ")
-    np.testing.assert_array_equal(read_table(path).X, X)
-    np.testing.assert_array_equal(read_table(path, variable="values").X, X)
+    np.testing.assert_array_equal(read(path).X, X)
+    np.testing.assert_array_equal(read(path, variable="values").X, X)
 
 
 @pytest.mark.parametrize(
     ("array", "message"),
     [
         (np.arange(5.0), r"has 1 dimension\(s\), shape \(5,\)\. Reshape it to 2"),
-        (np.zeros((2, 3, 4)), r"3 dimension\(s\), shape \(2, 3, 4\)"),
+        (np.zeros((2, 3, 4, 5)), r"4 dimension\(s\), shape \(2, 3, 4, 5\).*to 3: height x width"),
         (np.float64(3), r"0 dimension\(s\)"),
         (np.zeros((0, 4)), r"shape \(0, 4\), so there are no values"),
         (np.zeros((4, 0)), r"shape \(4, 0\)"),
@@ -116,13 +116,13 @@ def test_damaged_npy(tmp_path, content, message):
 def test_later_header_versions(tmp_path, version):
     path = tmp_path / "x.npy"
     path.write_bytes(header(X.shape, version=version) + X.tobytes())
-    np.testing.assert_array_equal(read_table(path).X, X)
+    np.testing.assert_array_equal(read(path).X, X)
 
 
 def test_header_written_by_python_2(tmp_path):
     path = tmp_path / "x.npy"
     path.write_bytes(header("(4L, 3L)") + X.tobytes())
-    np.testing.assert_array_equal(read_table(path).X, X)
+    np.testing.assert_array_equal(read(path).X, X)
 
 
 def test_several_arrays_need_a_choice(tmp_path):
@@ -130,8 +130,8 @@ def test_several_arrays_need_a_choice(tmp_path):
     np.savez(path, cube=np.zeros((2, 3, 4)), spectra=X, **{f"v{i}": X for i in range(30)})
     refused(path, r'several arrays.*variable=.*"cube" \(2, 3, 4\), "spectra" \(4, 3\).* 12 more')
     refused(path, r'no array "nothing"\. Choose one', variable="nothing")
-    refused(path, '"cube": has 3 dim', variable="cube")
-    np.testing.assert_array_equal(read_table(path, variable="spectra").X, X)
+    assert read(path, variable="cube").kind == "image"
+    np.testing.assert_array_equal(read(path, variable="spectra").X, X)
 
 
 def test_npy_offers_no_choice(tmp_path):
@@ -158,7 +158,7 @@ def test_archive_that_expands_a_thousandfold_is_refused(tmp_path):
     assert path.stat().st_size < 100_000
     refused(path, "would expand to 72.0 MB, more than 100 times as much.*uncompressed")
     np.savez_compressed(path, np.zeros((900, 1_000)))  # small: harmless
-    assert read_table(path).X.shape == (900, 1_000)
+    assert read(path).X.shape == (900, 1_000)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_archive_that_expands_a_thousandfold_is_refused(tmp_path):
         ([("x.npy", npy_bytes(X)), ("x.npy", npy_bytes(X))], 'two arrays "x"'),
         ([("x.npy", header((2**40, 1)))], "declares.*but holds 0 bytes"),
         ([("x.npy", npy_bytes(X)[:-1])], "holds 95 bytes.*cut-off"),
-        ([("x.npy", b""), ("y.npy", npy_bytes(X))], r'"x" \(unreadable\), "y" \(4, 3\)'),
+        ([("x.npy", b""), ("y.npy", npy_bytes(X))], r'"y" \(4, 3\), "x" \(unreadable\)'),
         ([("../../\x1b[31m.npy", b"")], r'"../../\\x1b\[31m": does not begin'),
     ],
 )
@@ -217,7 +217,7 @@ def test_no_damage_escapes_as_another_error(tmp_path_factory, suffix, edits, cut
         content[place % len(content)] = byte
     path.write_bytes(content[: len(content) - cut])
     try:
-        table = read_table(path)
+        table = read(path)
     except InputError:
         return
     assert table.X.ndim == 2
@@ -229,17 +229,16 @@ def test_files_that_are_not_there(tmp_path):
     refused(tmp_path, "is a directory. Give one of the files")
     refused(tmp_path / "x.npy" / "y.npy", "no such file")
     with pytest.raises(InputError, match="not a file name"):
-        read_table("a\0b.npy")
+        read("a\0b.npy")
     with pytest.raises(InputError, match="cannot be read"):
-        read_table("x" * 5000 + ".npy")
+        read("x" * 5000 + ".npy")
 
 
 def test_unknown_suffix_lists_those_that_work(tmp_path):
     for name in ("scan.xlsx", "scan"):
         path = tmp_path / name
         path.write_bytes(b"x")
-        refused(path, r"cannot read files of type .*\.csv, \.npy, \.npz, \.tsv\.")
-    assert sorted(READERS) == [".csv", ".npy", ".npz", ".tsv"]
+        refused(path, r"cannot read files of type .*\.csv,.* \.npy, \.npz,.* \.tsv\.")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
@@ -248,7 +247,7 @@ def test_a_pipe_does_not_hang(tmp_path):
     refused(tmp_path / "pipe.npy", "not a regular file")
 
 
-@pytest.mark.parametrize("suffix", sorted(READERS))
+@pytest.mark.parametrize("suffix", [".csv", ".npy", ".npz", ".tsv"])
 def test_no_permission(tmp_path, monkeypatch, suffix):
     path = tmp_path / f"x{suffix}"
     path.write_bytes(b"x")

@@ -5,16 +5,17 @@ Nothing here imports NumPy or scikit-learn before a command has understood its a
 
 ====  ==========================================================================
 0     done
-1     a bug in perpend
+1     a bug in perpend; the message names a log file
 2     the command cannot be understood, or would overwrite results
 3     the input cannot be read or used
 4     it ran, but is not sure of the answer or found no subspace; results are written
-5     out of memory or disk space, or no permission to write
+5     too little memory or disk space, or no permission to write
 6     an optional package is missing
 130   interrupted
 ====  ==========================================================================
 """
 
+import errno
 import os
 import traceback
 from collections.abc import Sequence
@@ -24,10 +25,15 @@ import typer
 
 from perpend import __version__
 from perpend.cli._console import Refusal, complain, say
+from perpend.cli.apply import apply
+from perpend.cli.compare import compare
 from perpend.cli.demo import demo
+from perpend.cli.doctor import doctor
 from perpend.cli.fit import fit
+from perpend.cli.inspect import inspect
+from perpend.cli.report import report
 from perpend.cli.reproduce import reproduce
-from perpend.exceptions import InputError, MissingExtraError, ModelFileError
+from perpend.exceptions import InputError, MissingExtraError, ModelFileError, TooLargeError
 
 __all__ = ["app", "main"]
 
@@ -35,14 +41,12 @@ INTERRUPTED = 130
 
 app = typer.Typer(
     name="perpend",
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(demo)
-app.command()(fit)
-app.command()(reproduce)
+for command in (demo, inspect, fit, apply, compare, report, reproduce, doctor):
+    app.command()(command)
 
 
 def _print_version(wanted: bool) -> None:
@@ -93,19 +97,28 @@ def _explain(error: Exception) -> int:
         return 2
     if isinstance(error, InputError | ModelFileError | MissingExtraError):
         complain(str(error))
-        return 6 if isinstance(error, MissingExtraError) else 3
+        codes = {MissingExtraError: 6, TooLargeError: 5}
+        return codes.get(type(error), 3)
     if isinstance(error, MemoryError):
         complain(f"not enough memory ({str(error) or 'no details'}). Use fewer rows, or float32.")
         return 5
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
-        complain(f"{place}{error.strerror or error}. Check the disk space and the permissions.")
+        complain(f"{place}{error.strerror or error}. {_advice(error.errno)}")
         return 5
-    complain(
-        f"{type(error).__name__}: {error}. This looks like a bug in perpend: please report it "
-        "with your command and this line. PERPEND_DEBUG=1 shows where it happened."
-    )
+    from perpend.cli._crash import bug_message
+
+    complain(bug_message(error))
     return 1
+
+
+def _advice(number: int | None) -> str:
+    """What to do about a problem of the operating system."""
+    if number in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return "Check the permissions, or choose another place."
+    if number in (errno.ENOSPC, errno.EDQUOT):
+        return "Free some disk space, or choose another place."
+    return "Check the disk space and the permissions."
 
 
 def _explain_usage(error: Exception) -> int:
@@ -114,7 +127,7 @@ def _explain_usage(error: Exception) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":
         complain(message, label="")
         return 2
-    complain(message)
-    if context is not None:
-        complain(f"See: {context.command_path} --help", label="")
+    message = message.replace("Value error, ", "")  # pydantic's words, where typer uses it
+    message = message if message.endswith((".", "?")) else f"{message}."
+    complain(message + (f" See: {context.command_path} --help" if context else ""))
     return 2

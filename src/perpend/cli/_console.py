@@ -9,6 +9,9 @@ from typing import TextIO
 OPTIONS = {r"n_starts(?![.\w])": "--starts", "variable=": "--variable="}
 
 
+LONGEST = 400  # characters of a word, such as a path; longer ones lose their middle
+
+
 class Refusal(Exception):  # noqa: N818
     """The command is understood but will not be done; the message says why and what to do."""
 
@@ -19,10 +22,16 @@ def say(text: str) -> None:
 
 
 def complain(message: str, *, label: str = "error: ") -> None:
-    """Print an error or a remark on stderr."""
+    """Print an error or a remark on stderr; what has a label is one line."""
+    message = re.sub(r"\s*\n\s*", " ", message.strip()) if label else message
+    message = re.sub(rf"\S{{{LONGEST},}}", _shortened, message)
     for name, option in OPTIONS.items():
         message = re.sub(rf"(?<![\w/.-]){name}", option, message)
     _print(label + message, sys.stderr)
+
+
+def _shortened(word: re.Match[str]) -> str:
+    return f"{word[0][:100]}...{word[0][-100:]}"
 
 
 def warn(message: str) -> None:
@@ -39,6 +48,22 @@ def table(lines: list[tuple[str, str]]) -> str:
     outliers    none
     """
     return "\n".join(f"{key:<12}{text}" for key, text in lines)
+
+
+def grid(heads: list[str], rows: list[list[str]]) -> str:
+    """Align columns; in a row of two cells the second one may be as long as it likes.
+
+    >>> print(grid(["method", "time", "x"], [["A", "10 s", "1"], ["B", "failed: no luck"]]))
+    method  time  x
+    A       10 s  1
+    B       failed: no luck
+    """
+    whole = [row for row in rows if len(row) == len(heads)]
+    widths = [max(map(len, column)) for column in zip(heads, *whole, strict=True)]
+    widths[0] = max(widths[0], *(len(row[0]) for row in rows))
+    lines = ["  ".join(f"{c:<{w}}" for c, w in zip(row, widths, strict=False)) for row in rows]
+    head = "  ".join(f"{c:<{w}}" for c, w in zip(heads, widths, strict=True))
+    return "\n".join(line.rstrip() for line in [head, *lines])
 
 
 def count(n: int) -> str:

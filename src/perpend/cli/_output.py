@@ -1,133 +1,198 @@
-"""The files that ``perpend fit`` leaves behind: labels.csv, model.npz and result.json.
+"""The files that ``perpend fit`` and ``perpend apply`` leave behind.
 
-Each appears only when it is complete, and ``result.json``, written last, holds the checksums of the
-others.
+All are written to a hidden folder inside the results' folder first and moved to their places when
+every one of them is complete; ``result.json``, which has the checksums of the others, comes last.
 """
 
-import hashlib
 import json
 import math
 import os
-import platform
-from importlib.metadata import version
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perpend.cli._console import Refusal
-from perpend.cli._summary import is_sure
+from perpend.cli._input import Source
 
 if TYPE_CHECKING:
     from perpend.estimator import SubspaceEstimator
-    from perpend.formats import Table
+    from perpend.formats import Answer, Dataset
 
-SCHEMA = 1
 LABELS, MODEL, RESULT = "labels.csv", "model.npz", "result.json"
+REPORT, FACTS = "report.html", "report.json"  # the page, and what it is drawn from
 CHUNK = 100_000  # rows of labels.csv written at a time
 
 
-def check_folder(folder: Path, source: Path, *, force: bool) -> None:
-    """Refuse a folder that cannot take the results, before any work is done."""
-    existing = [name for name in (LABELS, MODEL, RESULT) if (folder / name).exists()]
+def check_folder(folder: Path, source: Path, names: list[str], *, force: bool) -> None:
+    """Refuse a folder that cannot take these files, before any work is done."""
+    _check_name(folder)
+    existing = [name for name in names if os.path.lexists(folder / name)]
     if existing and not force:
         raise Refusal(
             f"{folder}: already has {', '.join(existing)}. Use --force to replace them, or choose "
             "another folder."
         )
-    if any(source.resolve() == (folder / name).resolve() for name in existing):
-        raise Refusal(f"{folder}: the results would overwrite {source}. Choose another folder.")
+    _spare(source, folder, existing)
     nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     if not nearest.is_dir():
         raise Refusal(f"{nearest}: is a file, so there can be no folder. Choose another name.")
-    if not os.access(nearest, os.W_OK | os.X_OK):
+    folders = [name for name in existing if (folder / name).is_dir()]
+    if folders:
+        raise Refusal(f"{folder / folders[0]}: is a folder. Remove it, or choose another place.")
+    effective = os.access in os.supports_effective_ids
+    if not os.access(nearest, os.W_OK | os.X_OK, effective_ids=effective):
         raise PermissionError(13, "Permission denied", str(nearest))
 
 
-def write_results(folder: Path, model: "SubspaceEstimator", X: Any, result: dict[str, Any]) -> None:
-    """Write all files; `result` gets the checksums of the first two."""
-    from perpend.persistence import save, writing
+def _check_name(folder: Path) -> None:
+    try:
+        status = folder.lstat()
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return
+    except (OSError, ValueError) as error:  # too long, a link to itself, a NUL character
+        reason = getattr(error, "strerror", None) or error
+        raise Refusal(f"{folder}: cannot be a folder ({reason}). Choose another name.") from error
+    if stat.S_ISLNK(status.st_mode) and not folder.exists():
+        raise Refusal(f"{folder}: is a link that leads nowhere. Choose another name.")
 
-    folder.mkdir(parents=True, exist_ok=True)
-    distances = -model.score_samples(X)
-    with writing(folder / LABELS) as stream:
-        stream.write(b"row,distance,inlier\n")
-        for begin in range(0, len(distances), CHUNK):
-            stop = begin + CHUNK
-            rows = zip(
-                range(begin, stop),
-                distances[begin:stop].tolist(),
-                model.labels_[begin:stop].tolist(),
-                strict=False,
+
+def _spare(source: Path, folder: Path, names: list[str]) -> None:
+    """Never write over what was read."""
+    if any(source.resolve() == (folder / name).resolve() for name in names):
+        raise Refusal(f"{folder}: the results would overwrite {source}. Choose another folder.")
+
+
+@contextmanager
+def staging(folder: Path, source: Path, *, force: bool) -> Iterator[Path]:
+    """Yield an empty folder whose files move to `folder` if all goes well, result.json last."""
+    made = _make(folder)
+    draft = Path(tempfile.mkdtemp(prefix=".perpend-", dir=folder))
+    try:
+        yield draft
+        names = sorted((path.name for path in draft.iterdir()), key=lambda name: name == RESULT)
+        taken = [name for name in names if os.path.lexists(folder / name)]
+        if taken and not force:
+            raise Refusal(
+                f"{folder}: already has {', '.join(taken)}. Use --force to replace it, or choose "
+                "another folder."
             )
-            lines = (f"{row},{distance!r},{int(label == 1)}\n" for row, distance, label in rows)
+        _spare(source, folder, taken)
+        for name in names:
+            (draft / name).replace(folder / name)
+    except OSError as error:
+        # The name of the draft would tell users nothing.
+        place = str(error.filename or folder).replace(str(draft), str(folder))
+        raise OSError(error.errno, error.strerror or str(error), place) from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+        for parent in made:  # those that are still empty
+            with suppress(OSError):
+                parent.rmdir()
+
+
+def _make(folder: Path) -> list[Path]:
+    """Make the folder and those above it; return the ones that were not there, innermost first."""
+    missing = []
+    for place in (folder, *folder.parents):
+        if place.exists():
+            break
+        missing.append(place)
+    folder.mkdir(parents=True, exist_ok=True)
+    return missing
+
+
+def answer_of(model: "SubspaceEstimator", data: "Dataset", *, fitted: bool) -> "Answer":
+    """What the model says of each row; `fitted` if these are the rows that it learned from."""
+    from perpend.formats import Answer
+
+    distance = -model.score_samples(data.X)
+    labels = model.labels_ if fitted else model.predict(data.X)
+    return Answer(labels, distance, model.outlier_probability(data.X))
+
+
+def write_labels(path: Path, data: "Dataset", answer: "Answer") -> None:
+    """Write labels.csv: where each row stood in the file, and what the model says of it."""
+    from perpend.persistence import writing
+
+    n = len(answer.labels)
+    with writing(path) as stream:
+        stream.write(b"row,distance,probability,inlier\n")
+        for begin in range(0, n, CHUNK):
+            part = slice(begin, min(begin + CHUNK, n))
+            places = range(n)[part] if data.positions is None else data.positions[part].tolist()
+            rows = zip(
+                places,
+                answer.distance[part].tolist(),
+                answer.probability[part].tolist(),
+                (answer.labels[part] == 1).tolist(),
+                strict=True,
+            )
+            lines = (f"{row},{far!r},{odd!r},{int(good)}\n" for row, far, odd, good in rows)
             stream.write("".join(lines).encode())
-    save(model, folder / MODEL)
-    result["files"] = {name: sha256(folder / name) for name in (LABELS, MODEL)}
+
+
+def save_model(path: Path, model: "SubspaceEstimator", data: "Dataset") -> None:
+    """Save the model together with the names of the columns, so that `apply` can check them."""
+    import numpy as np
+
+    if data.columns is None:
+        model.save(path)
+        return
+    model.feature_names_in_ = np.array(data.columns, dtype=object)
+    try:
+        model.save(path)
+    finally:
+        del model.feature_names_in_  # or scikit-learn would ask for names from now on
+
+
+def write_result(folder: Path, result: dict[str, Any]) -> None:
+    """Write result.json, with the checksums of all files beside it."""
+    from perpend.persistence import writing
+
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    result["files"] = {path.name: sha256(path) for path in files}
     with writing(folder / RESULT) as stream:
         stream.write(as_json(result).encode() + b"\n")
 
 
-def describe(model: "SubspaceEstimator", table: "Table", warnings: list[str]) -> dict[str, Any]:
-    """Return the content of result.json, except times and checksums."""
-    from perpend import __version__
-
-    parameters = model.get_params(deep=False)
-    del parameters["callback"]
-    outliers = int((model.labels_ == -1).sum())
-    return {
-        "schema_version": SCHEMA,
-        "perpend": __version__,
-        "versions": {
-            "python": platform.python_version(),
-            **{name: version(name) for name in ("numpy", "scipy", "scikit-learn")},
-        },
-        "method": type(model).__name__,
-        "parameters": parameters,
-        "seed": model.random_state,
-        "input": {
-            "name": Path(table.source).name,
-            "shape": table.X.shape,
-            "columns": table.columns,
-            "dtype": str(table.X.dtype),
-            "sha256": sha256(Path(table.source)),
-        },
-        "codimension": model.codimension_,
-        "dimension": model.n_components_,
-        "confidence": model.confidence_,
-        "sure": is_sure(model),
-        "evidence": model.evidence_,
-        "threshold": model.threshold_,
-        "distance": "relative: sine of the angle to the subspace"
-        if model.normalize and not model.affine_
-        else "Euclidean: in the units of the data",
-        "noise": model.noise_,
-        "outliers": outliers,
-        "outlier_share": outliers / len(model.labels_),
-        "converged": model.converged_,
-        "n_iter": model.n_iter_,
-        "n_starts": model.n_starts_,
-        "warnings": warnings,
-    }
-
-
 def as_json(result: dict[str, Any]) -> str:
     """Return strict JSON; what is not a finite number becomes null."""
-    return json.dumps(_plain(result), indent=2, allow_nan=False, ensure_ascii=False)
+    return json.dumps(plain(result), indent=2, allow_nan=False, ensure_ascii=False)
+
+
+def input_sha256(source: Source) -> str:
+    """Return the checksum of the input; of a folder, over the names and contents of its files."""
+    import hashlib
+
+    if not source.path.is_dir():
+        return sha256(source.path)
+    digest = hashlib.sha256()
+    for path in sorted(source.path.rglob("*")):
+        if path.is_file():
+            digest.update(f"{path.relative_to(source.path).as_posix()}\0{sha256(path)}\n".encode())
+    return digest.hexdigest()
 
 
 def sha256(path: Path) -> str:
     """Return the checksum of a file."""
+    import hashlib
+
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Turn arrays and NumPy's numbers into JSON's own."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

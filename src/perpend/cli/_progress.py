@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from perpend.solvers import Progress
 
 PATIENCE = 10.0  # seconds between two lines where there is no terminal
+EARLY = 3.0  # seconds before anything is said about the time left
+MEANINGFUL = 0.05  # share of the work that must be done for that
 
 
 class Monitor(Protocol):
@@ -45,14 +47,34 @@ def _on_terminal() -> bool:
 class _Lines:
     def __init__(self) -> None:
         self._last = time.monotonic()
+        self._left = _TimeLeft()
 
     def phase(self, text: str) -> None:
         pass
 
     def __call__(self, progress: "Progress") -> None:
+        left = self._left(progress)
         if time.monotonic() - self._last > PATIENCE:
             self._last = time.monotonic()
-            complain(_words(progress), label="")
+            complain(_words(progress) + left, label="")
+
+
+class _TimeLeft:
+    """Says how long the descents may still take, by how many have come to rest so far."""
+
+    def __init__(self) -> None:
+        self._began: float | None = None
+
+    def __call__(self, progress: "Progress") -> str:
+        now = time.monotonic()
+        share = _share_at_rest(progress)
+        if share is None or progress.step <= 1 or self._began is None:
+            self._began = now
+            return ""
+        passed = now - self._began
+        if passed < EARLY or not MEANINGFUL <= share < 1:
+            return ""
+        return f", about {duration(passed * (1 - share) / share)} left"
 
 
 @contextmanager
@@ -69,6 +91,7 @@ def _bar() -> Iterator[Monitor]:
     )
     with Display(*columns, console=Console(stderr=True), transient=True) as display:
         task = display.add_task("starting", total=None)
+        left = _TimeLeft()
 
         class Bar:
             def phase(self, text: str) -> None:
@@ -79,7 +102,7 @@ def _bar() -> Iterator[Monitor]:
                 share = _share_at_rest(progress)
                 display.update(
                     task,
-                    description=_words(progress),
+                    description=_words(progress) + left(progress),
                     total=None if share is None else 1.0,
                     completed=share or 0.0,
                 )
@@ -96,6 +119,84 @@ def _words(progress: "Progress") -> str:
     if share is None:
         return f"polishing, step {progress.step}"
     return f"searching, step {progress.step}: {share:.0%} at rest"
+
+
+# -- one thing after another -----------------------------------------------------------------------
+
+
+class Steps(Protocol):
+    """Watches work that consists of a known number of parts."""
+
+    def begin(self, text: str) -> None:
+        """Say what begins now."""
+        ...
+
+    def end(self) -> None:
+        """One part is done."""
+        ...
+
+
+@contextmanager
+def step_monitor(total: int) -> Iterator[Steps]:
+    """Show which part of the work is on, and how long the others may take."""
+    if not _on_terminal():
+        yield _StepLines(total)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn
+    from rich.progress import Progress as Display
+
+    columns = (
+        SpinnerColumn("line"),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=24),
+    )
+    with Display(*columns, console=Console(stderr=True), transient=True) as display:
+        task = display.add_task("starting", total=total)
+
+        def show(text: str, done: int) -> None:
+            display.update(task, description=text, completed=done)
+
+        yield _StepLines(total, show)
+
+
+class _StepLines:
+    """Counts the parts; what is to be said goes to `show`, or to stderr now and then."""
+
+    def __init__(self, total: int, show: Callable[[str, int], None] | None = None) -> None:
+        self._total, self._done, self._spent = total, 0, 0.0
+        self._last = self._began = time.monotonic()
+        self._show = show
+
+    def begin(self, text: str) -> None:
+        self._began = time.monotonic()
+        words = f"{text}, {self._done} of {self._total} done{self._left()}"
+        if self._show is not None:
+            self._show(words, self._done)
+        elif self._began - self._last > PATIENCE:
+            self._last = self._began
+            complain(words, label="")
+
+    def end(self) -> None:
+        self._done += 1
+        self._spent += time.monotonic() - self._began
+
+    def _left(self) -> str:
+        if self._spent < EARLY:
+            return ""
+        # Parts differ, but the ones that are done are all that is known.
+        return f", about {duration(self._spent / self._done * (self._total - self._done))} left"
+
+
+def duration(seconds: float) -> str:
+    """Say a time in the units one would.
+
+    >>> duration(0.4), duration(42), duration(754), duration(12000)
+    ('1 s', '42 s', '13 min', '3 h 20 min')
+    """
+    from perpend.experiments._pages import duration
+
+    return duration(seconds)
 
 
 # -- cases of an experiment ------------------------------------------------------------------------
@@ -139,8 +240,6 @@ class _CaseLines:
 
 
 def _case_words(progress: "RunProgress") -> str:
-    from perpend.experiments._pages import duration
-
     words = f"{progress.done} of {progress.total} cases"
     if progress.done == progress.total:
         return f"{words}, drawing"

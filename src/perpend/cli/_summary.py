@@ -1,5 +1,6 @@
 """What a fitted model says, in words."""
 
+import math
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from perpend.cli._console import count
 
 Lines = list[tuple[str, str]]
 NOT_SURE = 4  # exit code
+SHOWN = 6  # names in a line
 
 
 @contextmanager
@@ -42,17 +44,19 @@ def answer(model: Any) -> Lines:
     if c == 0 and getattr(model, "codimension", "auto") != 0:
         subspace = f"none found: the rows fill all {D} dimensions (codimension 0)"
     else:
-        subspace = f"dimension {d} of {D}, codimension {c}"
-    first, *more = [f"{_level(model)} ({model.confidence_:.2f})", *_evidence(model)]
+        kind = ", affine" if model.affine_ else ""
+        subspace = f"dimension {d} of {D}, codimension {c}{kind}"
+    first, *more = [f"{level(model)} ({model.confidence_:.2f})", *_evidence(model)]
     return [
         ("subspace", subspace),
         ("confidence", ": ".join([first, *more[:1]])),
         *[("", text) for text in more[1:]],
-        ("outliers", _outliers(model)),
+        ("outliers", outliers(model, model.labels_)),
     ]
 
 
-def _level(model: Any) -> str:
+def level(model: Any) -> str:
+    """Say the confidence in a word."""
     if is_sure(model):
         return "high"
     return "medium" if model.confidence_ >= 0.5 else "low"
@@ -81,10 +85,28 @@ def _times(factor: float) -> str:
     return f"{factor:.1f}" if factor < 10 else count(int(float(f"{factor:.2g}")))
 
 
-def _outliers(model: Any) -> str:
-    n, outliers = len(model.labels_), int((model.labels_ == -1).sum())
+def outliers(model: Any, labels: Any) -> str:
+    """Say how many rows are outliers, and by which threshold."""
+    n, found = len(labels), int((labels == -1).sum())
     origin = "auto" if model.threshold == "auto" else "given"
+    if model.contamination is not None:
+        origin = f"for contamination {model.contamination:g}"
     return (
-        f"{count(outliers)} of {count(n)} rows ({100 * outliers / n:.1f} %), "
+        f"{count(found)} of {count(n)} rows ({100 * found / n:.1f} %), "
         f"distance threshold {model.threshold_:.2g} ({origin})"
     )
+
+
+def left_out(data: Any) -> Lines:
+    """Say which records and columns of a file were not used, if any."""
+    counts, lines = data.counts, []
+    records = math.prod(data.shape)
+    if len(data.X) < records:
+        reasons = {"missing values": counts.nan, "no data": counts.ignored}
+        why = ", ".join(f"{count(n)} with {what}" for what, n in reasons.items() if n)
+        lines.append(f"{count(records - len(data.X))} of {count(records)} records ({why})")
+    if counts.dropped_columns:
+        names = [f'"{name}"' for name in counts.dropped_columns[:SHOWN]]
+        more = len(counts.dropped_columns) - len(names)
+        lines.append("columns " + ", ".join(names) + (f" and {more} more" if more else ""))
+    return [("left out" if i == 0 else "", line) for i, line in enumerate(lines)]

@@ -1,180 +1,158 @@
 """``perpend fit FILE -o DIR``: find the subspace of the rows of a file."""
 
-import math
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from perpend.cli import _output
+from perpend.cli import _input, _output
+from perpend.cli import _options as options
 from perpend.cli._console import count, say, table, warn
+from perpend.cli._memory import check_fit, limit
+from perpend.cli._model import Wanted, build, check_threshold, fit_model
+from perpend.cli._page import add_report
 from perpend.cli._progress import monitor
-from perpend.cli._summary import Lines, answer, collected_warnings, exit_code
-from perpend.exceptions import InputError
+from perpend.cli._summary import Lines, answer, exit_code, left_out
 
 if TYPE_CHECKING:
     from perpend.estimator import SubspaceEstimator
-    from perpend.formats import Table
-
-
-def _whole_number(text: str, minimum: int) -> int | str:
-    if text == "auto":
-        return text
-    try:
-        value = int(text)
-    except ValueError:
-        value = minimum - 1
-    if value < minimum:
-        raise typer.BadParameter(f"{text!r} is neither auto nor a whole number >= {minimum}.")
-    return value
-
-
-def _codimension(text: str) -> int | str:
-    return _whole_number(text, 0)
-
-
-def _starts(text: str) -> int | str:
-    return _whole_number(text, 1)
-
-
-def _threshold(text: str) -> float | str:
-    if text == "auto":
-        return text
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 <= value < math.inf:
-        raise typer.BadParameter(f"{text!r} is neither auto nor a number >= 0.")
-    return value
+    from perpend.formats import Dataset
 
 
 def fit(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE", help="A table of numbers, rows are samples: .npy .npz .csv .tsv"
-        ),
-    ],
+    file: options.File,
     *,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the results.")
-    ],
-    codimension: Annotated[
-        Any,
-        typer.Option(parser=_codimension, metavar="auto|C", help="Columns minus dimension."),
-    ] = "auto",
-    starts: Annotated[
-        Any, typer.Option(parser=_starts, metavar="auto|K", help="Number of random starts.")
-    ] = "auto",
-    threshold: Annotated[
-        Any,
-        typer.Option(
-            parser=_threshold, metavar="auto|V", help="Distance above which a row is an outlier."
-        ),
-    ] = "auto",
+    output: options.Output,
+    method: options.Method = "DPCP",
+    codimension: options.Codimension = "auto",
+    affine: options.AffineOption = options.Affine.no,
+    starts: options.Starts = "auto",
+    threshold: options.Threshold = "auto",
+    contamination: options.Contamination = None,
     no_normalize: Annotated[
         bool, typer.Option("--no-normalize", help="Keep the lengths of the rows.")
     ] = False,
     no_refine: Annotated[
         bool, typer.Option("--no-refine", help="Stop after the descent: the published algorithm.")
     ] = False,
-    variable: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Which array of an .npz file.")
-    ] = None,
-    seed: Annotated[
-        int,
-        typer.Option(
-            metavar="N", min=0, max=2**32 - 1, help="The same seed gives the same result."
-        ),
-    ] = 0,
-    force: Annotated[bool, typer.Option("--force", help="Replace results that exist.")] = False,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print result.json instead of a summary.")
-    ] = False,
+    nan: options.NanOption = options.Nan.error,
+    columns: options.Columns = None,
+    variable: options.Variable = None,
+    format: options.Format = None,  # noqa: A002  the option's name
+    device: options.Device = None,
+    memory_limit: options.MemoryLimit = None,
+    seed: options.Seed = 0,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Make no report.html.")] = False,
+    force: options.Force = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Find the subspace of the rows of a file, and the outliers.
 
-    Writes to DIR: labels.csv (row from 0, distance, inlier 1 or 0), model.npz (for perpend.load)
-    and result.json (everything else).
+    Writes to DIR: report.html (open it in a browser), labels.csv (row from 0, distance, probability
+    of being an outlier, inlier 1 or 0), an answer in the format of FILE, model.npz (for perpend
+    apply and perpend.load), result.json (everything else) and report.json (what the page is drawn
+    from).
     """
-    _output.check_folder(output, file, force=force)
+    wanted = Wanted(
+        method,
+        codimension,
+        starts,
+        threshold,
+        contamination,
+        affine,
+        not no_normalize,
+        not no_refine,
+        device,
+        seed,
+    )
+    check_threshold(wanted)
+    names = [_output.LABELS, _output.MODEL, _output.RESULT]
+    names += [] if no_report else [_output.REPORT, _output.FACTS]
+    _output.check_folder(output, file, names, force=force)
     clock = [time.perf_counter()]
-    with monitor() as watch:
-        watch.phase(f"reading {file.name}")
-        data = _read(file, variable)
+    with monitor() as watch, _input.opened(file, format, limit(memory_limit)) as source:
+        watch.phase(f"reading {source.name}")
+        data = _input.read(source, options.Reading(variable, columns, format, nan))
+        _input.check_rows(data)
+        check_fit(data, memory_limit)
         clock.append(time.perf_counter())
         watch.phase("loading scikit-learn")
-        from perpend import DPCP
-
-        model = DPCP(
-            codimension,
-            n_starts=starts,
-            threshold=threshold,
-            normalize=not no_normalize,
-            refine=False if no_refine else "auto",
-            random_state=seed,
-            callback=watch,
-        )
-        remarks = _fit(model, data)
+        model = build(wanted, watch)
+        remarks = fit_model(model, data)
         clock.append(time.perf_counter())
         watch.phase("writing the results")
-        result = _output.describe(model, data, remarks)
-        result["timings"] = {"read": clock[1] - clock[0], "fit": clock[2] - clock[1]}
-        _output.write_results(output, model, data.X, result)
-    for remark in remarks:
-        warn(remark)
+        result = _write(
+            output,
+            model,
+            data,
+            source,
+            remarks=remarks,
+            clock=clock,
+            with_report=not no_report,
+            force=force,
+        )
+    if not quiet:
+        for remark in remarks:
+            warn(remark)
     if json:
         say(_output.as_json(result))
-    else:
-        say(table(_summary(model, data, output, time.perf_counter() - clock[0])))
+    elif not quiet:
+        seconds = time.perf_counter() - clock[0]
+        lines = _summary(model, data, source, output, list(result["files"]))
+        say(table([*lines[:-1], ("time", f"{seconds:.1f} s"), lines[-1]]))
     raise typer.Exit(exit_code(model))
 
 
-def _read(file: Path, variable: str | None) -> "Table":
-    """Read the file, and refuse what no method could use, by the names of its columns."""
-    import numpy as np
+def _write(
+    output: Path,
+    model: "SubspaceEstimator",
+    data: "Dataset",
+    source: _input.Source,
+    *,
+    remarks: list[str],
+    clock: list[float],
+    with_report: bool,
+    force: bool,
+) -> dict[str, Any]:
+    """Write all files, and return what is in result.json."""
+    from perpend.cli._result import describe_fit
+    from perpend.formats import write_answer
 
-    from perpend.formats import read_table
-
-    data = read_table(file, variable=variable)
-    if len(data.X) < 2:
-        raise InputError(f"{file}: has only one row. Give at least 2, better many more.")
-    bad = ~np.isfinite(data.X)
-    if bad.any():
-        row, column = (int(i) for i in np.argwhere(bad)[0])
-        name = f'"{data.columns[column]}"' if data.columns else column + 1
-        raise InputError(
-            f"{file}: {count(int(bad.sum()))} values in {count(int(bad.any(axis=1).sum()))} rows "
-            f"are missing, NaN or infinite (the first, counting from 1: row {row + 1}, column "
-            f"{name}). Remove these rows or columns, or fill the gaps first."
-        )
-    return data
-
-
-def _fit(model: "SubspaceEstimator", data: "Table") -> list[str]:
-    """Fit, and return the warnings; errors name the file."""
-    from numpy.linalg import LinAlgError
-
-    try:
-        with collected_warnings() as remarks:
-            model.fit(data.X)
-    except LinAlgError:  # a ValueError, but no fault of the input
-        raise
-    except ValueError as error:
-        raise InputError(f"{data.source}: {error}") from error
-    return remarks
+    said = _output.answer_of(model, data, fitted=True)
+    with _output.staging(output, source.path, force=force) as draft:
+        _output.write_labels(draft / _output.LABELS, data, said)
+        write_answer(data, said, draft)
+        _output.save_model(draft / _output.MODEL, model, data)
+        result = describe_fit(model, data, source, remarks)
+        result["timings"] = {"read": clock[1] - clock[0], "fit": clock[2] - clock[1]}
+        if with_report:
+            remarks += add_report(draft, model, data, said, result, source)
+        _output.write_result(draft, result)
+    return result
 
 
-def _summary(model: "SubspaceEstimator", data: "Table", folder: Path, seconds: float) -> Lines:
+def _summary(
+    model: "SubspaceEstimator",
+    data: "Dataset",
+    source: _input.Source,
+    folder: Path,
+    files: list[str],
+) -> Lines:
     n, D = data.X.shape
+    records, features = _input.RECORDS[data.kind], _input.FEATURES[data.kind]
+    size = f"{count(n)} {records}s x {count(D)} {features}s, {data.X.dtype}"
     noise = [("noise", f"{model.noise_:.2g}")] if model.noise_ > 0 else []
+    first, *others = [*files, _output.RESULT]
+    has_report = _output.REPORT in files
+    page = f"open {folder / _output.REPORT} in a browser"
+    command = f"perpend apply {folder / _output.MODEL} NEW -o MORE"
     return [
-        ("data", f"{data.source}: {count(n)} rows x {count(D)} columns, {data.X.dtype}"),
+        ("data", f"{source.name}: {size}"),
+        *left_out(data),
         *answer(model),
         *noise,
-        ("wrote", "  ".join([str(folder / _output.LABELS), _output.MODEL, _output.RESULT])),
-        ("time", f"{seconds:.1f} s"),
-        ("next", f'in Python: perpend.load("{folder / _output.MODEL}").predict(X)'),
+        ("wrote", "  ".join([str(folder / first), *others])),
+        ("next", page if has_report else command),
     ]

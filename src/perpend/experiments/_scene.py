@@ -10,7 +10,7 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.formats import read_cube
+from perpend.formats import read
 from perpend.geometry import random_directions
 
 SIDE = 100  # pixels: the paper's segment
@@ -33,8 +33,8 @@ def scene_path(path: Path | None) -> Path:
     if folder and (Path(folder) / DEFAULT).exists():
         return Path(folder) / DEFAULT
     raise InputError(
-        "the hyperspectral experiment needs a scene. Name a file with --scene FILE: .npy, .npz or "
-        ".mat, height x width x bands, 10 bands or more. The paper's own is a 100 x 100 segment of "
+        "the hyperspectral experiment needs a scene. Name a file with --scene FILE: .npy, .npz, "
+        ".mat and others, height x width x bands, 10 bands or more. The paper's own is a 100 x 100 segment of "
         "Washington DC Mall; Jasper Ridge will do."
     )
 
@@ -55,16 +55,22 @@ def check_scene(path: Path, variable: str | None, n_bands: int) -> tuple[int, st
 @lru_cache(maxsize=1)
 def load_segment(path: str, variable: str | None) -> Array:
     """Return the middle 100 x 100 pixels of a scene (all of a smaller one), in float64."""
-    values = read_cube(path, variable=variable).values
-    top, left = (max(0, (n - SIDE) // 2) for n in values.shape[:2])
-    segment = np.array(values[top : top + SIDE, left : left + SIDE], dtype=float)
-    if not np.all(np.isfinite(segment)):
-        row, column, band = np.argwhere(~np.isfinite(segment))[0]
+    scene = read(path, variable=variable)
+    if scene.kind != "image":
         raise InputError(
-            f"{path}: has NaN or infinite values (first: row {top + row}, column {left + column}, "
-            f"band {band}). Fill them in, or leave these bands out."
+            f"{path}: is a {scene.kind}. A scene needs 3 dimensions: height x width x bands."
         )
-    return segment
+    row_of = np.full(scene.shape, -1)  # of each pixel; -1 where there is no data
+    row_of.flat[slice(None) if scene.positions is None else scene.positions] = range(len(scene.X))
+    top, left = (max(0, (n - SIDE) // 2) for n in scene.shape)
+    segment = row_of[top : top + SIDE, left : left + SIDE]
+    if segment.min() < 0:
+        row, column = np.argwhere(segment < 0)[0]
+        raise InputError(
+            f"{path}: has no data, or NaN or infinite values, in some pixels (first: row "
+            f"{top + row}, column {left + column}). Fill them in, or leave these bands out."
+        )
+    return np.array(scene.X[segment], dtype=float)
 
 
 def usable_bands(segment: Array) -> Array:

@@ -1,62 +1,227 @@
-"""From files to rows and scenes: one reader per format, chosen by the suffix of the file.
+r"""From files to rows and back: one module per format, chosen by the suffix of the file.
 
-Every reader checks before it allocates, and whatever is wrong with a file becomes one
-:class:`~perpend.exceptions.InputError` that says what is wrong, where, and what to do.
-A new format is one more file and one more line in ``READERS`` (tables) or ``CUBE_READERS``.
+Every reader compares what a file declares with what is there, and with the memory that is free,
+before it allocates. Whatever is wrong with a file becomes one
+:class:`~perpend.exceptions.InputError` that says what is wrong, where, and what to do. Answers go
+back in the same kind of file: ``scan.csv`` gets ``scan-answer.csv``.
+
+=============================  ==================================  ================================
+files                          what is read                        the answer
+=============================  ==================================  ================================
+.npy                           2 dimensions: a table; 3: an        table: .npy with 3 more columns;
+                               image, height x width x bands       image: .npy, the mask
+.npz                           the main array, or `variable`       .npz with 3 arrays
+.csv .tsv                      numbers; columns of text are left   the same rows as text, with
+                               out and listed                      3 more columns
+.mat                           as .npz                             .mat with 3 arrays
+.h5 .hdf5 .he5                 as .npz; `variable` is a path       .h5 with 3 datasets
+                               inside, such as ``a/b``
+.hdr with .img .raw .dat       ENVI scenes                         ENVI mask
+.bsq .bil .bip
+.tif .tiff                     GeoTIFF scenes                      GeoTIFF mask
+.ply .pcd .las .laz .bin       point clouds                        classified cloud
+=============================  ==================================  ================================
+
+The three columns or arrays are ``distance`` (in the unit that decides the labels), ``probability``
+(of being an outlier) and ``inlier`` (1 or 0). Where a column has such a name already, they begin
+with ``perpend_``. Records without data have NaN, an empty cell, or 255 where the numbers are bytes:
+a mask is 1 for inliers, 0 for outliers and 255 where there is no data.
+
+A new format is one more module and one more line in ``_registry.FORMATS``.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
-from perpend.formats._csv import read_csv
-from perpend.formats._cube import CUBE_READERS, Cube, read_cube
-from perpend.formats._npy import read_npy, read_npz
-from perpend.formats._table import Table, read_by_suffix
+from perpend.exceptions import InputError
+from perpend.formats._dataset import Answer, Counts, Dataset, Kind, Options
+from perpend.formats._registry import BY_NAME, BY_SUFFIX, FORMATS, Format
 
-__all__ = ["CUBE_READERS", "READERS", "Cube", "Table", "read_cube", "read_table"]
+if TYPE_CHECKING:
+    from perpend.formats._choice import Entry
 
-READERS: dict[str, Callable[[Path, str | None], Table]] = {
-    ".csv": read_csv,
-    ".npy": read_npy,
-    ".npz": read_npz,
-    ".tsv": read_csv,
-}
+__all__ = [
+    "FORMATS",
+    "Answer",
+    "Counts",
+    "Dataset",
+    "Format",
+    "Kind",
+    "Options",
+    "arrays_in",
+    "read",
+    "without_missing",
+    "write_answer",
+]
 
 
-def read_table(path: str | os.PathLike[str], *, variable: str | None = None) -> Table:
-    r"""Read a table of numbers: one row per sample, one column per feature.
+def read(
+    path: str | os.PathLike[str],
+    *,
+    variable: str | None = None,
+    columns: Sequence[str] | None = None,
+    format: str | None = None,  # noqa: A002  the natural word
+) -> Dataset:
+    r"""Read the rows of a table, the pixels of an image or the points of a cloud.
 
     Parameters
     ----------
     path : str or path
-        A ``.npy``, ``.npz``, ``.csv`` or ``.tsv`` file.
+        The file; the table above lists the suffixes.
     variable : str, optional
-        Which array to take from a file that holds several.
+        Which array to take from a file that holds several. Not needed if one of them is by far
+        the largest, such as a scene beside a mask of its pixels.
+    columns : sequence of str, optional
+        Which columns, bands or fields to take, by name; where they have no names, by number,
+        counted from 1.
+    format : str, optional
+        Name of the format, such as "csv"; by default the suffix of the file decides.
 
     Returns
     -------
-    Table
-        A named tuple with `X` of shape (n, D), the names of the `columns` (or None), and the
-        `source`. `X` is float32 if the file is, float64 otherwise. It may hold NaN and infinities,
-        and it may be a read-only map of the file.
+    Dataset
+        Its `X` has one row per sample and one column per feature, float32 if the file has it so,
+        float64 otherwise; it may be a read-only map of the file. Pixels and points with NaN or
+        infinite values are left out, and counted; rows of a table stay, see
+        :func:`without_missing`.
 
     Raises
     ------
     InputError
         If the file cannot be used; the message tells the reason and a way out.
+    MissingExtraError
+        If a package is needed to read it; the message tells how to install it.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "scan.csv"
-    ...     _ = path.write_text("red,green\n1,2\n3,4\n", encoding="utf-8")
-    ...     table = read_table(path)
-    >>> table.X
+    ...     _ = path.write_text("id,red,green\ns1,1,2\ns2,3,4\n", encoding="utf-8")
+    ...     data = read(path)
+    >>> data.X
     array([[1., 2.],
            [3., 4.]])
-    >>> table.columns
-    ('red', 'green')
+    >>> data.columns, data.counts.dropped_columns
+    (('red', 'green'), ('id',))
     """
-    return read_by_suffix(Path(path), READERS, variable)
+    from perpend.formats._checks import file_size, quoted
+
+    path = Path(path)
+    known = BY_NAME.get(format) if format is not None else BY_SUFFIX.get(path.suffix.lower())
+    try:
+        file_size(path)
+        if known is None:
+            wrong = quoted(path.suffix if format is None else format)
+            those = BY_SUFFIX if format is None else BY_NAME
+            raise InputError(
+                f"{path}: cannot read files of type {wrong}. "
+                f"Those that work: {', '.join(sorted(those))}."
+            )
+        chosen = None if columns is None else tuple(columns)
+        reader = import_module(known.module)
+        return cast(Dataset, reader.read(path, Options(variable, chosen)))
+    except OSError as error:
+        reason = error.strerror or str(error)
+        is_forbidden = isinstance(error, PermissionError)
+        advice = "Check its permissions." if is_forbidden else "Check the name and the file."
+        raise InputError(f"{path}: cannot be read ({reason}). {advice}") from error
+
+
+def write_answer(dataset: Dataset, answer: Answer, folder: str | os.PathLike[str]) -> Path:
+    r"""Write an answer in the format of the file that the rows came from.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        As it was read; text tables and the like are copied from the file that it names.
+    answer : Answer
+        One label, distance and probability for each row of ``dataset.X``.
+    folder : str or path
+        Where to write; it is made if it is not there. A file of the same name is replaced.
+
+    Returns
+    -------
+    Path
+        The file, named after the source: ``scan-answer.csv`` for ``scan.csv``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "scan.csv"
+    ...     _ = path.write_text("red,green\n1,2\n3,4\n", encoding="utf-8")
+    ...     answer = Answer(np.array([1, -1]), np.array([0.0, 0.5]), np.array([0.25, 1.0]))
+    ...     print(write_answer(read(path), answer, folder).read_text(encoding="utf-8"))
+    red,green,distance,probability,inlier
+    1,2,0.0,0.25,1
+    3,4,0.5,1.0,0
+    """
+    lengths = {len(values) for values in answer}
+    if lengths != {len(dataset.X)}:
+        raise ValueError(f"the dataset has {len(dataset.X)} rows, but the answer {lengths}.")
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    writer = import_module(BY_NAME[dataset.format].module)
+    return cast(Path, writer.write_answer(dataset, answer, folder))
+
+
+def without_missing(dataset: Dataset, drop: str = "rows") -> Dataset:
+    """Leave out rows or columns that have NaN or infinite values.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        As it was read.
+    drop : {"rows", "columns"}
+        What to leave out. Rows keep their `positions`, columns are added to
+        ``counts.dropped_columns``.
+
+    Returns
+    -------
+    Dataset
+        The same one if nothing is missing.
+
+    Raises
+    ------
+    InputError
+        If nothing would be left.
+    """
+    from perpend.formats._records import without_missing as leave_out
+
+    return leave_out(dataset, drop)
+
+
+def arrays_in(
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,  # noqa: A002  the natural word
+) -> "dict[str, Entry]":
+    """List the arrays of a file that can hold several, without reading their values.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    format : str, optional
+        Name of the format; by default the suffix of the file decides.
+
+    Returns
+    -------
+    dict
+        For each name, the shape and what it holds; empty where a file holds a single array, or
+        cannot be read: :func:`read` says why.
+    """
+    from perpend.formats._choice import ChoiceError
+
+    try:
+        read(path, variable="\0", format=format)  # no array has this name
+    except ChoiceError as error:
+        return error.entries
+    except InputError:
+        pass
+    return {}

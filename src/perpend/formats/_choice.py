@@ -1,11 +1,12 @@
 """Which of several arrays in one file is meant."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from perpend.exceptions import InputError
-from perpend.formats._table import Layout, quoted
+from perpend.formats._checks import ADVICE, DIMENSIONS, quoted
 
 LISTED = 20  # arrays named in a message
 FAR_MORE = 4  # times as many bands: a scene beside maps that were made of it
@@ -18,7 +19,15 @@ class Entry(NamedTuple):
     oddity: str = ""  # what it holds, where these are no real numbers
 
 
-def choose(path: Path, variable: str | None, entries: Mapping[str, Entry], layout: Layout) -> str:
+class ChoiceError(InputError):
+    """An array must be chosen, or the one that was asked for is not there."""
+
+    def __init__(self, message: str, entries: Mapping[str, Entry]) -> None:
+        super().__init__(message)
+        self.entries = dict(entries)
+
+
+def choose(path: Path, variable: str | None, entries: Mapping[str, Entry]) -> str:
     """Name of the one array that is meant.
 
     Parameters
@@ -26,12 +35,10 @@ def choose(path: Path, variable: str | None, entries: Mapping[str, Entry], layou
     path : Path
         The file, for messages.
     variable : str or None
-        The name that the caller asked for.
+        The name that the caller asked for. Without it, the only array is taken, or the only one
+        that is a table or an image, or of a scene and maps over its pixels, the scene.
     entries : mapping
         All arrays of the file, by name.
-    layout : Layout
-        What the caller needs; if it is `picked`, the only array that fits is taken, and of a scene
-        and maps over its pixels, the scene.
 
     Returns
     -------
@@ -40,54 +47,64 @@ def choose(path: Path, variable: str | None, entries: Mapping[str, Entry], layou
 
     Raises
     ------
-    InputError
+    ChoiceError
         If there is a choice to be made; the message lists the names and shapes.
     """
     if variable is None and len(entries) == 1:
         return next(iter(entries))
     if variable is not None and variable in entries:
         return variable
-    fitting = [name for name, entry in entries.items() if layout.picked and _fits(entry, layout)]
-    main = _main(fitting, entries)
+    fitting = [name for name, entry in entries.items() if _fits(entry)]
+    fitting.sort(key=lambda name: -len(entries[name].shape or ()))  # images before tables
+    main = _main({name: entries[name].shape or () for name in fitting})
     unreadable = any(entry.shape is None for entry in entries.values())
     if variable is not None:
         problem = f"has no array {quoted(variable)}"
-    elif not layout.picked:
-        problem = "holds several arrays"
     elif main is not None and not unreadable:
         return main
     elif not fitting and not unreadable:
         raise InputError(
-            f"{path}: none of its arrays holds real numbers in {layout.ndim} dimensions: "
-            f"{_listing(entries, fitting)}. {layout.advice}"
+            f"{path}: none of its arrays holds real numbers in 2 or 3 dimensions: "
+            f"{_listing(entries, fitting)}. {ADVICE}"
         )
     else:
         also = ", some of them unreadable" if unreadable else ""
-        problem = f"holds several arrays, {len(fitting)} with {layout.ndim} dimensions{also}"
-    raise InputError(
-        f"{path}: {problem}. Choose one by variable=...: {_listing(entries, fitting)}."
+        problem = f"holds several arrays, {len(fitting)} with 2 or 3 dimensions{also}"
+    raise ChoiceError(
+        f"{path}: {problem}. Choose one by variable=...: {_listing(entries, fitting)}.", entries
     )
 
 
-def _main(fitting: list[str], entries: Mapping[str, Entry]) -> str | None:
-    """Return the only array that fits, or the one that the others were computed from.
+def _main(shapes: dict[str, tuple[int, ...]]) -> str | None:
+    """Return the only array that fits, or the one that the others accompany.
 
-    A scene may come with maps over the same pixels, such as abundances: it has by far more bands.
+    Among images, or among tables if there is no image, it is the one with by far the most columns,
+    over the same pixels or rows: others, such as abundances or labels, were computed from it.
+    Beside an image there may be tables: masks of its pixels, or small ones. Rows or columns alone
+    do not count, as MATLAB has no other vectors.
     """
-    if not fitting:
+    no_vectors = {name: s for name, s in shapes.items() if len(s) > 2 or min(s) > 1}
+    shapes = no_vectors or shapes
+    if not shapes:
         return None
-    shapes = {name: entries[name].shape or () for name in fitting}
-    largest, *others = sorted(fitting, key=lambda name: shapes[name][-1], reverse=True)
+    ndim = max(map(len, shapes.values()))
+    alike = [name for name in shapes if len(shapes[name]) == ndim]
+    largest, *others = sorted(alike, key=lambda name: shapes[name][-1], reverse=True)
+    main = shapes[largest]
     maps = all(
-        shapes[name][:-1] == shapes[largest][:-1]
-        and FAR_MORE * shapes[name][-1] <= shapes[largest][-1]
+        shapes[name][:-1] == main[:-1] and FAR_MORE * shapes[name][-1] <= main[-1]
         for name in others
     )
-    return largest if maps else None
+    beside = all(
+        shape == main[:-1] or FAR_MORE * math.prod(shape) <= math.prod(main)
+        for shape in shapes.values()
+        if len(shape) < ndim
+    )
+    return largest if maps and beside else None
 
 
-def _fits(entry: Entry, layout: Layout) -> bool:
-    return entry.shape is not None and len(entry.shape) == layout.ndim and not entry.oddity
+def _fits(entry: Entry) -> bool:
+    return entry.shape is not None and len(entry.shape) in DIMENSIONS and not entry.oddity
 
 
 def _listing(entries: Mapping[str, Entry], first: list[str]) -> str:

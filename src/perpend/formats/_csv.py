@@ -3,21 +3,27 @@
 The text is UTF-8, with or without a byte order mark. A first row that begins with text is taken as
 the names of the columns; blank lines, and lines above the table that begin with ``#``, are skipped.
 Empty cells and "nan" become NaN, which the validation of the data reports later by row and column.
-Anything else that is no number is an error that names the line and the column.
+A column without any number, such as names or dates, is left out and listed in the counts. Anything
+else that is no number is an error that names the line and the column.
 """
 
 import csv
+import io
 import math
 import re
 from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.formats._table import Table, file_size, no_choice, quoted
+from perpend.formats._checks import check_memory, file_size, no_choice, quoted
+from perpend.formats._dataset import Answer, Dataset, Options
+from perpend.formats._records import NO_DATA, added_values, from_table, select
+from perpend.formats._write import answer_path, writing
 
 DELIMITERS = ("\t", ";", ",")  # the comma last: it may also be a decimal comma
 SAMPLE_BYTES = 1 << 16  # read ahead to find the delimiter,
@@ -25,75 +31,181 @@ SAMPLE_LINES = 10  # of which so many lines have a say
 NOT_A_NAME = {"", "na", "n/a", "null", "none", "-", "?"}  # marks of a missing value
 
 
-def read_csv(path: Path, variable: str | None = None) -> Table:
-    """Read a text table.
+class _Row(NamedTuple):
+    line: int  # where it ends in the file
+    cells: list[str]
+    is_header: bool
 
-    Parameters
-    ----------
-    path : Path
-        The file; in a ``.tsv`` the cells are separated by tabs.
-    variable : None
-        There is nothing to choose.
 
-    Returns
-    -------
-    Table
-        float64 values, and the names of the columns if the first row holds them.
-    """
-    no_choice(path, variable)
-    file_size(path)
+class _Table(NamedTuple):
+    X: Array  # (n, D) float64
+    columns: tuple[str, ...] | None
+    dropped: tuple[str, ...]  # columns of text
+
+
+def read(path: Path, options: Options) -> Dataset:
+    """Read a text table; in a ``.tsv`` the cells are separated by tabs."""
+    no_choice(path, options.variable)
+    size = file_size(path)
     with path.open("rb") as stream:
         sample = stream.read(SAMPLE_BYTES)
     if b"\0" in sample:
         raise InputError(f"{path}: is not UTF-8 text (UTF-16, or binary?). Save it as UTF-8.")
-    delimiter = "\t" if path.suffix.lower() == ".tsv" else _find_delimiter(sample)
+    is_tsv = path.suffix.lower() == ".tsv"
+    delimiter = "\t" if is_tsv else _find_delimiter(sample)
+    cells = sample.count(delimiter.encode()) + sample.count(b"\n") + 1
+    check_memory(str(path), 8 * cells * size // len(sample))
     try:
         with path.open(encoding="utf-8-sig", newline="") as text:
-            X, columns = _parse(str(path), _rows(str(path), text, delimiter))
+            X, columns, dropped = _parse(path, _rows(path, text, delimiter), options.columns)
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path}: line {_undecodable_line(path)}: is not UTF-8 text. Save the file as UTF-8."
         ) from error
-    return Table(X, columns, str(path))
+    return from_table(
+        X,
+        path,
+        "tsv" if is_tsv else "csv",
+        columns,
+        stored_dtype="text",
+        dropped=dropped,
+        origin=delimiter,
+    )
 
 
-def _parse(
-    source: str, rows: Iterator[tuple[int, list[str]]]
-) -> tuple[Array, tuple[str, ...] | None]:
+def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
+    """Copy the text of the table, with three more columns; blank lines and remarks are left out."""
+    source, path = Path(dataset.source), answer_path(dataset, folder)
+    delimiter: str = dataset.origin
+    with source.open(encoding="utf-8-sig", newline="") as text, writing(path) as stream:
+        copy = io.TextIOWrapper(stream, "utf-8", newline="")
+        writer = csv.writer(copy, delimiter=delimiter, lineterminator="\n")
+        rows = _rows(source, text, delimiter)
+        first = next(rows)
+        added = added_values(dataset, answer, [cell.strip() for cell in first.cells])
+        if first.is_header:
+            writer.writerow([*first.cells, *added])
+        else:
+            writer.writerow([*first.cells, *_cells(added, 0)])
+        n, records = int(not first.is_header), dataset.shape[0]
+        for row in rows:
+            if n < records:
+                writer.writerow([*row.cells, *_cells(added, n)])
+            n += 1
+        if n != records:
+            raise InputError(f"{source}: has changed since it was read. Read it again.")
+        copy.flush()
+        copy.detach()
+    return path
+
+
+def _cells(added: dict[str, Array], record: int) -> list[str]:
+    """Three cells of an answer; empty where there is no data."""
+    distance, probability, inlier = (values[record].item() for values in added.values())
+    return ["", "", ""] if inlier == NO_DATA else [repr(distance), repr(probability), str(inlier)]
+
+
+class _Collector:
+    """The values of the rows so far, and which columns are text."""
+
+    def __init__(self, path: Path, columns: tuple[str, ...] | None, *, droppable: bool) -> None:
+        self.path = path
+        self.columns = columns
+        self.droppable = droppable  # columns of text may be left out
+        self.values = array("d")
+        self.text: dict[int, InputError] = {}  # columns, and what to say if a number follows
+
+    def add(self, line: int, cells: list[str]) -> None:
+        """Add the values of a row; those of text are NaN."""
+        for j, error in self.text.items():
+            if _is_number(cells[j]):
+                raise error
+            cells[j] = "nan"
+        floats = _floats(cells)
+        if floats is None:
+            floats = [self._value(line, j, cell) for j, cell in enumerate(cells)]
+        self.values.extend(floats)
+        self.width = len(cells)
+
+    def table(self) -> _Table:
+        """All values; columns of text are left out."""
+        if not self.values:
+            what = "only a header" if self.columns else "no values"
+            raise InputError(f"{self.path}: there are no rows in this table, {what}.")
+        X = np.frombuffer(self.values, dtype=np.float64).reshape(-1, self.width)
+        if not self.text:
+            return _Table(X, self.columns, ())
+        if len(self.text) == self.width:
+            raise self.text[0]
+        names = self.columns or tuple(str(j + 1) for j in range(self.width))
+        keep = [j for j in range(self.width) if j not in self.text]
+        dropped = tuple(names[j] or str(j + 1) for j in sorted(self.text))
+        return _Table(X[:, keep], tuple(names[j] for j in keep), dropped)
+
+    def _value(self, line: int, j: int, cell: str) -> float:
+        """Read a cell that may be empty or no number."""
+        if not cell.strip():
+            return math.nan
+        if _is_number(cell):
+            return float(cell)
+        name = quoted(self.columns[j]) if self.columns and self.columns[j] else str(j + 1)
+        advice = _advice(cell)
+        error = InputError(
+            f"{self.path}: line {line}, column {name}: "
+            f"cannot read {quoted(cell)} as a number. {advice or 'Replace or remove it.'}"
+        )
+        if advice or not self.droppable or self._has_numbers(j):
+            raise error
+        self.text[j] = error
+        return math.nan
+
+    def _has_numbers(self, j: int) -> bool:
+        if not self.values:
+            return False
+        above = np.frombuffer(self.values, dtype=np.float64)[j :: self.width]
+        return not np.isnan(above).all()
+
+
+def _parse(path: Path, rows: Iterator[_Row], wanted: tuple[str, ...] | None) -> _Table:
     """Collect the values of all rows."""
-    values = array("d")
-    columns: tuple[str, ...] | None = None
-    width = first_line = 0
-    for line, row in rows:
-        if width == 0:
-            if row[0].lstrip().startswith("#"):
+    collected = _Collector(path, None, droppable=wanted is None)
+    chosen: list[int] | None = None
+    for n, (line, cells, is_header) in enumerate(rows):
+        if n == 0:
+            names = tuple(cell.strip() for cell in cells) if is_header else None
+            if wanted is not None:
+                chosen = select(path, wanted, names or [str(j + 1) for j in range(len(cells))])
+                names = wanted
+            collected.columns = names
+            if is_header:
                 continue
-            width, first_line = len(row), line
-            if _names_columns(row):
-                columns = tuple(cell.strip() for cell in row)
-                continue
-        if len(row) != width:
-            raise InputError(
-                f"{source}: line {line} has {len(row)} cells, "
-                f"but line {first_line} has {width}. Make all rows equally long."
-            )
-        values.extend(_floats(row) or _floats_with_gaps(source, line, row, columns))
-    if not values:
-        what = "only a header" if columns else "no values"
-        raise InputError(f"{source}: there are no rows in this table, {what}.")
-    return np.frombuffer(values, dtype=np.float64).reshape(-1, width), columns
+        collected.add(line, cells if chosen is None else [cells[j] for j in chosen])
+    return collected.table()
 
 
-def _rows(source: str, text: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Rows that are not blank, with the number of the line on which they end."""
+def _rows(path: Path, text: Iterable[str], delimiter: str) -> Iterator[_Row]:
+    """Rows of equal length that are neither blank nor remarks above the table."""
     reader = csv.reader(text, delimiter=delimiter, strict=True)
+    width = first_line = 0
     try:
-        for row in reader:
-            if len(row) > 1 or (row and row[0].strip()):
-                yield reader.line_num, row
+        for cells in reader:
+            if len(cells) < 2 and not "".join(cells).strip():
+                continue
+            if width == 0:
+                if cells[0].lstrip().startswith("#"):
+                    continue
+                width, first_line = len(cells), reader.line_num
+                yield _Row(first_line, cells, _names_columns(cells))
+            elif len(cells) != width:
+                raise InputError(
+                    f"{path}: line {reader.line_num} has {len(cells)} cells, "
+                    f"but line {first_line} has {width}. Make all rows equally long."
+                )
+            else:
+                yield _Row(reader.line_num, cells, is_header=False)
     except csv.Error as error:
         raise InputError(
-            f"{source}: line {reader.line_num}: {error}. Is a quotation mark missing?"
+            f"{path}: line {reader.line_num}: {error}. Is a quotation mark missing?"
         ) from error
 
 
@@ -107,30 +219,14 @@ def _floats(row: list[str]) -> list[float] | None:
         return None
 
 
-def _floats_with_gaps(
-    source: str, line: int, row: list[str], columns: tuple[str, ...] | None
-) -> Iterator[float]:
-    """Read a row with empty or unreadable cells, one by one."""
-    for j, cell in enumerate(row):
-        if not cell.strip():
-            yield math.nan
-        elif _is_number(cell):
-            yield float(cell)
-        else:
-            name = quoted(columns[j]) if columns and columns[j] else str(j + 1)
-            raise InputError(
-                f"{source}: line {line}, column {name}: "
-                f"cannot read {quoted(cell)} as a number. {_advice(cell)}"
-            )
-
-
 def _advice(cell: str) -> str:
+    """What to do about numbers in another writing; nothing for plain text."""
     if re.fullmatch(r"\s*[-+]?\d+,\d+\s*", cell):
         return "Write a decimal point instead of the comma."
     parts = cell.split()
     if len(parts) > 1 and all(map(_is_number, parts)):
         return "Separate the cells by commas, semicolons or tabs."
-    return "Replace or remove it."
+    return ""
 
 
 def _is_number(cell: str) -> bool:

@@ -22,6 +22,7 @@ class Counts(NamedTuple):
     ignored: int = 0  # records that the file itself marks as no data
     zero: int = 0  # records whose values are all zero
     dropped_columns: tuple[str, ...] = ()  # bands marked as bad, columns without numbers
+    partly_ignored: int = 0  # records that stay, though some values are marked as no data
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """MATLAB's ``.mat`` files of version 5 (``save -v6`` and ``-v7``), parsed by ``scipy.io``.
 
+Those of version 7.3 are HDF5 files, see :mod:`perpend.formats._hdf5`.
+
 A file is not trusted, and SciPy's parser can crash on a damaged one (and ``scipy.io.whosmat`` fails
 on every file with one of MATLAB's newer objects, such as a string). So before SciPy sees it, one
 pass over the variables compares every declared size with what is there, refuses a file that expands
@@ -21,22 +23,25 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.formats._choice import Entry, choose
-from perpend.formats._table import (
+from perpend.formats._checks import (
     MAX_RATIO,
     SMALL,
-    Layout,
     as_floats,
     check_array,
+    check_memory,
     file_size,
     in_bytes,
     quoted,
 )
+from perpend.formats._choice import Entry, choose
+from perpend.formats._dataset import Answer, Dataset, Options
+from perpend.formats._hdf5 import is_hdf5
+from perpend.formats._hdf5 import read as read_hdf5
+from perpend.formats._records import added_values, from_array
+from perpend.formats._write import answer_path, writing
 
 HEADER_BYTES = 128
-HDF5 = b"\x89HDF\r\n\x1a\n"
 COMPRESSED = 15  # type of a variable
 DENSE = range(6, 16)  # classes of numeric arrays: double, single, int8, ..., uint64
 OPAQUE = 17  # class of newer objects, which have no shape and hide their name
@@ -62,50 +67,49 @@ class _Variable(NamedTuple):
     n_values: float = math.nan  # as many as its bytes make; nan if they are no numbers
 
 
-def load_mat(path: Path, variable: str | None, layout: Layout) -> Array:
-    """Array of floats in a ``.mat`` file.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    variable : str or None
-        Name of the array; needed if there are several that fit the layout.
-    layout : Layout
-        What the array must look like.
-
-    Returns
-    -------
-    array
-        float32 if it is of MATLAB's class ``single``, float64 otherwise; in Fortran order.
-    """
+def read(path: Path, options: Options) -> Dataset:
+    """Read one array of a ``.mat`` file; it is in MATLAB's order, so an image is copied once."""
     size = file_size(path)
     with path.open("rb") as stream:
+        if is_hdf5(stream.read(1024)):
+            return read_hdf5(path, options)
+        stream.seek(0)
         order = _check_version(path, stream)
         variables = _scan(path, stream, size, order)
         entries = {v.name: Entry(v.shape, _oddity(v)) for v in variables if v.name not in HIDDEN}
         if not entries:
             raise InputError(f"{path}: there is no array in this file.")
-        name = choose(path, variable, entries, layout)
+        name = choose(path, options.variable, entries)
         where = f"{path}, array {quoted(name)}"
-        _check_variable(where, [v for v in variables if v.name == name], layout)
+        _check_variable(where, [v for v in variables if v.name == name])
+        # at most: the bytes of the file, unpacked, and what SciPy and we make of them
+        check_memory(where, 3 * 8 * math.prod(entries[name].shape or ()))
         values = _load(path, stream, name)
     if not isinstance(values, np.ndarray) or values.shape != entries[name].shape:
         raise InputError(f"{where}: cannot be read. The file is damaged; write it anew.")
-    check_array(where, values.shape, values.dtype, layout)
-    return as_floats(values)
+    check_array(where, values.shape, values.dtype)
+    return from_array(
+        as_floats(values), path, "mat", stored_dtype=str(values.dtype), wanted=options.columns
+    )
+
+
+def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
+    """Write a ``.mat`` file of three arrays: columns for a table, images for an image."""
+    import scipy.io
+
+    path = answer_path(dataset, folder)
+    with writing(path) as stream:
+        scipy.io.savemat(
+            stream, added_values(dataset, answer), do_compression=True, oned_as="column"
+        )
+    return path
 
 
 def _check_version(path: Path, stream: IO[bytes]) -> str:
     """Refuse what is not of version 5; return the byte order, "<" or ">"."""
-    start = stream.read(512 + len(HDF5))
+    start = stream.read(HEADER_BYTES)
     order = {b"IM": "<", b"MI": ">"}.get(start[126:128])
     version = struct.unpack(f"{order}H", start[124:126])[0] if order else 0
-    if version == 0x0200 or start.startswith(HDF5) or start[512:] == HDF5:
-        raise InputError(
-            f"{path}: is a MATLAB v7.3 (HDF5) file, which cannot be read yet. Convert it: in "
-            "MATLAB by save(..., '-v7'), or in Python by h5py and numpy.save."
-        )
     if order is None or version != 0x0100 or 0 in start[:4]:
         raise InputError(
             f"{path}: does not begin like a MATLAB file of version 5. Is it cut off, of version 4, "
@@ -225,7 +229,7 @@ def _oddity(variable: _Variable) -> str:
     return CLASSES.get(variable.class_code, "unknown")
 
 
-def _check_variable(where: str, found: list[_Variable], layout: Layout) -> None:
+def _check_variable(where: str, found: list[_Variable]) -> None:
     """Judge a variable by what is known before it is loaded."""
     if len(found) > 1:
         raise InputError(f"{where}: is there twice. Write the file anew.")
@@ -238,6 +242,6 @@ def _check_variable(where: str, found: list[_Variable], layout: Layout) -> None:
             f"{where}: is of MATLAB's type {quoted(oddity)}, not an array of real numbers. "
             f"Save {what} as a variable of its own."
         )
-    check_array(where, found[0].shape, np.dtype(float), layout)
+    check_array(where, found[0].shape, np.dtype(float))
     if found[0].n_values != math.prod(found[0].shape):
         raise InputError(f"{where}: shape and values disagree. The file is damaged.")

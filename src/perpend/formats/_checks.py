@@ -1,62 +1,25 @@
-"""What all readers share: the table they return and the checks that every file must pass."""
+"""The checks that every file must pass, and words for messages."""
 
 import math
 import stat
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 import numpy as np
 
 from perpend._typing import Array
-from perpend.exceptions import InputError
+from perpend.exceptions import InputError, TooLargeError
+from perpend.formats._memory import memory_limit
 
 SHOWN = 40  # characters of a cell or a name that an error message repeats
 MAX_RATIO = 100  # a compressed file may expand this much,
 SMALL = 64 << 20  # or up to 64 MiB in any case
 REAL = "biuf"  # kinds of dtypes that hold real numbers
-
-T = TypeVar("T")
-
-
-class Table(NamedTuple):
-    """Rows read from a file.
-
-    `X` may be a read-only view of the file itself; copy it before changing it.
-    """
-
-    X: Array  # (n, D) float32 or float64
-    columns: tuple[str, ...] | None  # names of the columns, where the format has them
-    source: str  # the path as it was given, for messages
-
-
-class Layout(NamedTuple):
-    """What an array must look like to be of use to the caller."""
-
-    ndim: int  # number of dimensions
-    advice: str  # what to do with an array of another number
-    picked: bool  # whether the main such array among several is taken unasked
-
-
-TABLE = Layout(2, "Reshape it to 2: one row per sample, one column per feature.", picked=False)
-
-
-def read_by_suffix(
-    path: Path, readers: Mapping[str, Callable[[Path, str | None], T]], variable: str | None
-) -> T:
-    """Hand a file to the reader for its suffix; whatever is wrong becomes an InputError."""
-    try:
-        file_size(path)
-        reader = readers.get(path.suffix.lower())
-        if reader is None:
-            raise InputError(
-                f"{path}: cannot read files of type {quoted(path.suffix)}. "
-                f"Those that work: {', '.join(sorted(readers))}."
-            )
-        return reader(path, variable)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise InputError(f"{path}: cannot be read ({reason}). Check its permissions.") from error
+DIMENSIONS = (2, 3)  # of a table and of an image
+ADVICE = (
+    "Reshape it to 2: one row per sample, one column per feature; "
+    "or, for an image, to 3: height x width x bands."
+)
 
 
 def file_size(path: Path) -> int:
@@ -91,8 +54,8 @@ def no_choice(path: Path, variable: str | None) -> None:
         )
 
 
-def check_array(where: str, shape: tuple[int, ...], dtype: np.dtype[Any], layout: Layout) -> None:
-    """Refuse whatever is not an array of real numbers in this layout with at least one entry."""
+def check_array(where: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    """Refuse whatever is not a table or an image of real numbers with at least one entry."""
     if dtype.hasobject:
         raise InputError(
             f"{where}: holds Python objects, which only pickle can read, and a pickle can run any "
@@ -103,10 +66,45 @@ def check_array(where: str, shape: tuple[int, ...], dtype: np.dtype[Any], layout
             f"{where}: holds values of type {quoted(str(dtype))}, not real numbers. "
             "Save a plain array of floats instead."
         )
-    if len(shape) != layout.ndim:
-        raise InputError(f"{where}: has {len(shape)} dimension(s), shape {shape}. {layout.advice}")
+    if len(shape) not in DIMENSIONS:
+        raise InputError(f"{where}: has {len(shape)} dimension(s), shape {shape}. {ADVICE}")
     if min(shape) < 1:
         raise InputError(f"{where}: has shape {shape}, so there are no values to read.")
+
+
+def check_memory(where: str, needed: int) -> None:
+    """Refuse to allocate more bytes than are to be had.
+
+    Raises
+    ------
+    TooLargeError
+        With both numbers.
+    """
+    limit = memory_limit()
+    if needed > limit:
+        raise TooLargeError(
+            f"{where}: needs {in_bytes(needed)} of memory, and at most {in_bytes(limit)} can be "
+            "had. Read fewer rows or columns, or save it as .npy of float32, which stays on disk."
+        )
+
+
+def check_expansion(where: str, stored: int, plain: int) -> None:
+    """Refuse what would expand more than a hundredfold, unless it is small."""
+    if plain > max(SMALL, MAX_RATIO * stored):
+        raise InputError(
+            f"{where}: {in_bytes(stored)} would expand to {in_bytes(plain)}, more than "
+            f"{MAX_RATIO} times as much. If you trust it, save it uncompressed as .npy."
+        )
+
+
+def float_bytes(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
+    """Bytes of an array as it is stored and, where it is converted, as floats besides.
+
+    >>> float_bytes((10, 2), np.dtype("f4")), float_bytes((10, 2), np.dtype("i2"))
+    (80, 200)
+    """
+    n = math.prod(shape)
+    return n * dtype.itemsize + (0 if dtype in (np.float32, np.float64) else 8 * n)
 
 
 def as_floats(array: Array) -> Array:

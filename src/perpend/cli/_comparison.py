@@ -1,0 +1,146 @@
+"""One line of ``perpend compare``: what a method said, how it agrees with the first, and PCA."""
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from perpend._typing import Array
+    from perpend.formats import Dataset
+
+BLOCK = 1 << 16  # rows multiplied at a time
+
+
+@dataclass
+class Row:
+    """What is known of one method; a `problem` says why there is nothing else."""
+
+    method: str
+    told: bool = False
+    problem: str = ""
+    error: Exception | None = None
+    model: Any = None
+    labels: "Array | None" = None
+    normals: "Array | None" = None
+    distance: "Array | None" = None
+    seconds: float = 0.0
+    agreement: float | None = None  # share of rows labelled as by the first method
+    angle: float | None = None  # degrees; None where the dimensions differ
+    warnings: list[str] = field(default_factory=list)
+
+    def described(self) -> dict[str, Any]:
+        """What ``--json`` says."""
+        model, ran = self.model, self.normals is not None
+        return {
+            "method": self.method,
+            "problem": self.problem or None,
+            "codimension": len(self.normals) if self.normals is not None else None,
+            "told": self.told,
+            "confidence": None if model is None else model.confidence_,
+            "outliers": self._outliers() if ran else None,
+            "outlier_share": self._outliers() / self._n() if ran else None,
+            "threshold": None if model is None else model.threshold_,
+            "noise": None if model is None else model.noise_,
+            "converged": None if model is None else model.converged_,
+            "seconds": self.seconds,
+            "label_agreement": self.agreement,
+            "largest_angle_degrees": self.angle,
+            "warnings": self.warnings,
+        }
+
+    def cells(self) -> list[str]:
+        """What the table says: eight cells, or the name and what went wrong."""
+        if self.problem:
+            return [self.method, self.problem]
+        assert self.normals is not None
+        told = " (told)" if self.told else ""
+        model = self.model
+        return [
+            self.method,
+            f"{len(self.normals)}{told}",
+            "-" if model is None else f"{model.confidence_:.2f}",
+            f"{100 * self._outliers() / self._n():.1f} %",
+            "-" if model is None else f"{model.noise_:.2g}",
+            f"{self.seconds:.2f} s",
+            "-" if self.agreement is None else f"{100 * self.agreement:.1f} %",
+            "-" if self.angle is None else f"{self.angle:.2g}",
+        ]
+
+    def _n(self) -> int:
+        assert self.labels is not None
+        return len(self.labels)
+
+    def _outliers(self) -> int:
+        assert self.labels is not None
+        return int((self.labels == -1).sum())
+
+
+def compared(rows: list[Row]) -> None:
+    """Fill in how each method agrees with the first."""
+    from perpend.metrics import principal_angles
+
+    first = rows[0]
+    if first.normals is None or first.labels is None:
+        return
+    for row in rows[1:]:
+        if row.normals is None or row.labels is None:
+            continue
+        row.agreement = float((row.labels == first.labels).mean())
+        if len(row.normals) == len(first.normals) > 0:
+            row.angle = math.degrees(float(principal_angles(row.normals, first.normals).max()))
+
+
+def pca(first: Row, data: "Dataset") -> Row:
+    """PCA told the codimension of the first method, on rows treated in the same way.
+
+    It has no threshold of its own, so it labels as many rows as outliers as the first method did.
+    """
+    import time
+
+    row = Row("PCA", told=True)
+    if first.model is None or first.labels is None:
+        row.problem = f"not run: {first.method} gave no codimension to tell it"
+        return row
+    began = time.perf_counter()
+    try:
+        row.normals, row.distance = _smallest_axes(data.X, first.model)
+        row.labels = _farthest(row.distance, int((first.labels == -1).sum()))
+    except Exception as error:  # noqa: BLE001  the others are shown in any case
+        row.error = error
+        row.problem = f"failed: {type(error).__name__}: {error}"
+    row.seconds = time.perf_counter() - began
+    return row
+
+
+def _smallest_axes(X: "Array", model: Any) -> tuple["Array", "Array"]:
+    """Return the axes along which the rows vary least, and the norm of each row along them."""
+    import numpy as np
+
+    D, c = X.shape[1], model.codimension_
+    centre = X.mean(axis=0, dtype=float) if model.affine_ else np.zeros(D)
+    scale = 1.0 if model.affine_ else _largest(X)  # products must neither over- nor underflow
+
+    def blocks() -> Any:
+        for begin in range(0, len(X), BLOCK):
+            block = (X[begin : begin + BLOCK] - centre) / scale
+            if model.normalize and not model.affine_:
+                norms = np.linalg.norm(block, axis=1, keepdims=True)
+                block = block / np.where(norms > 0, norms, 1.0)
+            yield block
+
+    _, axes = np.linalg.eigh(sum((block.T @ block for block in blocks()), np.zeros((D, D))))
+    normals = axes[:, :c].T
+    return normals, np.concatenate([np.linalg.norm(b @ normals.T, axis=1) for b in blocks()])
+
+
+def _largest(X: "Array") -> float:
+    return float(max(X.max(), -X.min())) or 1.0
+
+
+def _farthest(distance: "Array", n_outliers: int) -> "Array":
+    """Label the rows that are farthest away as outliers."""
+    import numpy as np
+
+    labels = np.ones(len(distance), dtype=int)
+    labels[np.argsort(-distance, kind="stable")[:n_outliers]] = -1
+    return labels

@@ -1,0 +1,151 @@
+"""From what the user names to rows that a method can use: files, standard input, missing values."""
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from perpend.cli._console import count
+from perpend.cli._memory import in_bytes
+from perpend.cli._options import Nan, Reading
+from perpend.exceptions import InputError, PerpendError, TooLargeError
+
+if TYPE_CHECKING:
+    from perpend.formats import Dataset
+
+STDIN = Path("-")
+STDIN_NAME = "standard input"
+STDIN_FORMAT = "csv"
+CHUNK = 1 << 20
+RECORDS = {"table": "row", "image": "pixel", "cloud": "point"}
+FEATURES = {"table": "column", "image": "band", "cloud": "field"}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file that can be opened, and what to call it."""
+
+    path: Path
+    name: str  # for people
+    format: str | None  # None: by the suffix
+    is_stdin: bool
+
+
+@contextmanager
+def opened(file: Path, form: str | None, limit: int) -> Iterator[Source]:
+    """Make a file of standard input, where that is meant, for as long as the block lasts.
+
+    Errors from within name it as the user did.
+    """
+    if file != STDIN:
+        yield Source(file, str(file), form, is_stdin=False)
+        return
+    form = form or STDIN_FORMAT
+    with tempfile.TemporaryDirectory(prefix="perpend-") as folder:
+        path = Path(folder) / f"stdin.{form}"
+        _spool(path, limit)
+        try:
+            yield Source(path, STDIN_NAME, form, is_stdin=True)
+        except PerpendError as error:
+            raise type(error)(str(error).replace(str(path), STDIN_NAME)) from error
+
+
+def read(source: Source, reading: Reading) -> "Dataset":
+    """Read the rows, and apply the policy for missing values."""
+    return without_gaps(read_all(source, reading.variable, reading.columns), reading.nan)
+
+
+def read_all(source: Source, variable: str | None, columns: tuple[str, ...] | None) -> "Dataset":
+    """Read the rows as they are."""
+    from perpend import formats
+
+    return formats.read(source.path, variable=variable, columns=columns, format=source.format)
+
+
+def without_gaps(
+    data: "Dataset", policy: Nan, allowed: tuple[Nan, ...] = (Nan.drop_rows, Nan.drop_cols)
+) -> "Dataset":
+    """Apply the policy for missing values; a message names the policies that are `allowed`."""
+    from perpend.formats import without_missing
+
+    if policy is Nan.error:
+        _refuse_missing(data, " or ".join(f"--nan {name}" for name in allowed))
+        return data
+    return without_missing(data, "rows" if policy is Nan.drop_rows else "columns")
+
+
+def check_rows(data: "Dataset") -> None:
+    """Refuse what no method could use."""
+    if len(data.X) < 2:
+        record = RECORDS[data.kind]
+        raise InputError(
+            f"{data.source}: has only one {record}"
+            + (" without gaps" if data.counts.nan else "")
+            + ". Give at least 2, better many more."
+        )
+    if data.counts.zero >= len(data.X) and not data.X.any():
+        raise InputError(f"{data.source}: every value is zero, so there is nothing to find.")
+
+
+def feature_name(data: "Dataset", column: int) -> str:
+    """A column as a message names it: by its name, or by its number from 1."""
+    return f'"{data.columns[column]}"' if data.columns else str(column + 1)
+
+
+def record_name(data: "Dataset", row: int) -> str:
+    """A row as a message names it, counted from 1; a pixel by its line and column."""
+    position = row if data.positions is None else int(data.positions[row])
+    if len(data.shape) == 2:
+        line, sample = divmod(position, data.shape[1])
+        return f"line {line + 1}, sample {sample + 1}"
+    return f"{RECORDS[data.kind]} {position + 1}"
+
+
+def _refuse_missing(data: "Dataset", advice: str) -> None:
+    from perpend.rows.finite import not_finite
+
+    bad = not_finite(data.X)
+    if bad is None:
+        return
+    values = "1 value is" if bad.n_entries == 1 else f"{count(bad.n_entries)} values are"
+    records = f"{count(bad.n_rows)} {RECORDS[data.kind]}{'' if bad.n_rows == 1 else 's'}"
+    place = f"{record_name(data, bad.row)}, {FEATURES[data.kind]} {feature_name(data, bad.column)}"
+    raise InputError(
+        f"{data.source}: {values} missing, NaN or infinite, in {records} (the first, counting from "
+        f"1: {place}). "
+        f"Use {advice}, or fill the gaps first."
+    )
+
+
+def _spool(path: Path, limit: int) -> None:
+    """Copy standard input to a file, up to the limit."""
+    stream = _binary_stdin()
+    room = min(limit, shutil.disk_usage(path.parent).free)
+    total = 0
+    with path.open("wb") as file:
+        while piece := stream.read(CHUNK):
+            total += len(piece)
+            if total > room:
+                raise TooLargeError(
+                    f"{STDIN_NAME}: more than {in_bytes(room)}, which is the limit here. Save it "
+                    "to a file and give its name, or raise --memory-limit."
+                )
+            file.write(piece)
+    if total == 0:
+        raise InputError(f"{STDIN_NAME}: is empty. Does the command before the | write anything?")
+
+
+def _binary_stdin() -> IO[bytes]:
+    stream: Any = sys.stdin
+    if stream is None or stream.closed:
+        raise InputError(f"{STDIN_NAME}: is closed. Give a file, or pipe one: perpend ... - < FILE")
+    if stream.isatty():
+        raise InputError(
+            f"{STDIN_NAME}: is the keyboard. Give a file, or pipe one: perpend ... - < FILE"
+        )
+    binary: IO[bytes] = getattr(stream, "buffer", stream)
+    return binary

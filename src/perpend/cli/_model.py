@@ -1,0 +1,95 @@
+"""From options to a method of the registry."""
+
+from collections.abc import Callable
+from inspect import signature
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from perpend.cli._console import Refusal
+from perpend.cli._options import Affine
+from perpend.cli._summary import collected_warnings
+from perpend.exceptions import InputError
+
+if TYPE_CHECKING:
+    from perpend.estimator import SubspaceEstimator
+    from perpend.formats import Dataset
+
+
+class Wanted(NamedTuple):
+    """What the user asked of a method."""
+
+    method: str
+    codimension: int | str = "auto"
+    starts: int | str = "auto"
+    threshold: float | str = "auto"
+    contamination: float | None = None
+    affine: Affine = Affine.no
+    normalize: bool = True
+    refine: bool = True
+    device: str | None = None
+    seed: int = 0
+
+
+def check_threshold(wanted: Wanted) -> None:
+    """Refuse two ways to set the threshold at once."""
+    if wanted.contamination is not None and wanted.threshold != "auto":
+        raise Refusal(
+            "--contamination sets the threshold, and so does --threshold. Leave one of them out."
+        )
+
+
+def must_be_told(method: str) -> bool:
+    """Whether a method cannot find the codimension by itself."""
+    return bool(signature(_kind(method)).parameters["codimension"].default != "auto")
+
+
+def build(wanted: Wanted, callback: Callable[..., Any] | None) -> "SubspaceEstimator":
+    """Return the method with its parameters, or say which option it does not have."""
+    kind = _kind(wanted.method)
+    known = signature(kind).parameters
+    if wanted.codimension == "auto" and must_be_told(wanted.method):
+        raise Refusal(
+            f"--method {wanted.method} must be told the codimension: add --codimension C, or take "
+            "--method DPCP, which finds it."
+        )
+    parameters: dict[str, Any] = {
+        "threshold": wanted.threshold,
+        "contamination": wanted.contamination,
+        "affine": wanted.affine.value_for_methods,
+        "normalize": wanted.normalize,
+        "device": wanted.device,
+        "random_state": wanted.seed,
+        "callback": callback,
+    }
+    special = {
+        "--starts": ("n_starts", wanted.starts, "auto"),
+        "--no-refine": ("refine", "auto" if wanted.refine else False, "auto"),
+    }
+    for option, (name, value, default) in special.items():
+        if name in known:
+            parameters[name] = value
+        elif value != default:
+            raise Refusal(f"{option} is for --method DPCP; {wanted.method} has no such thing.")
+    return kind(wanted.codimension, **parameters)
+
+
+def fit_model(model: "SubspaceEstimator", data: "Dataset") -> list[str]:
+    """Fit, and return the warnings; errors name the file."""
+    from numpy.linalg import LinAlgError
+
+    try:
+        with collected_warnings() as remarks:
+            model.fit(data.X)
+    except (LinAlgError, InputError) as error:
+        if isinstance(error, LinAlgError):  # a ValueError, but no fault of the input
+            raise
+        raise type(error)(f"{data.source}: {error}") from error
+    except ValueError as error:
+        raise InputError(f"{data.source}: {error}") from error
+    return remarks
+
+
+def _kind(method: str) -> Callable[..., "SubspaceEstimator"]:
+    import perpend
+
+    kind: Callable[..., SubspaceEstimator] = getattr(perpend, method)
+    return kind

@@ -1,0 +1,160 @@
+"""``perpend apply MODEL FILE -o DIR``: label new rows by a saved model."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from perpend.cli import _input, _output
+from perpend.cli import _options as options
+from perpend.cli._console import Refusal, count, say, table, warn
+from perpend.cli._memory import limit
+from perpend.cli._progress import monitor
+from perpend.cli._summary import Lines, collected_warnings, exit_code, left_out, level, outliers
+from perpend.exceptions import InputError
+
+if TYPE_CHECKING:
+    from perpend.estimator import SubspaceEstimator
+    from perpend.formats import Answer, Dataset
+
+
+def apply(
+    model: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL",
+            help="A model.npz that perpend fit wrote, or the folder it is in.",
+            autocompletion=options.complete_path,
+        ),
+    ],
+    file: options.File,
+    *,
+    output: options.Output,
+    threshold: options.Threshold = "auto",
+    nan: options.NanOption = options.Nan.error,
+    columns: options.Columns = None,
+    variable: options.Variable = None,
+    format: options.Format = None,  # noqa: A002  the option's name
+    memory_limit: options.MemoryLimit = None,
+    force: options.Force = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Label new rows by a saved model.
+
+    The columns are found by the names that the model knows, whatever their order; without names
+    their number must be the same. Writes to DIR: labels.csv, an answer in the format of FILE, and
+    result.json.
+    """
+    if nan is options.Nan.drop_cols:
+        raise Refusal(
+            "--nan drop-cols would take columns away that the model needs. Use --nan drop-rows."
+        )
+    _output.check_folder(output, file, [_output.LABELS, _output.RESULT], force=force)
+    began = time.perf_counter()
+    with monitor() as watch, _input.opened(file, format, limit(memory_limit)) as source:
+        watch.phase("loading scikit-learn")
+        fitted, path = _load(model)
+        if threshold != "auto":
+            fitted.set_params(threshold=threshold, contamination=None)
+            fitted.threshold_, fitted.offset_ = threshold, -threshold
+        watch.phase(f"reading {source.name}")
+        data = _matching(fitted, path, _input.read_all(source, variable, columns))
+        data = _input.without_gaps(data, nan, (options.Nan.drop_rows,))
+        with collected_warnings() as remarks:
+            said = _output.answer_of(fitted, data, fitted=False)
+        remarks += _doubts(fitted, path)
+        watch.phase("writing the results")
+        result = _write(output, fitted, data, source, said, remarks=remarks, force=force)
+    if not quiet:
+        for remark in remarks:
+            warn(remark)
+    if json:
+        say(_output.as_json(result))
+    elif not quiet:
+        seconds = time.perf_counter() - began
+        lines = _summary(fitted, path, data, source, said)
+        names = [*result["files"], _output.RESULT]
+        wrote = "  ".join([str(output / names[0]), *names[1:]])
+        say(table([*lines, ("wrote", wrote), ("time", f"{seconds:.1f} s")]))
+    raise typer.Exit(exit_code(fitted))
+
+
+def _load(path: Path) -> tuple["SubspaceEstimator", Path]:
+    from perpend.persistence import load
+
+    if path.is_dir() and (path / _output.MODEL).exists():
+        path /= _output.MODEL
+    return load(path), path
+
+
+def _matching(model: "SubspaceEstimator", path: Path, data: "Dataset") -> "Dataset":
+    """Return the columns that the model knows, in its order."""
+    wanted = [str(name) for name in getattr(model, "feature_names_in_", ())]
+    if hasattr(model, "feature_names_in_"):
+        del model.feature_names_in_  # they are checked here, by the names in the file
+    features = _input.FEATURES[data.kind]
+    if wanted and data.columns is not None:
+        there = list(data.columns)
+        missing = [name for name in wanted if name not in there]
+        if missing:
+            others = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+            raise InputError(
+                f'{data.source}: has no {features} "{missing[0]}"{others}, which {path} needs. '
+                "Give rows with the columns that the model was fitted to."
+            )
+        if wanted == there:
+            return data
+        X = data.X[:, [there.index(name) for name in wanted]]
+        return replace(data, X=X, columns=tuple(wanted))
+    if data.X.shape[1] != model.n_features_in_:
+        raise InputError(
+            f"{data.source}: has {data.X.shape[1]} {features}s, but {path} was fitted to "
+            f"{model.n_features_in_}. Give the same ones, by --columns if there are too many."
+        )
+    return data
+
+
+def _doubts(model: "SubspaceEstimator", path: Path) -> list[str]:
+    if model.codimension_ == 0:
+        return [f"{path} found no subspace (codimension 0), so every row is an inlier to it."]
+    if exit_code(model):
+        return [f"{path} itself is not sure (confidence {model.confidence_:.2f})."]
+    return []
+
+
+def _write(
+    output: Path,
+    model: "SubspaceEstimator",
+    data: "Dataset",
+    source: _input.Source,
+    said: "Answer",
+    *,
+    remarks: list[str],
+    force: bool,
+) -> dict[str, Any]:
+    from perpend.cli._result import describe_labels
+    from perpend.formats import write_answer
+
+    with _output.staging(output, source.path, force=force) as draft:
+        _output.write_labels(draft / _output.LABELS, data, said)
+        write_answer(data, said, draft)
+        result = describe_labels(model, data, source, said, remarks)
+        _output.write_result(draft, result)
+    return result
+
+
+def _summary(
+    model: "SubspaceEstimator", path: Path, data: "Dataset", source: _input.Source, said: "Answer"
+) -> Lines:
+    n, D = data.X.shape
+    records, features = _input.RECORDS[data.kind], _input.FEATURES[data.kind]
+    return [
+        ("model", f"{path}: {type(model).__name__}, codimension {model.codimension_} of {D}"),
+        ("confidence", f"{level(model)} ({model.confidence_:.2f}), as it was fitted"),
+        ("data", f"{source.name}: {count(n)} {records}s x {count(D)} {features}s"),
+        *left_out(data),
+        ("outliers", outliers(model, said.labels)),
+    ]

@@ -1,0 +1,152 @@
+"""``perpend compare FILE``: all methods and PCA on the same rows, side by side."""
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from perpend.cli import _input
+from perpend.cli import _options as options
+from perpend.cli._comparison import Row, compared, pca
+from perpend.cli._console import count, grid, say, table, warn
+from perpend.cli._memory import check_fit, limit
+from perpend.cli._model import Wanted, build, fit_model, must_be_told
+from perpend.cli._options import METHODS
+from perpend.cli._output import as_json
+from perpend.cli._progress import step_monitor
+from perpend.cli._summary import NOT_SURE, exit_code, left_out
+from perpend.exceptions import PerpendError
+
+if TYPE_CHECKING:
+    from perpend.formats import Dataset
+
+SCHEMA = 1
+
+
+def compare(
+    file: options.File,
+    *,
+    codimension: options.Codimension = "auto",
+    affine: options.AffineOption = options.Affine.no,
+    nan: options.NanOption = options.Nan.error,
+    columns: options.Columns = None,
+    variable: options.Variable = None,
+    format: options.Format = None,  # noqa: A002  the option's name
+    device: options.Device = None,
+    memory_limit: options.MemoryLimit = None,
+    seed: options.Seed = 0,
+    json: options.Json = False,
+) -> None:
+    """Run all methods and PCA on the same rows, side by side.
+
+    Methods that must be told the codimension get the one that DPCP found. PCA gets it too, and
+    labels the same number of outliers. A method that fails is shown with its reason and stops no
+    other. Nothing is written.
+    """
+    began = time.perf_counter()
+    with (
+        step_monitor(len(METHODS) + 1) as watch,
+        _input.opened(file, format, limit(memory_limit)) as source,
+    ):
+        watch.begin(f"reading {source.name}")
+        data = _input.read(source, options.Reading(variable, columns, format, nan))
+        _input.check_rows(data)
+        check_fit(data, memory_limit)
+        wanted = Wanted(METHODS[0], codimension, affine=affine, device=device, seed=seed)
+        rows = _run(wanted, data, watch)
+    compared(rows)
+    if json:
+        say(as_json(_described(rows, data, source, seed)))
+    else:
+        for row in rows:
+            for remark in row.warnings:
+                warn(f"{row.method}: {remark}")
+        say(_page(rows, data, source, time.perf_counter() - began))
+    first = rows[0]
+    raise typer.Exit(exit_code(first.model) if first.model is not None else NOT_SURE)
+
+
+def _run(wanted: Wanted, data: "Dataset", watch: Any) -> list[Row]:
+    """Fit one method after the other; what goes wrong with one is its own affair."""
+    watch.begin("loading scikit-learn")
+    rows = []
+    codimension = wanted.codimension
+    for name in METHODS:
+        watch.begin(name)
+        row = Row(name, told=wanted.codimension != "auto")
+        if codimension == "auto" and must_be_told(name):
+            row.problem = f"not run: it must be told the codimension, and {METHODS[0]} found none"
+        elif codimension == 0 and must_be_told(name):
+            row.problem = f"not run: {METHODS[0]} found codimension 0, so there is no subspace"
+        else:
+            row.told = row.told or must_be_told(name)
+            _fit(row, wanted._replace(method=name, codimension=codimension), data)
+            if row.model is not None and codimension == "auto":
+                codimension = row.model.codimension_
+        rows.append(row)
+        watch.end()
+    watch.begin("PCA")
+    rows.append(pca(rows[0], data))
+    watch.end()
+    failures = [row.error for row in rows if row.error is not None]
+    if failures and all(row.problem for row in rows):
+        raise failures[0]
+    return rows
+
+
+def _fit(row: Row, wanted: Wanted, data: "Dataset") -> None:
+    began = time.perf_counter()
+    try:
+        model = build(wanted, None)
+        row.warnings = fit_model(model, data)
+        row.distance = -model.score_samples(data.X)
+        row.model, row.labels, row.normals = model, model.labels_, model.normals_
+    except Exception as error:  # noqa: BLE001  the others shall still run
+        row.error = error
+        row.problem = _reason(error, data)
+    row.seconds = time.perf_counter() - began
+
+
+def _reason(error: Exception, data: "Dataset") -> str:
+    text = str(error).removeprefix(f"{data.source}: ") or "no details"
+    if isinstance(error, PerpendError):
+        return f"failed: {text}"
+    if isinstance(error, MemoryError):
+        return f"failed: not enough memory ({text})"
+    return f"failed: {type(error).__name__}: {text}"
+
+
+def _described(
+    rows: list[Row], data: "Dataset", source: _input.Source, seed: int
+) -> dict[str, Any]:
+    from perpend import __version__
+    from perpend.cli._result import describe_input, versions
+
+    return {
+        "schema_version": SCHEMA,
+        "command": "compare",
+        "perpend": __version__,
+        "versions": versions(),
+        "seed": seed,
+        "input": describe_input(data, source),
+        "methods": [row.described() for row in rows],
+    }
+
+
+def _page(rows: list[Row], data: "Dataset", source: _input.Source, seconds: float) -> str:
+    n, D = data.X.shape
+    first = rows[0].method
+    heads = ["method", "codimension", "confidence", "outliers", "noise", "time"]
+    heads += [f"labels as {first}", f"angle to {first}"]
+    records, features = _input.RECORDS[data.kind], _input.FEATURES[data.kind]
+    lines = [
+        ("data", f"{source.name}: {count(n)} {records}s x {count(D)} {features}s"),
+        *left_out(data),
+    ]
+    notes = [
+        ("told", f"the codimension was given, by you or by {first}; PCA labels as many outliers"),
+        ("angle", "the largest between the two subspaces, in degrees; 0 is the same"),
+        ("time", f"{seconds:.1f} s"),
+        ("next", f"perpend fit {source.name if not source.is_stdin else '-'} -o RESULTS"),
+    ]
+    return "\n\n".join([table(lines), grid(heads, [row.cells() for row in rows]), table(notes)])

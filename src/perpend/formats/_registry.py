@@ -1,0 +1,58 @@
+"""Which formats there are; nothing heavy is imported here, so that ``--help`` can list them."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from perpend.exceptions import MissingExtraError
+
+
+class Format(NamedTuple):
+    """A kind of file, and the module that reads it and writes answers beside it.
+
+    The module has ``read(path, options) -> Dataset`` and ``write_answer(dataset, answer, folder) ->
+    Path``, and is imported when it is used.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]  # in small letters
+    module: str
+    extra: str  # the extra of perpend that has the package it needs; "" if it needs none
+    about: str  # one line for people
+
+
+FORMATS = (
+    Format("npy", (".npy",), "perpend.formats._npy", "", "NumPy array, table or image"),
+    Format("npz", (".npz",), "perpend.formats._npz", "", "NumPy archive of arrays"),
+    Format("csv", (".csv",), "perpend.formats._csv", "", "text table; comma, semicolon or tab"),
+    Format("tsv", (".tsv",), "perpend.formats._csv", "", "text table; tab"),
+    Format("mat", (".mat",), "perpend.formats._mat", "", "MATLAB, v5 to v7; v7.3 needs hdf5"),
+    Format("hdf5", (".h5", ".hdf5", ".he5"), "perpend.formats._hdf5", "hdf5", "HDF5 datasets"),
+    Format("envi", (".hdr", ".img", ".raw", ".dat", ".bsq", ".bil", ".bip"),
+           "perpend.formats._envi", "", "ENVI scene: a header and a raw file"),
+    Format("geotiff", (".tif", ".tiff"), "perpend.formats._geotiff", "images", "GeoTIFF scene"),
+    Format("ply", (".ply",), "perpend.formats._ply", "", "point cloud or mesh, text or binary"),
+    Format("pcd", (".pcd",), "perpend.formats._pcd", "", "point cloud of PCL"),
+    Format("las", (".las", ".laz"), "perpend.formats._las", "pointcloud", "airborne laser scan"),
+    Format("kitti", (".bin",), "perpend.formats._kitti", "", "laser scan of KITTI"),
+)  # fmt: skip
+
+BY_NAME = {known.name: known for known in FORMATS}
+BY_SUFFIX = {suffix: known for known in FORMATS for suffix in known.suffixes}
+
+
+def optional_package(package: str, path: Path, extra: str) -> Any:
+    """Import a package that only some formats need.
+
+    Raises
+    ------
+    MissingExtraError
+        With the command that installs it.
+    """
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise MissingExtraError(
+            f"reading {path.suffix.lower()} needs {package.partition('.')[0]}. "
+            f'Run: pip install "perpend[{extra}]"'
+        ) from error

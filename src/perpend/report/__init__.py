@@ -1,0 +1,77 @@
+"""One page about an answer: the verdict, how sure it is and why, pictures, outliers, the equation.
+
+The page is a single HTML file that needs no network. Everything on it is escaped by default, a
+strict content security policy is part of it, and it is drawn from plain facts (`_facts.py`) that
+can be kept as JSON, so that it can be drawn again without the data.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from perpend.estimator import SubspaceEstimator
+from perpend.formats._dataset import Answer
+from perpend.persistence import writing
+from perpend.report._facts import gather
+from perpend.report._folder import FACTS, PAGE, report_from_folder
+from perpend.report._page import page
+
+__all__ = ["FACTS", "PAGE", "report_from_folder", "write_report"]
+
+
+def write_report(
+    path: str | os.PathLike[str],
+    model: SubspaceEstimator,
+    data: Any = None,
+    *,
+    answer: Answer | None = None,
+    result: dict[str, Any] | None = None,
+    title: str | None = None,
+    facts_path: str | os.PathLike[str] | None = None,
+) -> Path:
+    """Write a page about a fitted model and its rows.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, by custom ``.html``; one that exists is replaced once the new one is complete.
+    model : a fitted method of perpend
+    data : array-like or Dataset, optional
+        The rows that the answer is about, by custom those of the fit. A `Dataset` also knows
+        the names of its columns, where its rows stand in the file, and whether it is an image or a
+        point cloud. Without it there are no pictures of rows, and no table of outliers.
+    answer : perpend.formats.Answer, optional
+        Labels, distances and probabilities of the rows, where they are known already.
+    result : dict, optional
+        The content of ``result.json``: input, timings, versions and warnings of the fit.
+    title : str, optional
+        The heading; the name of the file by default.
+    facts_path : str or path, optional
+        Where to keep what the page is drawn from, as JSON: ``report.json`` in a folder of results
+        lets `report_from_folder` draw the page again without the data.
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from perpend import DPCP
+    >>> from perpend.datasets import make_subspace
+    >>> X = make_subspace(200, 100, n_features=6, codimension=2, random_state=0).X
+    >>> model = DPCP(random_state=1000).fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     text = write_report(Path(folder) / "report.html", model, X).read_text(encoding="utf-8")
+    >>> "200 of 300 rows lie on a 4-dimensional subspace in 6 columns" in text
+    True
+    """
+    facts = gather(model, data, answer=answer, result=result, title=title)
+    if facts_path is not None:
+        with writing(facts_path) as stream:
+            stream.write(json.dumps(facts, separators=(",", ":"), allow_nan=False).encode())
+    with writing(path) as stream:
+        stream.write(page(facts).encode())
+    return Path(path)

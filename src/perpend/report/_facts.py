@@ -1,0 +1,264 @@
+"""What a page is drawn from: plain numbers and texts, and nothing else.
+
+`gather` looks at a model and its rows once. The page never does: it is drawn from the facts, so that
+a page can be drawn again from a file of them, without the model and without the data.
+"""
+
+import datetime
+import math
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple, TypedDict
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from perpend import __version__
+from perpend._typing import Array
+from perpend.codimension import SURE
+from perpend.estimator import SubspaceEstimator
+from perpend.exceptions import InputError
+from perpend.formats._dataset import Answer, Dataset
+from perpend.report._distances import DistanceFacts, distance_facts
+from perpend.report._outliers import OutlierFacts, outlier_facts
+from perpend.report._rows import PictureFacts, picture_facts
+from perpend.rows.kinds import to_numpy
+
+SCHEMA = 1
+EQUATIONS = 6  # so many equations are shown, at the most
+NAMES = 2000  # so many names of columns are kept, at the most
+FAR_FROM_ORIGIN = 1.0  # radii of the rows' cloud between its centre and the origin
+
+
+class DataFacts(TypedDict):
+    """The rows that the answer is about."""
+
+    name: str
+    kind: str
+    shape: list[int]  # of the records: (n,) or (height, width)
+    n_rows: int
+    n_columns: int
+    columns: list[str]
+    named: bool  # whether the names are the data's own
+    dtype: str
+    sha256: str | None
+    nan: int
+    ignored: int
+    zero: int
+    dropped_columns: list[str]
+    off_origin: float | None  # distance of the rows' centre from the origin, in their radii
+
+
+class AnswerFacts(TypedDict):
+    """The subspace and how it was found."""
+
+    method: str
+    dimension: int
+    codimension: int
+    told: bool  # whether the codimension was given
+    affine: bool
+    relative: bool  # whether distances are sines of angles
+    confidence: float
+    sure: bool
+    outliers: int
+    threshold: float
+    threshold_from: str  # "auto", "given" or "contamination"
+    noise: float
+    converged: bool
+    n_iter: int
+    n_starts: int
+    doubts: list[str]
+    evidence: dict[str, Any]
+    singular_values: list[float]
+    normals: list[list[float]]  # the first few
+    intercept: list[float]
+    location: list[float]
+    parameters: dict[str, str]
+    seed: str
+
+
+class Facts(TypedDict):
+    """Everything that a page shows."""
+
+    schema: int
+    title: str
+    made: str  # date and time
+    data: DataFacts
+    answer: AnswerFacts
+    distances: DistanceFacts | None
+    outliers: OutlierFacts | None
+    pictures: PictureFacts
+    warnings: list[str]
+    versions: dict[str, str]
+    timings: dict[str, float]
+
+
+class Rows(NamedTuple):
+    """The data as far as they were given, in one form."""
+
+    X: Array | None  # (n, D) in memory
+    columns: list[str]
+    named: bool
+    dataset: Dataset | None
+    source: str
+
+
+def gather(
+    model: SubspaceEstimator,
+    data: Any = None,
+    *,
+    answer: Answer | None = None,
+    result: dict[str, Any] | None = None,
+    title: str | None = None,
+) -> Facts:
+    """Look at a fitted model and its rows; see `perpend.report.write_report`."""
+    check_is_fitted(model)
+    result = result or {}
+    rows = _rows(model, data)
+    if answer is None and rows.X is not None:
+        answer = _answer(model, data.X if _is_read(data) else data)
+    labels = to_numpy(model.labels_) if answer is None else to_numpy(answer.labels)
+    if rows.X is not None and len(labels) != len(rows.X):
+        raise InputError(f"The answer is about {len(labels)} rows, the data has {len(rows.X)}.")
+    facts = _data_facts(model, rows, len(labels), result.get("input") or {})
+    return Facts(
+        schema=SCHEMA,
+        title=title or facts["name"] or "Subspace report",
+        made=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        data=facts,
+        answer=_answer_facts(model, labels),
+        distances=distance_facts(model, rows.X, answer),
+        outliers=outlier_facts(model, rows.X, answer, rows.dataset),
+        pictures=picture_facts(model, rows.X, labels, rows.dataset, rows.columns),
+        warnings=[str(text) for text in result.get("warnings") or []],
+        versions=_versions(result),
+        timings={str(k): float(v) for k, v in (result.get("timings") or {}).items()},
+    )
+
+
+def _is_read(data: Any) -> bool:
+    """Whether the data came from a reader, with names and a source."""
+    return isinstance(data, Dataset)
+
+
+def _rows(model: SubspaceEstimator, data: Any) -> Rows:
+    read = _is_read(data)
+    X = None if data is None else np.asarray(to_numpy(data.X if read else data))
+    D = model.n_features_in_
+    if X is not None and (X.ndim != 2 or X.shape[1] != D):
+        raise InputError(f"The data has shape {X.shape}; the model was fitted to {D} columns.")
+    names = data.columns if read else None
+    if names is None:
+        names = getattr(model, "feature_names_in_", None)
+    return Rows(
+        X,
+        columns=[str(name) for name in names] if names is not None else [f"x{j}" for j in range(D)],
+        named=names is not None,
+        dataset=data if isinstance(data, Dataset) else None,
+        source=str(data.source) if read else "",
+    )
+
+
+def _answer(model: SubspaceEstimator, X: Array) -> Answer:
+    distance = -to_numpy(model.score_samples(X))
+    labels = np.where(distance <= model.threshold_, 1, -1)
+    if hasattr(model, "_outlier_odds"):
+        probability = to_numpy(model.outlier_probability(X))
+    else:  # a model from a file of an early version
+        probability = np.full(len(labels), np.nan)
+    return Answer(labels, distance, probability)
+
+
+def _data_facts(
+    model: SubspaceEstimator, rows: Rows, n: int, described: dict[str, Any]
+) -> DataFacts:
+    dataset = rows.dataset
+    counts = dataset.counts if dataset is not None else None
+    return DataFacts(
+        name=Path(rows.source).name or str(described.get("name") or ""),
+        kind=dataset.kind if dataset is not None else "table",
+        shape=[int(m) for m in dataset.shape] if dataset is not None else [n],
+        n_rows=n,
+        n_columns=int(model.n_features_in_),
+        columns=rows.columns[:NAMES],
+        named=rows.named,
+        dtype=str(rows.X.dtype) if rows.X is not None else str(described.get("dtype") or ""),
+        sha256=str(described["sha256"]) if described.get("sha256") else None,
+        nan=counts.nan if counts else 0,
+        ignored=counts.ignored if counts else 0,
+        zero=counts.zero if counts else 0,
+        dropped_columns=[str(c) for c in counts.dropped_columns[:NAMES]] if counts else [],
+        off_origin=None if rows.X is None else _off_origin(rows.X),
+    )
+
+
+def _off_origin(X: Array) -> float:
+    """Return how far the centre of the rows is from the origin, in radii of their cloud."""
+    some = X[:: max(1, len(X) // 10_000)].astype(float)
+    centre = np.median(some, axis=0)
+    radius = float(np.median(np.linalg.norm(some - centre, axis=1)))
+    return float(np.linalg.norm(centre)) / max(radius, np.finfo(float).tiny)
+
+
+def _answer_facts(model: SubspaceEstimator, labels: Array) -> AnswerFacts:
+    parameters = model.get_params(deep=False)
+    parameters.pop("callback", None)
+    seed = parameters.pop("random_state")
+    given = "auto" if parameters["threshold"] == "auto" else "given"
+    return AnswerFacts(
+        method=type(model).__name__,
+        dimension=int(model.n_components_),
+        codimension=int(model.codimension_),
+        told=parameters.get("codimension", "auto") != "auto",
+        affine=bool(model.affine_),
+        relative=bool(model.normalize and not model.affine_),
+        confidence=float(model.confidence_),
+        sure=bool(model.confidence_ >= SURE),
+        outliers=int((labels == -1).sum()),
+        threshold=float(model.threshold_),
+        threshold_from=given if parameters["contamination"] is None else "contamination",
+        noise=float(model.noise_),
+        converged=bool(model.converged_),
+        n_iter=int(model.n_iter_),
+        n_starts=int(model.n_starts_),
+        doubts=[str(text) for text in getattr(model, "doubts_", ())],
+        evidence={str(key): plain(value) for key, value in model.evidence_.items()},
+        singular_values=plain(to_numpy(model.singular_values_)),
+        normals=plain(to_numpy(model.normals_)[:EQUATIONS].astype(float)),
+        intercept=plain(to_numpy(model.intercept_)[:EQUATIONS].astype(float)),
+        location=plain(to_numpy(model.location_).astype(float)),
+        parameters={key: _shown(value) for key, value in parameters.items()},
+        seed=str(seed) if seed is None or isinstance(seed, int | np.integer) else "a generator",
+    )
+
+
+def _shown(value: Any) -> str:
+    if hasattr(value, "shape") and np.ndim(value):
+        return f"an array of shape {tuple(value.shape)}"
+    return str(value)
+
+
+def _versions(result: dict[str, Any]) -> dict[str, str]:
+    """Return the versions at the fit where the result has them, otherwise today's."""
+    if result.get("versions"):
+        return {"perpend": str(result.get("perpend", "")), **result["versions"]}
+    here = {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
+    return {"perpend": __version__, "python": platform.python_version(), **here}
+
+
+def plain(value: Any) -> Any:
+    """Return arrays and NumPy's numbers as JSON's own; what is not finite becomes None.
+
+    >>> plain(np.array([1.5, np.inf])), plain(np.int64(3))
+    ([1.5, None], 3)
+    """
+    if hasattr(value, "__array__"):
+        value = to_numpy(value).tolist()
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,138 @@
+"""The page again, from the folder of results that ``perpend fit`` left behind."""
+
+import csv
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.exceptions import InputError
+from perpend.formats._dataset import Answer
+from perpend.persistence import load, writing
+from perpend.report._facts import SCHEMA, Facts, gather
+from perpend.report._page import page
+
+PAGE, FACTS = "report.html", "report.json"
+MODEL, RESULT, LABELS = "model.npz", "result.json", "labels.csv"
+LARGEST = 64 << 20  # bytes of JSON that are read
+# what a file of facts that is damaged or foreign makes the drawing raise
+BAD_FACTS = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
+
+
+def report_from_folder(
+    folder: str | os.PathLike[str],
+    *,
+    data: Any = None,
+    path: str | os.PathLike[str] | None = None,
+) -> Path:
+    """Write the page about a folder of results again.
+
+    Parameters
+    ----------
+    folder : str or path
+        What ``perpend fit`` wrote.
+    data : array or Dataset, optional
+        The rows that the model was fitted to, for a page from scratch with pictures of them.
+    path : str or path, optional
+        Where the page goes; ``report.html`` in the folder by default.
+
+    Returns
+    -------
+    Path
+        The page that was written.
+
+    Raises
+    ------
+    InputError
+        If the folder holds no results, or damaged ones.
+
+    Notes
+    -----
+    A folder with ``report.json`` needs nothing else: these are the facts that the page is drawn
+    from, with at most 20 000 points and one small picture of the data, and neither the original
+    file nor the model is touched. Without it the page is made from ``model.npz`` and
+    ``result.json``, and from the distances in ``labels.csv`` if there are any; pictures of the rows
+    and the columns to blame for outliers then need `data`. The folder is not trusted: what it holds
+    is checked, and shown as text.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder. Give the one that perpend fit wrote.")
+    target = folder / PAGE if path is None else Path(path)
+    if data is None and (folder / FACTS).exists():
+        content = _drawn(folder / FACTS)
+    elif (folder / MODEL).exists():
+        content = page(_facts(folder, data))
+    else:
+        raise InputError(
+            f"{folder}: has neither {FACTS} nor {MODEL}. Run perpend fit with this folder first."
+        )
+    with writing(target) as stream:
+        stream.write(content.encode())
+    return target
+
+
+def _drawn(path: Path) -> str:
+    """Return the page from the file of facts."""
+    facts: Facts = _json(path)  # type: ignore[assignment]
+    try:
+        if facts["schema"] != SCHEMA:
+            raise InputError(
+                f"{path}: has schema {facts['schema']!r}, this version of perpend draws {SCHEMA}. "
+                "Fit again, or use the version that wrote it."
+            )
+        return page(facts)
+    except InputError:
+        raise
+    except BAD_FACTS as error:
+        raise InputError(
+            f"{path}: does not hold what a report is drawn from ({type(error).__name__}: {error}). "
+            "Delete it, and the page is made from the model."
+        ) from error
+
+
+def _facts(folder: Path, data: Any) -> Facts:
+    """Return the facts from the model, its result and its labels."""
+    model = load(folder / MODEL)
+    result = _json(folder / RESULT) if (folder / RESULT).exists() else {}
+    answer = None
+    if data is None and (folder / LABELS).exists():
+        distance = _distances(folder / LABELS)
+        if distance is not None and len(distance) == len(model.labels_):
+            answer = Answer(model.labels_, distance, np.full(len(distance), np.nan))
+    facts = gather(model, data, answer=answer, result=result)
+    names = (result.get("input") or {}).get("columns")
+    if data is None and isinstance(names, list) and len(names) == model.n_features_in_:
+        facts["data"]["columns"], facts["data"]["named"] = [str(name) for name in names], True
+    return facts
+
+
+def _distances(path: Path) -> Array | None:
+    """Return the column of distances of a table of labels; None where there is none."""
+    with path.open(newline="", encoding="utf-8") as stream:
+        lines = csv.reader(stream)
+        head = next(lines, [])
+        if "distance" not in head:
+            return None
+        column = head.index("distance")
+        try:
+            return np.array([float(line[column]) for line in lines])
+        except (ValueError, IndexError) as error:
+            raise InputError(f"{path}: a distance is no number ({error}). Fit again.") from error
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > LARGEST:
+            raise InputError(f"{path}: is larger than {LARGEST >> 20} MiB. Fit again.")
+        content = json.loads(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}).") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: is no JSON ({error}). Is it a cut-off copy?") from error
+    if not isinstance(content, dict):
+        raise InputError(f"{path}: holds no JSON object. Fit again.")
+    return content

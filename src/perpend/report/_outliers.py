@@ -1,0 +1,102 @@
+"""The strongest outliers, and the columns that make each of them one."""
+
+from typing import TypedDict
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.estimator import SubspaceEstimator
+from perpend.formats._dataset import Answer, Dataset
+from perpend.rows.kinds import to_numpy
+
+SHOWN = 50  # rows in the table
+BLAMED = 3  # columns for each row
+WORTH_NAMING = 0.1  # share of the squared distance from which on a column is named
+
+
+class Blame(TypedDict):
+    """One column of one row."""
+
+    column: int
+    share: float  # of the squared distance that would vanish with this column alone
+    value: float
+    fits: float  # the value that fits the other columns best
+
+
+class OutlierRow(TypedDict):
+    """One row of the table."""
+
+    row: int  # its number among the records of the file, from 0
+    pixel: list[int] | None  # line and sample, where the data is an image
+    distance: float
+    probability: float | None
+    blame: list[Blame]
+
+
+class OutlierFacts(TypedDict):
+    """The table."""
+
+    rows: list[OutlierRow]
+    total: int
+
+
+def outlier_facts(
+    model: SubspaceEstimator, X: Array | None, answer: Answer | None, dataset: Dataset | None
+) -> OutlierFacts | None:
+    """Return the outliers that are farthest away; None where the distances are unknown."""
+    if answer is None:
+        return None
+    labels, distance = to_numpy(answer.labels), to_numpy(answer.distance)
+    probability = to_numpy(answer.probability)
+    outliers = np.flatnonzero(labels == -1)
+    order = outliers[np.argsort(-distance[outliers], kind="stable")][:SHOWN]
+    blames = _blames(model, X[order]) if X is not None and len(order) else [[] for _ in order]
+    rows = [
+        OutlierRow(
+            row=record,
+            pixel=_pixel(dataset, record),
+            distance=float(distance[i]),
+            probability=None if np.isnan(probability[i]) else float(probability[i]),
+            blame=blame,
+        )
+        for i, record, blame in zip(order, _records(dataset, order), blames, strict=True)
+    ]
+    return OutlierFacts(rows=rows, total=len(outliers))
+
+
+def _records(dataset: Dataset | None, rows: Array) -> list[int]:
+    """Return where rows of X stand among the records of the file."""
+    positions = None if dataset is None else dataset.positions
+    return [int(i) for i in (rows if positions is None else to_numpy(positions)[rows])]
+
+
+def _pixel(dataset: Dataset | None, record: int) -> list[int] | None:
+    if dataset is None or len(dataset.shape) != 2:
+        return None
+    return [record // dataset.shape[1], record % dataset.shape[1]]
+
+
+def _blames(model: SubspaceEstimator, X: Array) -> list[list[Blame]]:
+    """Return the columns with the largest shares of each row, and the value that would fit.
+
+    With P the projector on the normals and e = P x - N.T b the residual, a change of column j alone
+    brings the row nearest for x_j - e_j / P_jj. A single normal blames all of its columns alike,
+    which tells nobody anything: then there is none.
+    """
+    N = to_numpy(model.normals_).astype(float)
+    if len(N) < 2:
+        return [[] for _ in X]
+    shares = to_numpy(model.explain(X))
+    X = X.astype(float)
+    residual = (X @ N.T - to_numpy(model.intercept_).astype(float)) @ N  # (n, D)
+    own = np.sum(np.square(N), axis=0)  # P_jj
+    fits = X - residual / np.maximum(own, np.finfo(float).tiny)
+    best = np.argsort(-shares, axis=1, kind="stable")[:, :BLAMED]
+    return [
+        [
+            Blame(column=int(j), share=float(share[j]), value=float(x[j]), fits=float(fit[j]))
+            for j in columns
+            if share[j] >= WORTH_NAMING and own[j] > 0
+        ]
+        for columns, share, x, fit in zip(best, shares, X, fits, strict=True)
+    ]

@@ -1,0 +1,75 @@
+"""Numbers and names as people read them."""
+
+import math
+from typing import Any
+
+from perpend.report._html import Html, tag
+
+SHOWN = 48  # characters of a name that are shown
+THIN = "\u202f"  # a narrow space that does not break a line
+DIGITS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def count(n: float) -> str:
+    """Group the digits of a whole number.
+
+    >>> count(12500).replace(THIN, "_")
+    '12_500'
+    """
+    return f"{round(n):,}".replace(",", THIN)
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Return a number with a few digits that matter.
+
+    >>> number(0.0231999), number(-12.0), number(1.5e-9), number(4.25e13, 2), number(0.5)
+    ('0.0232', '−12', '1.5 × 10⁻⁹', '4.2 × 10¹³', '0.5')
+    """
+    value = float(value)
+    if not math.isfinite(value):
+        return "unknown" if math.isnan(value) else ("−∞" if value < 0 else "∞")
+    if value == 0:
+        return "0"
+    text = f"{value:.{digits}g}"
+    if "e" in text and 1e3 <= abs(value) < 1e6:
+        text = count(float(text))
+    mantissa, _, exponent = text.partition("e")
+    mantissa = mantissa.replace("-", "−")
+    return f"{mantissa} × 10{str(int(exponent)).translate(DIGITS)}" if exponent else mantissa
+
+
+def percent(share: float) -> str:
+    """Return a share in percent; neither 0 nor 100 unless it is.
+
+    >>> percent(0.4), percent(0.12345), percent(1e-6), percent(0.99999), percent(1.0)
+    ('40 %', '12.3 %', 'under 0.1 %', 'over 99.9 %', '100 %')
+    """
+    if 0 < share < 0.001:
+        return "under 0.1 %"
+    if 0.999 < share < 1:
+        return "over 99.9 %"
+    return f"{100 * share:.3g} %"
+
+
+def short(text: Any, shown: int = SHOWN) -> str:
+    """Return a text on one line, cut where it is long.
+
+    >>> short("a" * 60, 8)
+    'aaaaaaa…'
+    """
+    line = " ".join(str(text).split())
+    return line if len(line) <= shown else line[: shown - 1] + "…"
+
+
+def name(text: Any, shown: int = SHOWN) -> Html:
+    """Return a name from the data: short, and kept apart from the text around it."""
+    return tag("bdi", short(text, shown))
+
+
+def plural(n: int, one: str, many: str = "") -> str:
+    """Return a number with its noun.
+
+    >>> plural(1, "row"), plural(3, "row"), plural(2, "axis", "axes")
+    ('1 row', '3 rows', '2 axes')
+    """
+    return f"{count(n)} {one if n == 1 else many or one + 's'}"

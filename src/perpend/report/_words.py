@@ -1,0 +1,262 @@
+"""The answer in words: the verdict in one sentence, and what speaks for and against it."""
+
+import re
+from typing import NamedTuple
+
+from perpend.codimension import SURE
+from perpend.report._facts import AnswerFacts, Facts
+from perpend.report._text import count, number, percent, plural
+
+MEDIUM = 0.5  # below this confidence an answer is a guess
+WORDS = {0: "a single point", 1: "a line", 2: "a plane"}
+MISFIT = 2.0  # of the outliers; directions without preference exceed it in one of a thousand cases
+CLEAR_ORIGIN = 1e-6
+
+
+class Witness(NamedTuple):
+    """One piece of evidence: what was looked at, what was found, and what chance would give."""
+
+    what: str
+    found: str
+    chance: str
+    meaning: str
+    good: bool | None  # None: it says something, but neither for nor against the answer
+
+
+def level(answer: AnswerFacts) -> str:
+    """Return the confidence as a word."""
+    if answer["confidence"] >= SURE:
+        return "high"
+    return "medium" if answer["confidence"] >= MEDIUM else "low"
+
+
+def confidence_text(value: float) -> str:
+    """Return the confidence as a number that never claims certainty.
+
+    >>> confidence_text(0.9999), confidence_text(0.42), confidence_text(0.001)
+    ('above 0.99', '0.42', 'below 0.01')
+    """
+    if value > 0.99:
+        return "above 0.99"
+    return f"{value:.2f}" if value >= 0.01 else "below 0.01"
+
+
+def subspace(answer: AnswerFacts, n_columns: int) -> str:
+    """Name the subspace."""
+    d = answer["dimension"]
+    shape = WORDS.get(d) or f"a {count(d)}-dimensional {'plane' if answer['affine'] else 'subspace'}"
+    place = "" if not answer["affine"] or d == 0 else " that need not pass through the origin"
+    if d == 0 and not answer["affine"]:
+        return "the origin alone"
+    return f"{shape} in {plural(n_columns, 'column')}{place}"
+
+
+def verdict(facts: Facts) -> str:
+    """Return the answer in one sentence."""
+    answer, n, D = facts["answer"], facts["data"]["n_rows"], facts["data"]["n_columns"]
+    if answer["codimension"] == 0:
+        return _no_subspace(answer, n, D)
+    outliers = answer["outliers"]
+    exact = answer["noise"] == 0
+    near = "lie on" if exact else "lie near"
+    rest = f"the other {count(outliers)} are outliers"
+    if outliers == 1:
+        rest = "the other one is an outlier"
+    if outliers == 0:
+        rows, rest = f"All {count(n)} rows", "none is an outlier"
+    else:
+        rows = f"{count(n - outliers)} of {count(n)} rows"
+    if n - outliers == 1:
+        near = near.replace("lie", "lies")
+    said = f"{rows} {near} {subspace(answer, D)}; {rest}."
+    if not answer["sure"]:
+        said = f"Perhaps, but this is not sure: {said[0].lower() + said[1:]}"
+    told = f" The codimension, {answer['codimension']}, was given and not looked for."
+    return said + (told if answer["told"] else "")
+
+
+def _no_subspace(answer: AnswerFacts, n: int, D: int) -> str:
+    if answer["told"]:
+        return (
+            f"Codimension 0 was given, so all {count(n)} rows are inliers of the whole space of "
+            f"{plural(D, 'column')}."
+        )
+    sure = "" if answer["sure"] else ", as far as these rows can tell"
+    return (
+        f"No subspace was found: the {count(n)} rows fill all {plural(D, 'dimension')}{sure}, so "
+        "no row stands out as an outlier."
+    )
+
+
+def confidence_line(answer: AnswerFacts) -> str:
+    """Return the confidence in a few words."""
+    what = "that the given codimension fits" if answer["told"] else "in the codimension"
+    return (
+        f"Confidence {what}: {level(answer)} ({confidence_text(answer['confidence'])}; "
+        f"from {SURE} on an answer counts as sure)."
+    )
+
+
+def doubts(facts: Facts) -> list[tuple[str, str]]:
+    """Return the reasons for doubt, each with what would help."""
+    found = list(facts["answer"]["doubts"]) or _doubts_in(facts["warnings"])
+    return [_with_help(text) for text in found]
+
+
+def _doubts_in(warnings: list[str]) -> list[str]:
+    """Return the reasons in the library's warning, for models that do not keep them."""
+    for warning in warnings:
+        match = re.fullmatch(r"codimension \d+ is not sure \(confidence [\d.]+\): (.*)\.", warning)
+        if match:
+            return match[1].split("; ")
+    return []
+
+
+def _with_help(text: str) -> tuple[str, str]:
+    """Split a doubt into the reason and the advice in parentheses at its end.
+
+    >>> _with_help("there are few rows (add rows)")
+    ('there are few rows', 'add rows')
+    """
+    match = re.fullmatch(r"(.*\S) \(([^()]*)\)", text)
+    return (match[1], match[2]) if match else (text, "")
+
+
+def witnesses(facts: Facts) -> list[Witness]:
+    """Return every piece of evidence that means something to a person."""
+    answer = facts["answer"]
+    makers = (_rows_on_it, _likelihood, _gap, _descents, _outlier_law, _origin, _span)
+    return [witness for make in makers if (witness := make(answer)) is not None]
+
+
+def _rows_on_it(answer: AnswerFacts) -> Witness | None:
+    evidence = answer["evidence"]
+    if evidence.get("rows_on_subspace") is None:
+        return None
+    on_it, free = evidence["rows_on_subspace"], evidence["rows_on_any_subspace"]
+    lifted = " The point where it lies counts as one of them." if answer["affine"] else ""
+    return Witness(
+        "Different rows on the subspace",
+        count(on_it),
+        f"{count(free)}",
+        f"Any subspace of this dimension can be laid through {plural(free, 'row')}; only rows "
+        f"beyond these are evidence.{lifted}",
+        on_it > 2 * free,
+    )
+
+
+def _likelihood(answer: AnswerFacts) -> Witness | None:
+    gain, needed = (answer["evidence"].get(key) for key in ("gain", "gain_needed"))
+    if gain is None or needed is None:
+        return None
+    return Witness(
+        "How much better than no subspace",
+        number(gain),
+        f"up to {number(needed)}",
+        "The gain in log-likelihood over rows without any structure. Luck, and the freedom to "
+        "turn the subspace, reach the value in the third column.",
+        gain > needed,
+    )
+
+
+def _gap(answer: AnswerFacts) -> Witness | None:
+    gap, rest = (answer["evidence"].get(key) for key in ("inlier_gap", "inlier_gap_runner_up"))
+    if gap is None or rest is None:
+        return None
+    return Witness(
+        "Step in the inliers' variance",
+        f"{number(gap, 2)} times",
+        f"{number(rest, 2)} times elsewhere",
+        "The inliers vary this much more along the subspace than across it. A step that towers "
+        "over all others shows the dimension.",
+        gap > max(rest, 1.2) ** 4.5,
+    )
+
+
+def _descents(answer: AnswerFacts) -> Witness | None:
+    evidence, c = answer["evidence"], answer["codimension"]
+    rank = evidence.get("directions_rank")
+    if rank is None:
+        return None
+    gap = evidence.get("directions_gap")
+    fall = f"; their singular values fall {number(gap, 2)} times there" if gap and gap > 1 else ""
+    agrees = rank == c
+    if evidence.get("directions_saturated"):
+        meaning = "Every start found a normal of its own, so there may be more than these show."
+    elif agrees:
+        meaning = "An independent witness: the descents from random starts agree with the rows."
+    else:
+        meaning = f"The descents from random starts do not agree with the rows, which say {c}."
+    return Witness(
+        "Independent directions among the descents",
+        f"{rank}{fall}",
+        f"{min(answer['n_starts'], c + answer['dimension'])} without a subspace",
+        meaning,
+        agrees,
+    )
+
+
+def _outlier_law(answer: AnswerFacts) -> Witness | None:
+    misfit = answer["evidence"].get("outlier_misfit")
+    if misfit is None or answer["outliers"] < 10 or (answer["affine"] and misfit == 0):
+        return None
+    structured = misfit > MISFIT
+    return Witness(
+        "Outliers with a pattern of their own",
+        number(misfit, 2),
+        f"up to {number(MISFIT)}",
+        "The outliers' distances differ from those of rows without preferred direction: they may "
+        "be a group of their own." if structured else
+        "The outliers' distances are those of rows without preferred direction.",
+        None if structured else True,
+    )
+
+
+def _origin(answer: AnswerFacts) -> Witness | None:
+    evidence = answer["evidence"]
+    distance, error = evidence.get("origin_distance"), evidence.get("origin_error")
+    if distance is None:
+        return None
+    misses = (evidence.get("origin_chance") or 0.0) < CLEAR_ORIGIN
+    return Witness(
+        "Distance of the origin from the affine subspace",
+        number(distance),
+        "any" if error is None else f"about {number(error, 2)}",
+        "The subspace clearly misses the origin." if misses else
+        "The subspace may pass through the origin, so affine=False would do.",
+        misses == answer["affine"],
+    )
+
+
+def _span(answer: AnswerFacts) -> Witness | None:
+    rank = answer["evidence"].get("rank")
+    if rank is None or answer["codimension"] + answer["dimension"] == rank:
+        return None
+    return Witness(
+        "Dimension that all rows together span",
+        count(rank),
+        count(answer["codimension"] + answer["dimension"]),
+        "Columns are constant, copies of one another, or there are fewer rows than columns.",
+        None,
+    )
+
+
+def tiles(facts: Facts) -> list[tuple[str, str, str]]:
+    """Return the key figures: name, value, remark."""
+    answer, data = facts["answer"], facts["data"]
+    share = answer["outliers"] / max(data["n_rows"], 1)
+    unit = "sine of the angle" if answer["relative"] else "in the data's units"
+    how = {"auto": "found", "given": "given", "contamination": "from the given contamination"}
+    found = [
+        ("Rows", count(data["n_rows"]), f"{plural(data['n_columns'], 'column')}"),
+        ("Dimension", count(answer["dimension"]), f"codimension {count(answer['codimension'])}"
+         + (", given" if answer["told"] else "")),
+        ("Outliers", count(answer["outliers"]), percent(share)),
+    ]
+    if answer["codimension"]:
+        noise = number(answer["noise"]) if answer["noise"] > 0 else "none"
+        found.append(("Noise of inliers", noise, "relative to their length" if answer["relative"]
+                      else "in the data's units"))
+        found.append(("Threshold", number(answer["threshold"]),
+                      f"{how[answer['threshold_from']]}; {unit}"))
+    return found
