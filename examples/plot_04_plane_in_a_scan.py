@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from perpend import DPCP
-from perpend.plots import COLORS
+from perpend.plots import COLORS, CloudDisplay
 
 rng = np.random.default_rng(0)
 origin = np.array([412_305.0, 5_318_220.0, 519.0])
@@ -52,17 +52,12 @@ print(f"from the true one    {angle:.3f} degrees")
 print(f"threshold            {model.threshold_:.3f} m")
 
 # %%
-# From the side: what is on the floor, and how far the rest is above it.
+# The cloud with the plane, and how far the points are above it.
 
 fig = plt.figure(figsize=(9.5, 4), layout="constrained")
 scene = fig.add_subplot(1, 2, 1, projection="3d")
-here = points - origin
-for label, color, name in [(1, COLORS[0], "on the plane"), (-1, COLORS[4], "not")]:
-    chosen = here[model.labels_ == label][::2]
-    scene.scatter(*chosen.T, s=3, color=color, label=name, depthshade=False)
+CloudDisplay.from_estimator(model, points, n_points=2500, ax=scene)
 scene.view_init(12, -70)
-scene.set_box_aspect((8, 6, 3))
-scene.legend(loc="upper left")
 height = fig.add_subplot(1, 2, 2)
 above = (points - model.location_) @ normal
 height.hist(above, np.linspace(-0.4, 2.6, 120), color=COLORS[0])

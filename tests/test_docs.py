@@ -6,10 +6,10 @@ import warnings
 from pathlib import Path
 
 import pytest
-from docs_code import blocks, run_page
 
 import perpend
 import perpend.methods  # fills the registry
+from docs_code import blocks, run_page
 from perpend.estimator import METHODS
 
 ROOT = Path(__file__).parents[1]

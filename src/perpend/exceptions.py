@@ -24,6 +24,7 @@ __all__ = [
     "ModelFileError",
     "NumericalError",
     "PerpendError",
+    "TooLargeError",
 ]
 
 
