@@ -57,8 +57,8 @@ model = DPCP(random_state=1000).fit(X)
 print(model.summary())
 
 # %%
-# The dimension is right, four materials, but it is *not sure*: variances of spectra decay, and where
-# the last material ends and the noise begins is not clear. The labels do not depend on that much.
+# The dimension is right, four materials, but it is *not sure*: variances of spectra decay, and
+# where the last material ends and the noise begins is not clear. The labels hardly depend on that.
 #
 # Scores become images again. Beside it the RX detector, the usual first choice: the Mahalanobis
 # distance from the mean of the scene, as good as any where anomalies are as few as here.

@@ -22,7 +22,7 @@ def test_all_code_and_commands_in_the_readme_run(tmp_path, monkeypatch) -> None:
 
 
 def test_targets_of_make_in_the_readme_exist() -> None:
-    targets = re.findall(r"\bmake ([a-z-]+)", README.read_text(encoding="utf-8"))
+    targets = re.findall(r"(?:^|`)make ([a-z-]+)", README.read_text(encoding="utf-8"), re.MULTILINE)
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert {"demo", "docs", "test"} <= set(targets)
     assert all(f"\n{target}:" in makefile for target in targets)
