@@ -24,6 +24,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",  # formulas without network, for readers too
     "sphinx.ext.viewcode",
     "myst_parser",
     "numpydoc",
@@ -80,6 +81,7 @@ numpydoc_validation_exclude = {r"\._", r"\.set_.*_request$"}
 sphinx_gallery_conf = {
     "examples_dirs": str(HERE.parent / "examples"),
     "gallery_dirs": "gallery",
+    "remove_config_comments": True,
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
     "download_all_examples": False,
@@ -112,4 +114,4 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"start": [], "citing": [], "changelog": []}
+html_sidebars = {"start": [], "citing": [], "changelog": [], "maths": []}

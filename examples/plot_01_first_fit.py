@@ -43,9 +43,10 @@ print("labels right  ", int(np.sum(model.labels_ == data.y)), "of", len(data.y))
 # the answer was clear. And the inliers spread along 25 axes, with noise alone along the other five.
 
 display = model.plot()
-display  # noqa: B018  shows itself, here and in a notebook
+display
 
 # %%
 # Each picture can say in words what it shows:
 
 print(display.description)
+# sphinx_gallery_thumbnail_path = "_static/result.png"
