@@ -54,11 +54,13 @@ print(f"threshold            {model.threshold_:.3f} m")
 # %%
 # The cloud with the plane, and how far the points are above it.
 
-fig = plt.figure(figsize=(9.5, 4), layout="constrained")
-scene = fig.add_subplot(1, 2, 1, projection="3d")
+fig = plt.figure(figsize=(10, 4.4), layout="constrained")
+grid = fig.add_gridspec(1, 2, width_ratios=(3, 2))
+scene = fig.add_subplot(grid[0], projection="3d")
 CloudDisplay.from_estimator(model, points, n_points=2500, ax=scene)
-scene.view_init(12, -70)
-height = fig.add_subplot(1, 2, 2)
+scene.set(xticks=[], yticks=[])  # seven digits each
+scene.view_init(14, -65)
+height = fig.add_subplot(grid[1])
 above = (points - model.location_) @ normal
 height.hist(above, np.linspace(-0.4, 2.6, 120), color=COLORS[0])
 for sign in (-1, 1):

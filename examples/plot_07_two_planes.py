@@ -61,7 +61,7 @@ for k in range(-1, len(found.subspaces)):
 after.set_title("what it found")
 after.legend(loc="upper left", markerscale=3)
 for axis in (before, after):
-    axis.view_init(18, -50)
+    axis.view_init(24, 48)
     axis.set(xticklabels=[], yticklabels=[], zticklabels=[])
 plt.show()
 

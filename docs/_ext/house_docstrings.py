@@ -13,6 +13,7 @@ from typing import Any
 from sphinx.application import Sphinx
 
 FIELD = re.compile(r"^    (?P<name>[a-zA-Z]\w*): [^#]+?(?:  # (?P<text>.*))?$")
+CODE = re.compile(r"(``[^`]*``|`[^`]*`)")
 LEARNED = re.compile(r"\b([a-zA-Z]\w*)_(?=[\s,.;:)]|$)")
 
 
@@ -46,9 +47,9 @@ def _escaped(line: str) -> str:
     name, colon, rest = line.partition(" : ")
     if not colon or name.startswith(" "):
         name, rest = "", line
-    parts = rest.split("`")
+    parts = CODE.split(rest)  # every second one is code
     parts[::2] = [LEARNED.sub(r"\1\\_", part) for part in parts[::2]]
-    return name + (colon if name else "") + "`".join(parts)
+    return name + (colon if name else "") + "".join(parts)
 
 
 def _process(app: Sphinx, what: str, name: str, obj: Any, *rest: Any) -> None:

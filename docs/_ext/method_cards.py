@@ -5,6 +5,7 @@ each of `FIELDS`. A method without a card, or a card without a method, is a warn
 end the build.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from docutils import nodes
@@ -45,26 +46,26 @@ def check(folder: Path) -> list[str]:
 
 
 class MethodTable(SphinxDirective):
-    """``.. method-table::``: one line for each method of the registry."""
+    """```{method-table}``` in Markdown: one line for each method of the registry."""
 
     def run(self) -> list[nodes.Node]:
         """Build the table."""
         folder = Path(self.env.srcdir) / "methods"
         for sentence in check(folder):
             logger.warning(sentence, location=self.get_location())
-        lines = [".. list-table::", "   :header-rows: 1", ""]
-        lines += _row(TITLES)
+        lines = [_row(TITLES), _row(["---"] * len(TITLES))]
         for name, head in heads(folder).items():
-            lines += _row([f":doc:`{name} </methods/{name}>`", *(head.get(f, "") for f in FIELDS)])
+            lines.append(
+                _row([f"[{name}](/methods/{name}.md)", *(head.get(f, "") for f in FIELDS)])
+            )
         content = StringList(lines, source="methods")
         parent = nodes.Element()
         self.state.nested_parse(content, 0, parent)
         return parent.children
 
 
-def _row(cells: list[str] | tuple[str, ...]) -> list[str]:
-    first, *rest = cells
-    return [f"   * - {first}", *(f"     - {cell}" for cell in rest)]
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def setup(app: Sphinx) -> dict[str, object]:
