@@ -17,6 +17,7 @@ class Found(NamedTuple):
     n_distinct: float  # how many rows count as evidence
     converged: bool
     distances: Kept | None = None  # of all rows, where they are known
+    stands_out: bool = False  # whether the subspace was seen in the second moments of the rows
     whitened: bool = False  # whether whitened rows gave the answer
 
     @property

@@ -52,14 +52,16 @@ def search(
 ) -> Found:
     """Find the subspace of the inliers among `rows`; without `finish` the descents alone decide.
 
-    Where the answer is not sure, whitened rows are asked as well.
+    Where the answer is not sure, whitened rows are asked as well, unless the subspace stands out in
+    the rows' second moments: whitening would hide it.
     """
 
     def among(rows: RowSource) -> Found:
         return _search(rows, descent, codimension, finish=finish, rng=rng, callback=callback)
 
     found = among(rows)
-    if finish and codimension == "auto" and isinstance(descent.init, str) and not found.sure:
+    free = finish and codimension == "auto" and isinstance(descent.init, str)
+    if free and not found.sure and not found.stands_out:
         return by_whitening(rows, found, among)
     return found
 
@@ -130,7 +132,7 @@ def _search(
         converged = bool(np.all(directions.converged))
     n_distinct = judge().n_distinct
     directions = directions._replace(B=span.in_data(directions.B))
-    return Found(answer, directions, span, n_distinct, converged)
+    return Found(answer, directions, span, n_distinct, converged, stands_out=low is not None)
 
 
 def _starts(descent: Descent, span: RowSpan, rng: np.random.Generator) -> Array:

@@ -57,38 +57,38 @@ def methods_by_items(results: Results, name: str, value: str, by: str) -> str:
     return table(["method", *map(str, items), "mean"], lines)
 
 
-def found(results: Results, name: str, by: str) -> str:
-    """Return what `DPCP()` found and how sure it was, item by item."""
+def found(results: Results, name: str, by: str, own: str = OURS) -> str:
+    """Return what our method found and how sure it was, item by item."""
     lines = []
     for item in results.values(name, by):
-        where = {by: item, "method": OURS}
+        where = {by: item, "method": own}
         seen = sorted({int(c) for c in numbers(results, name, "codimension", **where)})
         codimension = str(seen[0]) if len(seen) == 1 else f"{seen[0]} to {seen[-1]}"
         confidence = spread(numbers(results, name, "confidence", **where), digits=2)
         seconds = f"{np.median(numbers(results, name, 'seconds', **where)):.1f} s"
         lines.append([item, codimension, confidence, seconds])
-    return table([by, "codimension found", "confidence", "median time"], lines)
+    return table([by, "codimension found", "confidence", "median CPU time"], lines)
 
 
-def ahead(results: Results, name: str, value: str, by: str, *, what: str) -> str:
-    """Say plainly which methods are better than `DPCP()`, and where."""
+def ahead(results: Results, name: str, value: str, by: str, *, what: str, own: str = OURS) -> str:
+    """Say plainly which methods are better than ours, and where."""
     sentences = []
     for item in results.values(name, by):
-        own = mean(results, name, value, **{by: item, "method": OURS})
+        ours = mean(results, name, value, **{by: item, "method": own})
         others = {
             method: mean(results, name, value, **{by: item, "method": method})
             for method in results.values(name, "method")
-            if not method.startswith(OURS)
+            if not method.startswith("DPCP(")
         }
-        better = {m: v for m, v in others.items() if v > own + CLEARLY}
+        better = {m: v for m, v in others.items() if v > ours + CLEARLY}
         if better:
             best = sorted(better, key=lambda m: -better[m])
             words = ", ".join(f"{named(m)} ({better[m]:.3f})" for m in best[:4])
             more = f" and {len(best) - 4} more" if len(best) > 4 else ""
-            sentences.append(f"- {item}: {words}{more}; `DPCP()` has {own:.3f}.")
+            sentences.append(f"- {item}: {words}{more}; `{own}` has {ours:.3f}.")
     if not sentences:
         return f"No other method has a clearly better {what} (by more than {CLEARLY:g}) anywhere."
-    return f"**Better than `DPCP()`**, by more than {CLEARLY:g} of {what}:\n\n" + "\n".join(
+    return f"**Better than `{own}`**, by more than {CLEARLY:g} of {what}:\n\n" + "\n".join(
         sentences
     )
 

@@ -45,18 +45,18 @@ def dpcp_psgm(n_starts: int, seed: int, **options: Any) -> "SubspaceEstimator":
 
 
 def fitted(model: "SubspaceEstimator", X: Array) -> tuple["SubspaceEstimator", float]:
-    """Fit, and return the model and the seconds it took; doubts are in the model, not on screen.
+    """Fit, and return the model and the CPU seconds it took; doubts are in the model, not on screen.
 
     Where there is a GPU, it computes.
     """
     from perpend.rows.devices import has_gpu
 
     model.set_params(device="cuda" if has_gpu() else None)
-    start = time.perf_counter()
+    start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X)
-    return model, time.perf_counter() - start
+    return model, time.process_time() - start
 
 
 def measured(model: "SubspaceEstimator", data: "SubspaceData") -> Row:

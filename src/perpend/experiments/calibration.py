@@ -46,11 +46,11 @@ def run(case: Case) -> Tables:
 
     given = Problem(**case)
     data = draw(given)
-    start = time.perf_counter()
+    start = time.process_time()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = DPCP(random_state=starts(given)).fit(data.X)
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     codimension, labels = int(model.codimension_), model.labels_
     doubts = [str(w.message) for w in caught if issubclass(w.category, CodimensionWarning)]
     answer: Row = {
