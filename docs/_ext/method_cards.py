@@ -50,6 +50,7 @@ class MethodTable(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Build the table."""
+        self.env.note_reread()  # the registry and the cards may have changed, the page has not
         folder = Path(self.env.srcdir) / "methods"
         for sentence in check(folder):
             logger.warning(sentence, location=self.get_location())
