@@ -44,7 +44,6 @@ exclude_patterns = [
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 root_doc = "index"
-suppress_warnings = ["toc.empty_glob"]  # the guide lists what comes later, too
 default_role = "code"  # `name` in docstrings is code, and no guess at a link
 
 # -- Markdown: the guide, and pages that are made by experiments and benchmarks --------------------
