@@ -14,7 +14,7 @@ TORCH ?= torch==2.13.0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-torch lint bench bench-store bench-cuda reproduction clean
+.PHONY: help demo test test-torch lint docs bench bench-store bench-cuda reproduction clean
 
 help: ## show this list
 	@echo "usage: make TARGET"
@@ -49,6 +49,13 @@ lint: $(VENV)/.installed-dev ## style, types and who imports whom
 	@echo "== import-linter"
 	@$(BIN)/lint-imports
 
+# Warnings are errors. The gallery's examples are run where they have changed since the last build.
+docs: export OPENBLAS_NUM_THREADS := 1
+docs: export MPLBACKEND := Agg
+docs: $(VENV)/.installed-docs ## the documentation, with its gallery, into docs/_build/html
+	@$(BIN)/python -m sphinx -q -W --keep-going -n -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
 bench bench-store bench-cuda: export OPENBLAS_NUM_THREADS := 1
 bench: $(VENV)/.installed ## time the hot loop and whole fits, and print what was measured
 	@$(BIN)/python benchmarks/hotloop.py
@@ -78,7 +85,7 @@ reproduction: $(VENV)/.installed-dev ## every figure and table of the paper, at 
 
 clean: ## remove .venv, caches and build leftovers
 	rm -f src/perpend/kernels/compiled/*.so
-	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist docs/_build docs/gallery docs/generated docs/sg_execution_times.rst .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamps: the environment is touched again only when one of these changes.
@@ -93,6 +100,11 @@ $(VENV)/.installed-dev: $(SETUP) | $(BIN)/pip
 	@echo "== installing perpend and its development tools into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	@touch $(VENV)/.installed $@
+
+$(VENV)/.installed-docs: pyproject.toml | $(VENV)/.installed-dev
+	@echo "== installing what the documentation needs into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --editable ".[dev,docs]"
+	@touch $@
 
 $(VENV)/.installed-torch: pyproject.toml | $(VENV)/.installed-dev
 	@echo "== installing $(TORCH) into $(VENV)"

@@ -16,6 +16,17 @@
 A solver that runs out of iterations warns with scikit-learn's ``ConvergenceWarning``.
 """
 
+__all__ = [
+    "CodimensionWarning",
+    "DeviceMemoryError",
+    "InputError",
+    "MissingExtraError",
+    "ModelFileError",
+    "NumericalError",
+    "PerpendError",
+    "TooLargeError",
+]
+
 
 class PerpendError(Exception):
     """Base of all errors that perpend raises on purpose."""

@@ -1,0 +1,85 @@
+"""
+Anomalies in a hyperspectral scene
+==================================
+
+The spectra of a scene are mixtures of a few materials, so they lie near a subspace of a few
+dimensions. What does not, a vehicle or a tarpaulin, stands out: it is off the subspace.
+"""
+
+# %%
+# A scene, made up
+# ----------------
+# 40 x 50 pixels with 16 bands. Four smooth spectra are mixed smoothly, the illumination changes
+# from place to place, the sensor has noise. 24 pixels in four places show something else, each
+# place another material that fills 60 % of its pixels. ``cube`` has the shape that scenes have:
+# height x width x bands.
+
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.ndimage import gaussian_filter
+
+from perpend import DPCP
+from perpend.metrics import outlier_auc
+from perpend.plots import MaskDisplay
+
+rng = np.random.default_rng(0)
+height, width, bands = 40, 50, 16
+wavelength = np.linspace(0, 1, bands)
+
+
+def spectrum():
+    """Return a smooth positive spectrum."""
+    centres, widths = rng.uniform(0, 1, 4), rng.uniform(0.05, 0.3, 4)
+    bumps = np.exp(-(((wavelength[:, None] - centres) / widths) ** 2))
+    return 0.2 + bumps @ rng.uniform(0, 1, 4)
+
+
+materials = np.array([spectrum() for _ in range(4)])
+fields = np.array([gaussian_filter(rng.normal(size=(height, width)), 8) for _ in range(4)])
+shares = np.exp(1.5 * fields / fields.std())
+shares /= shares.sum(axis=0)
+cube = np.einsum("mij,mb->ijb", shares, materials)
+light = gaussian_filter(rng.normal(size=(height, width)), 5)
+cube *= 1 + 0.2 * (light / light.std())[..., None]
+target = np.zeros((height, width), dtype=bool)
+for row, column in [(8, 10), (10, 38), (27, 18), (32, 41)]:
+    place = np.s_[row : row + 2, column : column + 3]
+    target[place] = True
+    cube[place] = 0.4 * cube[place] + 0.6 * spectrum()
+cube += rng.normal(0, 0.01, cube.shape)
+
+# %%
+# Pixels become rows
+# ------------------
+
+X = cube.reshape(-1, bands)
+model = DPCP(random_state=1000).fit(X)
+print(model.summary())
+
+# %%
+# The dimension is right, four materials, but it is *not sure*: variances of spectra decay, and
+# where the last material ends and the noise begins is not clear. The labels hardly depend on that.
+#
+# Scores become images again. Beside it the RX detector, the usual first choice: the Mahalanobis
+# distance from the mean of the scene, as good as any where anomalies are as few as here.
+
+distance = -model.score_samples(X)
+centred = X - X.mean(axis=0)
+rx = np.einsum("ij,jk,ik->i", centred, np.linalg.inv(np.cov(X.T)), centred)
+truth = np.where(target.ravel(), -1, 1)
+print(f"AUC of DPCP {outlier_auc(truth, -distance):.4f}, of RX {outlier_auc(truth, -rx):.4f}")
+
+fig, axes = plt.subplots(1, 3, figsize=(11, 3.2), layout="constrained")
+for axis, values, name in [(axes[0], distance, "distance to the subspace"), (axes[1], rx, "RX")]:
+    picture = axis.imshow(values.reshape(height, width), cmap="cividis")
+    axis.set_title(name)
+    axis.set_axis_off()
+    fig.colorbar(picture, ax=axis, shrink=0.75)
+MaskDisplay.from_estimator(model, cube, bands=[13, 8, 3], ax=axes[2])
+plt.show()
+
+# %%
+# Labels without a told share of anomalies, against the places where something was hidden:
+
+found = (model.labels_ == -1).reshape(height, width)
+print(f"{np.sum(found & target)} of {target.sum()} hidden pixels found, {np.sum(found)} labelled")

@@ -1,0 +1,107 @@
+"""What the documentation shows works, and nothing public is missing from it."""
+
+import importlib
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+import perpend
+import perpend.methods  # fills the registry
+from docs_code import blocks, run_page
+from perpend.estimator import METHODS
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(
+    page
+    for folder in (".", "guide", "domains", "methods")
+    for page in (DOCS / folder).glob("*.md")
+    if any(True for _ in blocks(page))
+)
+NAMES = ("datasets", "exceptions", "formats", "metrics", "plots", "theory")
+MODULES = {f"perpend.{name}" for name in NAMES}
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+@pytest.fixture
+def own_folder(tmp_path, monkeypatch):
+    """A folder to write to, and the registry of methods as it was."""
+    monkeypatch.chdir(tmp_path)
+    before = dict(METHODS)
+    yield tmp_path
+    METHODS.clear()
+    METHODS.update(before)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_the_code_on_the_page_runs(page, own_folder):
+    run_page(page)
+
+
+def test_pages_with_code_were_found():
+    names = {str(page.relative_to(DOCS)) for page in PAGES}
+    assert {"start.md", "add_a_method.md", "maths.md", "methods/DPCP.md"} <= names
+    assert len([name for name in names if name.startswith("domains")]) == 4
+    assert len([name for name in names if name.startswith("guide")]) >= 9
+
+
+def test_a_page_that_is_wrong_fails(tmp_path, own_folder):
+    page = tmp_path / "page.md"
+    page.write_text("```pycon\n>>> 1 + 1\n3\n```\n", encoding="utf-8")
+    with pytest.raises(AssertionError, match="Expected"):
+        run_page(page)
+    page.write_text("```sh\nperpend fit nothing.csv -o there\n```\n", encoding="utf-8")
+    with pytest.raises(AssertionError, match="ends with"):
+        run_page(page)
+    page.write_text("```sh\nperpend fit FILE --no-such-option\n```\n", encoding="utf-8")
+    with pytest.raises(AssertionError, match="no option"):
+        run_page(page)
+
+
+def test_every_method_has_its_card():
+    cards = {page.stem for page in (DOCS / "methods").glob("*.md")} - {"index"}
+    ours = {name for name, method in METHODS.items() if method.__module__.startswith("perpend.")}
+    assert cards == ours
+
+
+def test_every_public_name_is_in_the_reference():
+    page = (DOCS / "api.rst").read_text(encoding="utf-8")
+    words = {word.lstrip("~") for word in page.split()}
+    missing = {name for name in perpend.__all__ if f"perpend.{name}" not in words}
+    assert missing <= {"__version__"}
+    for word in words:
+        if word.startswith("perpend."):
+            module, _, name = word.rpartition(".")
+            assert word in MODULES or hasattr(importlib.import_module(module), name), word
+
+
+def test_every_module_in_the_reference_says_what_is_public():
+    for name in MODULES:
+        assert importlib.import_module(name).__all__
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_are_short_and_compile(path):
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 100
+    compile(text, str(path), "exec")
+
+
+def test_every_example_is_seeded():
+    for path in EXAMPLES:
+        text = path.read_text(encoding="utf-8")
+        assert "random_state=" in text or "default_rng(0)" in text, path.name
+
+
+def test_the_picture_of_the_readme_is_drawn_from_a_fit(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.syspath_prepend(str(DOCS))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        import result_picture
+    monkeypatch.setattr(result_picture, "TARGET", tmp_path / "picture.png")
+    result_picture.draw()
+    assert (tmp_path / "picture.png").stat().st_size > 10_000
+    sys.modules.pop("result_picture")
