@@ -82,7 +82,7 @@ def _spectrum(
                 svg.text(
                     x(c) + (-6 if side == "end" else 6),
                     box.top + 10,
-                    f"codimension {c}",
+                    f"{c} {marked}",
                     "mark-label",
                     side,
                 ),
