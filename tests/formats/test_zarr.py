@@ -59,7 +59,7 @@ def refused(path, message, **kwargs):
 @pytest.mark.parametrize(
     ("version", "packer"),
     [(version, packer) for version, packers in PACKERS.items() for packer in packers],
-    ids=str,
+    ids=lambda value: str(value) if isinstance(value, int | str) else type(value).__name__,
 )
 def test_what_zarr_writes_is_read(tmp_path, suffix, version, packer):
     path = write(tmp_path / f"x{suffix}", version=version, chunks=(20, 4), compressors=packer)

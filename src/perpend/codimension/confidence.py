@@ -22,6 +22,7 @@ CORE_CHANCE = 3.0  # times 1 / sqrt(n), by which such shares differ in one case 
 OVERLAP_LIMIT = 0.07  # of the labels of inliers, by the harmonic mean of precision and recall
 LONG_ROWS = 8.0  # times the typical norm: a few such rows decide alone
 CLEAR_SCORE = 0.2  # of the directions' rank: a gap of 1.6 with the full rise of the objective
+HALF = 0.5  # of the confidence is left where two answers are as good
 DOUBTFUL = 0.9  # an answer with a doubt is never sure
 
 
@@ -63,10 +64,11 @@ def weigh(
             "the outliers are the majority and have preferred directions themselves, so the rows "
             "on the subspace may be no group of their own (look at the outliers alone)"
         )
-    if fit.groups.share > ALL_ROWS and _has_core(fit.groups, value):
+    has_core = fit.groups.share > ALL_ROWS and _has_core(fit.groups, value)
+    if has_core:
         doubts.append(
             "all rows are near the subspace, but not as noise would have it: some may lie on it, "
-            "others only be near (look at the distances, or set a threshold)"
+            "others only be near (look at the distances, set a threshold, or use perpend.peel)"
         )
     overlap = 1 - expected_f1(fit.groups)
     if overlap > OVERLAP_LIMIT:
@@ -78,6 +80,7 @@ def weigh(
     if evidence is not None:
         doubts += _disagreement(value, evidence, seen=clear >= SURE)
     confidence = certificate.confidence * clear * (DOUBTFUL if doubts else 1.0)
+    confidence *= HALF if has_core else 1.0  # one of the two: the cloud, or what lies in it
     return Codimension(value, confidence, _evidence(fit, gap, certificate, evidence), tuple(doubts))
 
 
