@@ -5,7 +5,6 @@ every one of them is complete; ``result.json``, which has the checksums of the o
 """
 
 import json
-import math
 import os
 import shutil
 import stat
@@ -15,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from perpend._json import plain
 from perpend.cli._console import Refusal
 from perpend.cli._input import Source
 
@@ -183,16 +183,3 @@ def sha256(path: Path) -> str:
 
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def plain(value: Any) -> Any:
-    """Turn arrays and NumPy's numbers into JSON's own."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

@@ -10,7 +10,7 @@ and y = C^(-1/2) u, scaled to its norm again, is then uniform. Linear maps keep 
 whitened rows have one where the rows have one: the search is repeated there, and the two
 answers are compared by their likelihoods, which this law makes comparable. Variances that decay
 alone make the law likely, so the whitened rows must also be surer of their subspace. And C is the
-outliers' own only where these are the majority: where they are few, whitening makes the directions
+outliers' own only where these are many: where they are few, whitening makes the directions
 that they alone fill look like normals of all other rows.
 """
 
@@ -31,7 +31,7 @@ from perpend.rows import RowSource
 from perpend.solvers import Fit, RowSpan, TwoGroups, distance_edges, principal_axes, row_span
 
 LIKELY = 0.5  # confidence from which on the whitened rows' answer may replace the plain one
-MOST_INLIERS = 0.5  # share of inliers up to which the second moments are the outliers' own
+MOST_INLIERS = 0.75  # share of inliers up to which outliers have made the second moments
 
 
 class _Whitened(NamedTuple):

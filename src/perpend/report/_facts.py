@@ -5,7 +5,6 @@ that it can be drawn again from a file of them, without the model and without th
 """
 
 import datetime as dt
-import math
 import platform
 from importlib.metadata import version
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from perpend import __version__
+from perpend._json import plain
 from perpend._typing import Array
 from perpend.codimension import SURE
 from perpend.estimator import SubspaceEstimator
@@ -244,20 +244,3 @@ def _versions(result: dict[str, Any]) -> dict[str, str]:
         return {"perpend": str(result.get("perpend", "")), **result["versions"]}
     here = {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
     return {"perpend": __version__, "python": platform.python_version(), **here}
-
-
-def plain(value: Any) -> Any:
-    """Return arrays and NumPy's numbers as JSON's own; what is not finite becomes None.
-
-    >>> plain(np.array([1.5, np.inf])), plain(np.int64(3))
-    ([1.5, None], 3)
-    """
-    if hasattr(value, "__array__"):
-        value = to_numpy(value).tolist()
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
