@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from helpers import assert_orthonormal_rows, assert_same_subspace
-from perpend import DPCP, RSGM, load
+from perpend import DPCP, RSGM, load, subspace_error
 from perpend.datasets import make_subspace
 from perpend.estimator import METHODS
 from perpend.exceptions import CodimensionWarning, InputError
