@@ -62,3 +62,40 @@ def test_more_outliers_than_the_descents_alone_can_bear() -> None:
         assert model.codimension_ == 4, seed
         assert subspace_error(model.normals_, data.normals) < 1e-9, seed
     assert lost >= 3
+
+
+def test_few_outliers_of_one_kind_are_no_normal_of_the_others(seed):
+    """Whitened, the direction that a few equal anomalies alone fill is small in all other rows."""
+    rng = np.random.default_rng(seed)
+    materials = rng.uniform(0.1, 1.0, (4, 30))
+    X = rng.dirichlet(np.ones(4), 1000) @ materials
+    X[:20] = rng.uniform(0.1, 1.0, 30)
+    X += 0.01 * rng.standard_normal(X.shape)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CodimensionWarning)
+        model = DPCP(random_state=seed + 1000).fit(X)
+    assert model.codimension_ == 26 or model.confidence_ < 0.95
+
+
+def test_equations_among_positive_columns_are_sure():
+    """A mean far from the origin is one large variance more; whitened rows see through it."""
+    rng = np.random.default_rng(0)
+    free = rng.normal(10, 2, (500, 3))
+    X = np.column_stack([free, free[:, :2].sum(axis=1), free[:, 1] - free[:, 2], free.sum(axis=1)])
+    X += rng.normal(0, 0.05, X.shape)
+    X[np.arange(30), rng.integers(0, 6, 30)] += rng.choice([-2, 2], 30)
+    model = DPCP(random_state=1000).fit(X)
+    assert model.codimension_ == 3
+    assert model.confidence_ >= 0.95
+    np.testing.assert_array_equal(model.labels_, np.where(np.arange(500) < 30, -1, 1))
+    assert model.evidence_["whitened_inlier_gap"] > 3
+
+
+def test_a_thick_cloud_with_a_plane_in_it_is_not_sure(seed):
+    """All rows are near a plane, but not as noise would have it: a third lie on it."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-20, 20, (1500, 3))
+    X[:, 2] = rng.exponential(1.5, 1500)
+    X[:500, 2] = 0.02 * rng.standard_normal(500)
+    with pytest.warns(CodimensionWarning, match="not as noise would have it"):
+        DPCP(affine=True, random_state=seed + 1000).fit(X)

@@ -11,7 +11,9 @@ whitened rows have one where the rows have one: the search is repeated there, an
 answers are compared by their likelihoods, which this law makes comparable. Variances that decay
 alone make the law likely, so the whitened rows must also be surer of their subspace. And C is the
 outliers' own only where these are many: where they are few, whitening makes the directions
-that they alone fill look like normals of all other rows.
+that they alone fill look like normals of all other rows. Then it is only a second opinion on the
+plain answer: where both lead to the same subspace and only decaying variances, such as a mean far
+from the origin, had kept the rows from being sure of its dimension, the whitened rows may be.
 """
 
 import math
@@ -24,13 +26,23 @@ from scipy import optimize
 from perpend._typing import Array
 from perpend.codimension.answer import in_whole_space
 from perpend.codimension.certificate import mapped_lengths, row_distances
+from perpend.codimension.decision import SAME
 from perpend.codimension.found import Found
 from perpend.geometry import orthonormal
 from perpend.kernels import gram, logarithmic_bins
 from perpend.rows import RowSource
-from perpend.solvers import Fit, RowSpan, TwoGroups, distance_edges, principal_axes, row_span
+from perpend.solvers import (
+    Fit,
+    RowSpan,
+    TwoGroups,
+    distance_edges,
+    principal_axes,
+    row_span,
+    turned_by,
+)
 
 LIKELY = 0.5  # confidence from which on the whitened rows' answer may replace the plain one
+GAPS = ("inlier_gap", "inlier_gap_runner_up")
 MOST_INLIERS = 0.75  # share of inliers up to which outliers have made the second moments
 
 
@@ -50,10 +62,12 @@ def by_whitening(rows: RowSource, plain: Found, search: Callable[[RowSource], Fo
     if white is None:
         return plain
     found = search(white.rows)
-    likelier = found.support + white.gain > plain.support
     surer = found.answer.codimension.confidence > max(plain.answer.codimension.confidence, LIKELY)
-    fit = found.answer.fit
-    if fit is None or fit.groups.share > MOST_INLIERS or not (likelier and surer):
+    if found.answer.fit is None or not surer:
+        return plain
+    if found.answer.fit.groups.share > MOST_INLIERS:
+        return _confirmed(plain, found) if _agree(plain, found, white) else plain
+    if found.support + white.gain <= plain.support:
         return plain
     fit = _brought_back(rows, white, found, span)
     answer = in_whole_space(span, found.answer.codimension, fit)
@@ -63,6 +77,22 @@ def by_whitening(rows: RowSource, plain: Found, search: Callable[[RowSource], Fo
         span=span,
         whitened=True,
     )
+
+
+def _agree(plain: Found, found: Found, white: _Whitened) -> bool:
+    """Say whether both ways lead to the same subspace, up to a few degrees."""
+    V, W = plain.answer.normals, orthonormal(_mapped(white.map, found.answer.normals))
+    return V.shape == W.shape and turned_by(V, W) <= SAME
+
+
+def _confirmed(plain: Found, found: Found) -> Found:
+    """Return the plain answer, as sure as the whitened rows are of it."""
+    own, other = plain.answer.codimension, found.answer.codimension
+    gaps = {f"whitened_{name}": other.evidence[name] for name in GAPS}
+    sure = own._replace(
+        confidence=other.confidence, doubts=other.doubts, evidence={**own.evidence, **gaps}
+    )
+    return plain._replace(answer=plain.answer._replace(codimension=sure), whitened=True)
 
 
 def _whitened(rows: RowSource, span: RowSpan, n_distinct: float) -> _Whitened | None:
