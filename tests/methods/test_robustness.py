@@ -4,11 +4,14 @@ Noise, inliers that are stretched in the subspace, and more outliers than the l1
 seed is a fresh subspace and fresh starts; nothing is told.
 """
 
+import warnings
+
 import numpy as np
 import pytest
 
 from perpend import DPCP, subspace_error
 from perpend.datasets import SubspaceData, make_subspace
+from perpend.exceptions import CodimensionWarning
 
 STARTS = 1_000_000  # keeps the seeds of starts apart from those of data
 
@@ -91,11 +94,22 @@ def test_equations_among_positive_columns_are_sure():
     assert model.evidence_["whitened_inlier_gap"] > 3
 
 
-def test_a_thick_cloud_with_a_plane_in_it_is_not_sure(seed):
-    """All rows are near a plane, but not as noise would have it: a third lie on it."""
+def test_a_cloud_that_is_thin_but_not_by_noise_is_not_sure(seed):
+    """Far from the origin all rows are near a line, in which half of them are on a subspace."""
+    data = draw(5, 2, 300, 0.5, noise=0.02, random_state=seed)
+    X = data.X + 20 * data.components[0]
+    with pytest.warns(CodimensionWarning, match="is not sure"):
+        model = DPCP(random_state=seed + STARTS).fit(X)
+    assert subspace_error(model.normals_, data.normals) < 0.02
+
+
+@pytest.mark.parametrize("affine", [False, True])
+@pytest.mark.parametrize("n_outliers", [0, 10])
+def test_rows_of_any_length_with_equal_noise_are_sure(seed, affine, n_outliers):
+    """Scaled to the same length, their noise is not alike any more; it is noise, all the same."""
     rng = np.random.default_rng(seed)
-    X = rng.uniform(-20, 20, (1500, 3))
-    X[:, 2] = rng.exponential(1.5, 1500)
-    X[:500, 2] = 0.02 * rng.standard_normal(500)
-    with pytest.warns(CodimensionWarning, match="not as noise would have it"):
-        DPCP(affine=True, random_state=seed + 1000).fit(X)
+    X = rng.normal(size=(1000, 3)) @ rng.normal(size=(3, 12)) + rng.normal(0, 0.01, (1000, 12))
+    X[:n_outliers] = 2 * rng.normal(size=(n_outliers, 12))
+    model = DPCP(affine=affine, random_state=seed + STARTS).fit(X)
+    assert model.codimension_ == 9
+    assert model.confidence_ >= 0.95

@@ -30,6 +30,9 @@ from perpend.solvers import (
 
 LUCK = 10.0  # a gain that rows without structure hardly ever reach, even without free parameters
 LUCK_PER_PARAMETER = 0.75  # and this much more for each, beside the logarithm
+ALL_ROWS = 0.98  # share of inliers from which on there is no other group
+NOISE_MISFIT = 0.05  # between the shares of such rows within a distance, as seen and by the law
+NOISE_CHANCE = 3.0  # times 1 / sqrt(n): by chance they differ by that in one case of 10^7
 
 
 class Certificate(NamedTuple):
@@ -42,6 +45,7 @@ class Certificate(NamedTuple):
     threshold: float  # the distance that separates inliers from outliers
     misfit: float  # of the outliers' distances to the law of directions without preference
     confidence: float  # that this is no accident
+    is_noise: bool = True  # whether what keeps all rows off the subspace is noise
 
     @property
     def support(self) -> float:
@@ -59,7 +63,34 @@ def certify(
     J = row_distances(rows, V)
     counts = np.bincount(logarithmic_bins(J, groups.edges), share, minlength=len(groups.edges))
     certificate = weigh_counts(counts, groups, rows.norms, V.shape[1], dimension)
-    return certificate._replace(n_rows=round(float(share[certificate.threshold >= J].sum())))
+    near = certificate.threshold >= J
+    is_noise = True
+    if groups.share > ALL_ROWS and groups.scale > groups.edges[1]:
+        is_noise = _is_noise(J[near], rows.gather(rows.lengths)[near], V.shape[1])
+    return certificate._replace(n_rows=round(float(share[near].sum())), is_noise=is_noise)
+
+
+def _is_noise(J: Array, lengths: Array, codimension: int) -> bool:
+    """Say whether distances J (n,) follow the chi law of Gaussian noise.
+
+    Noise may be alike in all rows as they were given, or in proportion to their lengths. Measured
+    by Kolmogorov's distance D, for which P(sqrt(n) D > t) is about 2 exp(-2 t^2).
+    """
+    J = J.astype(float)
+    misfit = min(_from_chi(J, codimension), _from_chi(J * lengths, codimension))
+    return misfit <= max(NOISE_MISFIT, NOISE_CHANCE / math.sqrt(len(J)))
+
+
+def _from_chi(distance: Array, codimension: int) -> float:
+    """Return Kolmogorov's distance from the chi law with the same median."""
+    n, half = len(distance), codimension / 2
+    squares = np.sort(np.square(distance))
+    middle = float(np.median(squares))
+    if middle == 0:
+        return 0.0
+    law = special.gammainc(half, squares / middle * special.gammaincinv(half, 0.5))
+    steps = np.arange(n + 1) / n
+    return float(max(np.max(steps[1:] - law), np.max(law - steps[:-1])))
 
 
 def row_distances(rows: RowSource, V: Array) -> Array:

@@ -7,7 +7,7 @@ that two of these ways lead to, each of its own accord, has two witnesses.
 
 import math
 
-from perpend.codimension.confidence import ALL_ROWS
+from perpend.codimension.certificate import ALL_ROWS
 from perpend.codimension.decision import Judge, Judgement, same, support
 from perpend.codimension.directions import RankEvidence
 from perpend.codimension.result import SURE

@@ -16,9 +16,6 @@ from perpend.theory import average_height
 NOISE_LIMIT = 0.2  # of the inliers' squared norm: more noise than that is hardly a subspace
 MISFIT_LIMIT = 2.0  # of the outliers' distances; beyond it they have directions of their own
 CROWDED = 1.5  # outliers per dimension of the span from which on their directions have a law
-ALL_ROWS = 0.98  # share of inliers from which on there is no other group
-CORE_LIMIT = 0.05  # between the shares of such rows within a distance, as seen and by the noise law
-CORE_CHANCE = 3.0  # times 1 / sqrt(n), by which such shares differ in one case of 10^7
 OVERLAP_LIMIT = 0.07  # of the labels of inliers, by the harmonic mean of precision and recall
 LONG_ROWS = 8.0  # times the typical norm: a few such rows decide alone
 CLEAR_SCORE = 0.2  # of the directions' rank: a gap of 1.6 with the full rise of the objective
@@ -64,11 +61,10 @@ def weigh(
             "the outliers are the majority and have preferred directions themselves, so the rows "
             "on the subspace may be no group of their own (look at the outliers alone)"
         )
-    has_core = fit.groups.share > ALL_ROWS and _has_core(fit.groups, value)
-    if has_core:
+    if not certificate.is_noise:
         doubts.append(
-            "all rows are near the subspace, but not as noise would have it: some may lie on it, "
-            "others only be near (look at the distances, set a threshold, or use perpend.peel)"
+            "nearly all rows are near the subspace, but not as noise would have it: some may lie on "
+            "it, others only be near (look at the distances, set a threshold, or use perpend.peel)"
         )
     overlap = 1 - expected_f1(fit.groups)
     if overlap > OVERLAP_LIMIT:
@@ -80,7 +76,9 @@ def weigh(
     if evidence is not None:
         doubts += _disagreement(value, evidence, seen=clear >= SURE)
     confidence = certificate.confidence * clear * (DOUBTFUL if doubts else 1.0)
-    confidence *= HALF if has_core else 1.0  # one of the two: the cloud, or what lies in it
+    confidence *= (
+        1.0 if certificate.is_noise else HALF
+    )  # one of the two: the cloud, or what lies in it
     return Codimension(value, confidence, _evidence(fit, gap, certificate, evidence), tuple(doubts))
 
 
@@ -93,19 +91,6 @@ def expected_f1(groups: TwoGroups) -> float:
     labelled = groups.edges <= groups.threshold
     hits = 2 * float(inliers[labelled].sum())
     return hits / max(float(groups.counts[labelled].sum() + inliers.sum()), np.finfo(float).tiny)
-
-
-def _has_core(groups: TwoGroups, codimension: int) -> bool:
-    """Say whether distances of inliers do not follow the chi law of the noise.
-
-    Kolmogorov's distance: P(sqrt(n) D > t) is about 2 exp(-2 t^2) where they do.
-    """
-    if groups.scale <= groups.edges[1]:
-        return False  # rounding errors
-    inliers = np.cumsum(groups.counts * groups.posterior)
-    law = special.gammainc(codimension / 2, np.square(groups.edges / groups.scale) / 2)
-    differ = float(np.max(np.abs(inliers / inliers[-1] - law)))
-    return differ > max(CORE_LIMIT, CORE_CHANCE / math.sqrt(inliers[-1]))
 
 
 def _long_rows(norms: Array) -> list[str]:

@@ -18,8 +18,9 @@ from collections.abc import Callable
 import numpy as np
 
 from perpend._typing import Array
+from perpend.codimension.certificate import ALL_ROWS
 from perpend.codimension.choice import is_sure
-from perpend.codimension.confidence import ALL_ROWS, DOUBTFUL
+from perpend.codimension.confidence import DOUBTFUL
 from perpend.codimension.decision import FEW_STEPS, Judge, Judgement, same, support
 from perpend.codimension.result import SURE
 from perpend.kernels import l1_objective
