@@ -63,7 +63,7 @@ def weigh(
         )
     if not certificate.is_noise:
         doubts.append(
-            "nearly all rows are near the subspace, but not as noise would have it: some may lie on "
+            "nearly all rows are near the subspace, but not as noise would be: some may lie on "
             "it, others only be near (look at the distances, set a threshold, or use perpend.peel)"
         )
     overlap = 1 - expected_f1(fit.groups)
