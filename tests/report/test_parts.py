@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from perpend.formats._dataset import Counts
+from perpend.report._charts import directions_chart
 from perpend.report._distances import distance_facts
 from perpend.report._facts import gather
 from perpend.report._html import Html, data_script, join, tag
 from perpend.report._next import next_steps
 from perpend.report._png import data_uri, png
 from perpend.report._rows import picture_facts
-from perpend.report._svg import decade_ticks, linear, ticks
+from perpend.report._svg import decade_ticks, left_margin, linear, ticks
 from report.cases import cloud, dataset, fitted, flat, hopeless, image, table
 
 # -- building markup -------------------------------------------------------------------------------
@@ -172,6 +173,13 @@ def test_ticks_are_round_and_inside():
     assert decade_ticks(-9, 0) == [-8.0, -6.0, -4.0, -2.0, 0.0]
     assert [round(10**t, 3) for t in decade_ticks(-0.5, -0.2)] == [0.4, 0.5, 0.6]
     assert linear(1, 1, 5, 9)(1) == 5
+
+
+def test_a_mark_counts_one_normal_and_ticks_leave_room_for_the_title():
+    chart = str(directions_chart(gather(*cloud())["answer"]))
+    assert ">1 normal<" in chart
+    assert ">3 normals<" in str(directions_chart(gather(*table())["answer"]))
+    assert left_margin([(0.0, "1"), (0.0, "10⁻¹²")]) - left_margin([(0.0, "1")]) == 4 * 7
 
 
 # -- advice ----------------------------------------------------------------------------------------

@@ -52,8 +52,8 @@ def unsaid_doubts(model: Any, remarks: list[str]) -> list[str]:
     if model.codimension == "auto":
         return [f"codimension {c} is not sure ({confidence})."]
     return [
-        f"codimension {c} was given, but the rows do not bear it out ({confidence}). Leave "
-        "--codimension out to see which one they show, and what is unclear."
+        f"codimension {c} was given, but the rows do not bear it out ({confidence}). DPCP "
+        "without --codimension looks for the one that they show, and says what is unclear."
     ]
 
 
