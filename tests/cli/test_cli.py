@@ -462,6 +462,19 @@ def test_a_bug_shows_its_traceback_on_request(csv, monkeypatch, capsys):
 # -- progress --------------------------------------------------------------------------------------
 
 
+def test_no_progress_where_none_is_wanted(capsys, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(_progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(_progress, "_on_terminal", lambda: True)
+    with _progress.monitor(quiet=True) as watch:
+        watch.phase("loading")
+        for step in range(25):
+            now[0] += 11.0
+            watch(Progress("descent", step, 1.0, 0.75, 0.0))
+    captured = capsys.readouterr()
+    assert captured.out + captured.err == ""
+
+
 def test_progress_without_a_terminal_is_a_line_now_and_then(capsys, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(_progress.time, "monotonic", lambda: now[0])

@@ -1,6 +1,7 @@
 """``perpend compare``: all methods side by side, none in the way of another."""
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -23,6 +24,25 @@ def test_the_table(run, csv):
     head, *lines = done.out.split("\n\n")[1].splitlines()
     assert head.split()[:2] == ["method", "codimension"]
     assert [line.split()[0] for line in lines] == LINES
+
+
+def test_the_next_step_repeats_what_was_given(run, csv):
+    done = run("compare", csv, "--affine", "auto", "--columns", "B1,B2,B3,B4", "--seed", 3)
+    said = f"perpend fit {csv} -o RESULTS --affine auto --columns B1,B2,B3,B4 --seed 3"
+    assert done.out.splitlines()[-1].split(maxsplit=1) == ["next", said]
+    assert run("compare", csv).out.endswith(f"perpend fit {csv} -o RESULTS\n")
+
+
+def test_options_that_it_does_not_have_are_those_of_fit(run, csv, monkeypatch):
+    fit = perpend.DPCP.fit
+
+    def restless(model, X):
+        warnings.warn("Raise max_iter, or tol.", UserWarning, stacklevel=2)
+        return fit(model, X)
+
+    monkeypatch.setattr(perpend.DPCP, "fit", restless)
+    done = run("compare", csv)
+    assert "warning: DPCP: Raise --max-iter of perpend fit, or tol." in done.err
 
 
 def test_json(run, csv, data):

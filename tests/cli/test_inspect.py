@@ -28,6 +28,14 @@ def test_a_table(run, csv):
     assert "next        perpend fit t.csv -o RESULTS --nan drop-rows" in done.out
 
 
+def test_a_cloud_is_best_fitted_by_an_affine_subspace(run, home):
+    points = np.random.default_rng(0).random((20, 4)).astype("<f4")
+    points.tofile("scan.bin")
+    done = run("inspect", "scan.bin")
+    assert done.code == 0
+    assert done.out.endswith("perpend fit scan.bin --affine yes -o RESULTS\n")
+
+
 def test_json(run, csv):
     done = run("inspect", csv, "--json")
     found = json.loads(done.out)

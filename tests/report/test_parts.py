@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from perpend.formats._dataset import Counts
+from perpend.report._charts import directions_chart
 from perpend.report._distances import distance_facts
 from perpend.report._facts import gather
 from perpend.report._html import Html, data_script, join, tag
 from perpend.report._next import next_steps
 from perpend.report._png import data_uri, png
 from perpend.report._rows import picture_facts
-from perpend.report._svg import decade_ticks, linear, ticks
+from perpend.report._svg import decade_ticks, left_margin, linear, ticks
 from report.cases import cloud, dataset, fitted, flat, hopeless, image, table
 
 # -- building markup -------------------------------------------------------------------------------
@@ -174,6 +175,13 @@ def test_ticks_are_round_and_inside():
     assert linear(1, 1, 5, 9)(1) == 5
 
 
+def test_a_mark_counts_one_normal_and_ticks_leave_room_for_the_title():
+    chart = str(directions_chart(gather(*cloud())["answer"]))
+    assert ">1 normal<" in chart
+    assert ">3 normals<" in str(directions_chart(gather(*table())["answer"]))
+    assert left_margin([(0.0, "1"), (0.0, "10⁻¹²")]) - left_margin([(0.0, "1")]) == 4 * 7
+
+
 # -- advice ----------------------------------------------------------------------------------------
 
 
@@ -182,7 +190,7 @@ def advice(model, data) -> str:
 
 
 def test_advice_fits_the_case():
-    assert "perpend apply" in advice(*table())
+    assert "perpend apply model.npz NEW_FILE -o LABELLED" in advice(*table())
     assert "perpend compare" not in advice(*table())
     assert "perpend compare" in advice(*hopeless())
     assert "perpend apply" not in advice(*hopeless())
@@ -194,8 +202,43 @@ def test_advice_fits_the_case():
     facts["answer"]["evidence"]["outlier_misfit"] = 5.0
     facts["answer"]["converged"] = False
     how = "\n".join(step.how for step in next_steps(facts))
-    assert "peel(" in how
+    assert "peel(X," in how
     assert "max_iter=" in how
+
+
+def test_advice_keeps_the_settings_of_the_fit():
+    facts = gather(fitted(hopeless().data + 50.0, codimension=2, normalize=False), None)
+    facts["answer"] |= {"sure": False, "converged": False}
+    facts["data"] |= {"name": "a.csv", "off_origin": 9.0}
+    steps = [step.how for step in next_steps(facts)]
+    assert "perpend fit a.csv -o RESULTS --codimension 2 --affine yes --no-normalize" in steps[0]
+    assert "perpend compare a.csv --codimension 2" in steps
+    code = [line for how in steps for line in how.split("\n") if line.startswith("model = DPCP(")]
+    assert len(code) >= 3
+    assert all("codimension=2" in line and "normalize=False" in line for line in code)
+
+
+def test_affine_is_not_advised_where_auto_chose_linear():
+    facts = gather(hopeless().model, hopeless().data + 50.0)
+    facts["answer"]["parameters"]["affine"] = "auto"
+    how = "\n".join(step.how for step in next_steps(facts))
+    assert "affine=True" not in how
+    assert "--affine yes" not in how
+    assert 'affine="auto", random_state=1' in how
+    assert "perpend compare YOUR_FILE --affine auto" in how
+
+
+def test_peeling_is_advised_where_it_can_help():
+    def how(case, **changes):
+        facts = gather(*case)
+        facts["answer"]["evidence"]["outlier_misfit"] = 5.0
+        facts["answer"] |= changes
+        return "\n".join(step.how for step in next_steps(facts))
+
+    assert "peel(rows," in how(cloud())  # affine: by a column of ones
+    assert "np.c_[X, np.ones(len(X))]" in how(cloud())
+    assert "peel(" not in how(table(), sure=True, outliers=25)
+    assert "peel(" in how(table(), sure=False, outliers=25)
 
 
 def test_names_in_commands_are_quoted():

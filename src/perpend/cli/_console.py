@@ -25,12 +25,12 @@ def say(text: str) -> None:
     _print(text, sys.stdout)
 
 
-def complain(message: str, *, label: str = "error: ", as_list: bool = False) -> None:
+def complain(message: str, *, label: str = "error: ", as_list: bool = False, of: str = "") -> None:
     """Print an error or a remark on stderr; what has a label is one line, unless it is a list."""
     message = re.sub(r"\s*\n\s*", " ", message.strip()) if label and not as_list else message
     message = re.sub(rf"\S{{{LONGEST},}}", _shortened, message)
     for name, option in OPTIONS.items():
-        message = re.sub(rf"(?<![\w/.-]){name}", option, message)
+        message = re.sub(rf"(?<![\w/.-]){name}", option + (f" of {of}" if of else ""), message)
     _print(label + message, sys.stderr)
 
 
@@ -38,9 +38,9 @@ def _shortened(word: re.Match[str]) -> str:
     return f"{word[0][:100]}...{word[0][-100:]}"
 
 
-def warn(message: str) -> None:
-    """Print a warning on stderr."""
-    complain(message, label="warning: ")
+def warn(message: str, *, of: str = "") -> None:
+    """Print a warning on stderr; `of` names the command that has the options in it."""
+    complain(message, label="warning: ", of=of)
 
 
 def table(lines: list[tuple[str, str]]) -> str:

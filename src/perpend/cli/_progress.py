@@ -31,9 +31,11 @@ class Monitor(Protocol):
 
 
 @contextmanager
-def monitor() -> Iterator[Monitor]:
-    """Watch over what happens inside the ``with`` block."""
-    if _on_terminal():
+def monitor(*, quiet: bool = False) -> Iterator[Monitor]:
+    """Watch over what happens inside the ``with`` block, and say nothing of it if `quiet`."""
+    if quiet:
+        yield _Silence()
+    elif _on_terminal():
         with _bar() as bar:
             yield bar
     else:
@@ -42,6 +44,14 @@ def monitor() -> Iterator[Monitor]:
 
 def _on_terminal() -> bool:
     return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+
+class _Silence:
+    def phase(self, text: str) -> None:
+        pass
+
+    def __call__(self, progress: "Progress") -> None:
+        pass
 
 
 class _Lines:

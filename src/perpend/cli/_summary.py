@@ -38,6 +38,25 @@ def is_sure(model: Any) -> bool:
     return bool(model.confidence_ >= SURE)
 
 
+def unsaid_doubts(model: Any, remarks: list[str]) -> list[str]:
+    """Return why the answer is not sure, where no warning of the fit has said so.
+
+    A fit that is told the codimension does not doubt it aloud.
+    """
+    if is_sure(model) or any("is not sure" in remark for remark in remarks):
+        return []
+    c, confidence = model.codimension_, f"confidence {model.confidence_:.2f}"
+    doubts = "; ".join(getattr(model, "doubts_", ()))
+    if doubts:
+        return [f"codimension {c} is not sure ({confidence}): {doubts}."]
+    if model.codimension == "auto":
+        return [f"codimension {c} is not sure ({confidence})."]
+    return [
+        f"codimension {c} was given, but the rows do not bear it out ({confidence}). DPCP "
+        "without --codimension looks for the one that they show, and says what is unclear."
+    ]
+
+
 def answer(model: Any) -> Lines:
     """Say which subspace was found, how sure that is, and which rows are outliers."""
     D, c, d = model.n_features_in_, model.codimension_, model.n_components_

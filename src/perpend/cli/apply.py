@@ -54,7 +54,7 @@ def apply(
         )
     _output.check_folder(output, file, [_output.LABELS, _output.RESULT], force=force)
     began = time.perf_counter()
-    with monitor() as watch, _input.opened(file, format, limit(memory_limit)) as source:
+    with monitor(quiet=quiet) as watch, _input.opened(file, format, limit(memory_limit)) as source:
         watch.phase("loading scikit-learn")
         fitted, path = _load(model)
         if threshold != "auto":

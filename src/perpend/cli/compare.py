@@ -1,5 +1,6 @@
 """``perpend compare FILE``: all methods and PCA on the same rows, side by side."""
 
+import shlex
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -60,8 +61,10 @@ def compare(
     else:
         for row in rows:
             for remark in row.warnings:
-                warn(f"{row.method}: {remark}")
-        say(_page(rows, data, source, time.perf_counter() - began))
+                # There is no --max-iter and no --starts here.
+                warn(f"{row.method}: {remark}", of="perpend fit")
+        given = _given(wanted, nan, columns, variable, format)
+        say(_page(rows, data, source, time.perf_counter() - began, given))
     first = rows[0]
     raise typer.Exit(exit_code(first.model) if first.model is not None else NOT_SURE)
 
@@ -133,7 +136,34 @@ def _described(
     }
 
 
-def _page(rows: list[Row], data: "Dataset", source: _input.Source, seconds: float) -> str:
+def _given(
+    wanted: Wanted,
+    nan: options.Nan,
+    columns: tuple[str, ...] | None,
+    variable: str | None,
+    format: str | None,  # noqa: A002  the option's name
+) -> str:
+    """Return the options that were given, as ``perpend fit`` takes them."""
+    values = {
+        "--codimension": (wanted.codimension, "auto"),
+        "--affine": (wanted.affine.value, options.Affine.no.value),
+        "--nan": (nan.value, options.Nan.error.value),
+        "--columns": (",".join(columns) if columns else None, None),
+        "--variable": (variable, None),
+        "--format": (format, None),
+        "--device": (wanted.device, None),
+        "--seed": (wanted.seed, 0),
+    }
+    return "".join(
+        f" {option} {shlex.quote(str(value))}"
+        for option, (value, default) in values.items()
+        if value != default
+    )
+
+
+def _page(
+    rows: list[Row], data: "Dataset", source: _input.Source, seconds: float, given: str
+) -> str:
     n, D = data.X.shape
     first = rows[0].method
     heads = ["method", "codimension", "confidence", "outliers", "noise", "time"]
@@ -147,6 +177,6 @@ def _page(rows: list[Row], data: "Dataset", source: _input.Source, seconds: floa
         ("told", f"the codimension was given, by you or by {first}; PCA labels as many outliers"),
         ("angle", "the largest between the two subspaces, in degrees; 0 is the same"),
         ("time", f"{seconds:.1f} s"),
-        ("next", f"perpend fit {source.name if not source.is_stdin else '-'} -o RESULTS"),
+        ("next", f"perpend fit {'-' if source.is_stdin else source.name} -o RESULTS{given}"),
     ]
     return "\n\n".join([table(lines), grid(heads, [row.cells() for row in rows]), table(notes)])

@@ -13,7 +13,7 @@ from perpend.cli._memory import check_fit, limit
 from perpend.cli._model import Wanted, build, check_threshold, fit_model
 from perpend.cli._page import add_report
 from perpend.cli._progress import monitor
-from perpend.cli._summary import Lines, answer, exit_code, left_out
+from perpend.cli._summary import Lines, answer, exit_code, left_out, unsaid_doubts
 
 if TYPE_CHECKING:
     from perpend.estimator import SubspaceEstimator
@@ -74,7 +74,7 @@ def fit(
     names += [] if no_report else [_output.REPORT, _output.FACTS]
     _output.check_folder(output, file, names, force=force)
     clock = [time.perf_counter()]
-    with monitor() as watch, _input.opened(file, format, limit(memory_limit)) as source:
+    with monitor(quiet=quiet) as watch, _input.opened(file, format, limit(memory_limit)) as source:
         watch.phase(f"reading {source.name}")
         data = _input.read(source, options.Reading(variable, columns, format, nan))
         _input.check_rows(data)
@@ -83,6 +83,7 @@ def fit(
         watch.phase("loading scikit-learn")
         model = build(wanted, watch)
         remarks = fit_model(model, data)
+        remarks += unsaid_doubts(model, remarks)
         clock.append(time.perf_counter())
         watch.phase("writing the results")
         result = _write(

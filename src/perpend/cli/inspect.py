@@ -160,4 +160,5 @@ def _memory(found: dict[str, Any]) -> str:
 def _next(found: dict[str, Any], source: _input.Source) -> str:
     gaps = found["kind"] == "table" and found["with_missing_values"]
     policy = " --nan drop-rows" if gaps else ""
-    return f"perpend fit {'-' if source.is_stdin else source.name} -o RESULTS{policy}"
+    affine = " --affine yes" if found["kind"] == "cloud" else ""  # planes miss the origin
+    return f"perpend fit {'-' if source.is_stdin else source.name}{affine} -o RESULTS{policy}"

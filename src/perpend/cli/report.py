@@ -31,7 +31,7 @@ def report(
     It needs what perpend fit left there: report.json, or else model.npz and the files beside it.
     """
     _check(folder, force=force)
-    with monitor() as watch, collected_warnings():
+    with monitor(quiet=quiet) as watch, collected_warnings():
         watch.phase("making the report")
         from perpend.report import report_from_folder
 

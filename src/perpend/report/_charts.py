@@ -2,16 +2,25 @@
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from perpend.report import _svg as svg
 from perpend.report._distances import DistanceFacts
 from perpend.report._facts import AnswerFacts
 from perpend.report._html import Html, join, tag
 from perpend.report._rows import ViewFacts
-from perpend.report._text import count, number, short
+from perpend.report._text import count, number, plural, short
 
 FLOOR = 1e-12  # singular values below are rounding
 MOST_BARS = 60
+
+
+class Words(NamedTuple):
+    """What a spectrum is about."""
+
+    axis: str
+    marked: str  # what the coloured bars are
+    mark: str  # how many of them
 
 
 def directions_chart(answer: AnswerFacts) -> Html | None:
@@ -30,9 +39,8 @@ def directions_chart(answer: AnswerFacts) -> Html | None:
             else f"The smallest is {number(ratios[-1])}; no gap was accepted."
         )
     )
-    return _spectrum(
-        ratios, c, description, "spectrum-directions", axis="direction", marked="normals"
-    )
+    words = Words("direction", "normals", plural(c, "normal"))
+    return _spectrum(ratios, c, description, "spectrum-directions", words)
 
 
 def inliers_chart(answer: AnswerFacts) -> Html | None:
@@ -49,16 +57,18 @@ def inliers_chart(answer: AnswerFacts) -> Html | None:
         f"Spread of the inliers along their {len(ratios)} principal axes relative to the largest. "
         f"The first {c} are across the subspace, the others along it.{times}"
     )
-    return _spectrum(ratios, c, description, "spectrum-inliers", axis="axis", marked="across")
+    words = Words("axis", "across", f"{c} across")
+    return _spectrum(ratios, c, description, "spectrum-inliers", words)
 
 
 def _spectrum(
-    ratios: Sequence[float], c: int, description: str, identifier: str, *, axis: str, marked: str
+    ratios: Sequence[float], c: int, description: str, identifier: str, words: Words
 ) -> Html:
-    box = svg.Box()
     shown = ratios[:MOST_BARS]
     logs = [math.log10(max(v, FLOOR)) for v in shown]
     low = min(-1.0, math.floor(min(logs)))
+    y_ticks = [(t, svg.power(t)) for t in svg.decade_ticks(low, 0.0, 5)]
+    box = svg.Box(left=svg.left_margin(y_ticks))
     y = svg.linear(low, 0.15, box.height - box.bottom, box.top)
     slot = box.inner_width / len(shown)
     x = svg.linear(0, len(shown), box.left, box.width - box.right)
@@ -82,7 +92,7 @@ def _spectrum(
                 svg.text(
                     x(c) + (-6 if side == "end" else 6),
                     box.top + 10,
-                    f"{c} {marked}",
+                    words.mark,
                     "mark-label",
                     side,
                 ),
@@ -92,8 +102,8 @@ def _spectrum(
         svg.axes(
             box,
             [(x(k - 0.5), str(k)) for k in numbers],
-            [(y(t), svg.power(t)) for t in svg.decade_ticks(low, 0.0, 5)],
-            f"number of the {axis}" + (f" (coloured: {marked})" if c else ""),
+            [(y(t), label) for t, label in y_ticks],
+            f"number of the {words.axis}" + (f" (coloured: {words.marked})" if c else ""),
             "relative size",
         ),
         bars,
@@ -104,11 +114,12 @@ def _spectrum(
 
 def distance_chart(facts: DistanceFacts, answer: AnswerFacts) -> Html:
     """Draw the histogram; the inner picture has the data's coordinates, so it can be zoomed."""
-    box = svg.Box(width=720, height=320, bottom=50, right=44)
     low, step, bins = facts["low"], facts["step"], len(facts["inliers"])
     high = low + step * bins
     totals = [a + b for a, b in zip(facts["inliers"], facts["outliers"], strict=True)]
     top = max(totals) * 1.08
+    y_ticks = [(t, count(t)) for t in svg.ticks(0, top, 4)]
+    box = svg.Box(width=720, height=320, left=svg.left_margin(y_ticks), bottom=50, right=44)
     x = svg.linear(low, high, box.left, box.width - box.right)
     y = svg.linear(0, top, box.height - box.bottom, box.top)
     inner = tag(
@@ -131,7 +142,7 @@ def distance_chart(facts: DistanceFacts, answer: AnswerFacts) -> Html:
         svg.axes(
             box,
             [(x(t), svg.power(t)) for t in svg.decade_ticks(low, high, 7)],
-            [(y(t), count(t)) for t in svg.ticks(0, top, 4)],
+            [(y(t), label) for t, label in y_ticks],
             "distance to the subspace" + (" (sine of the angle)" if answer["relative"] else ""),
             "rows",
         ),
@@ -188,8 +199,7 @@ def view_chart(view: ViewFacts) -> Html:
     xs, ys = zip(*view["points"], strict=True)
     x_ends, y_ends = _ends(xs), _ends(ys)
     y_ticks = [(t, number(t)) for t in svg.ticks(*y_ends, 5)]
-    longest = max(len(label) for _, label in y_ticks)
-    box = svg.Box(width=520, height=320, left=36 + 7 * longest)
+    box = svg.Box(width=520, height=320, left=svg.left_margin(y_ticks))
     x = svg.linear(*x_ends, box.left, box.width - box.right)
     y = svg.linear(*y_ends, box.height - box.bottom, box.top)
     groups: list[list[tuple[float, float]]] = [[], []]

@@ -9,6 +9,7 @@ from perpend.report._words import CLEAR_ORIGIN, MISFIT
 FAR_FROM_ORIGIN = 1.0  # radii of the rows' cloud between its centre and the origin
 FEW_ROWS = 10  # for each column
 STRUCTURED = 20  # outliers from which on a pattern among them is worth a look
+MANY = 0.1  # share of outliers from which on they may be worth it even beside a sure answer
 
 
 class Step(NamedTuple):
@@ -30,9 +31,41 @@ def _file(facts: Facts) -> str:
 
 
 def _fit(facts: Facts, rows: str = "X", **changes: object) -> str:
+    """Return the code of this fit with some settings changed; the others stay as they were."""
     method = facts["answer"]["method"]
-    arguments = ", ".join(f"{key}={value!r}" for key, value in changes.items())
+    settings = _settings(facts) | {key: repr(value) for key, value in changes.items()}
+    arguments = ", ".join(f"{key}={value}" for key, value in settings.items())
     return f"from perpend import {method}\n\nmodel = {method}({arguments}).fit({rows})"
+
+
+def _settings(facts: Facts) -> dict[str, str]:
+    """Return the arguments, as code, that make the answer another one."""
+    answer = facts["answer"]
+    asked, settings = answer["parameters"], {}
+    if answer["told"]:
+        settings["codimension"] = str(answer["codimension"])
+    if asked.get("affine") in ("True", "auto"):
+        settings["affine"] = "True" if asked["affine"] == "True" else '"auto"'
+    if asked.get("normalize") == "False":
+        settings["normalize"] = "False"
+    return settings
+
+
+def _command(facts: Facts, name: str, **changes: str) -> str:
+    """Return the command for the same file with the same settings, as far as it has options."""
+    settings = _settings(facts) | changes
+    words = ["perpend", name, shlex.quote(_file(facts))]
+    if name == "fit":
+        words += ["-o RESULTS"]
+        method = facts["answer"]["method"]
+        words += [f"--method {method}"] if method != "DPCP" else []
+    if "codimension" in settings:
+        words.append(f"--codimension {settings['codimension']}")
+    if "affine" in settings:
+        words.append("--affine " + ("yes" if settings["affine"] == "True" else "auto"))
+    if name == "fit" and "normalize" in settings:
+        words.append("--no-normalize")
+    return " ".join(words)
 
 
 def _mend(facts: Facts) -> list[Step]:
@@ -43,25 +76,43 @@ def _mend(facts: Facts) -> list[Step]:
     chance = evidence.get("origin_chance")
     misses = chance is not None and chance < CLEAR_ORIGIN
     far = off is not None and off > FAR_FROM_ORIGIN and not answer["sure"]
-    if not answer["affine"] and (misses or far):
+    tried = answer["parameters"].get("affine") == "auto"
+    if not answer["affine"] and not tried and (misses or far):
         why = (
             "The rows lie away from the origin, and a linear subspace must pass through it. Let "
             "the subspace be anywhere:"
         )
-        command = f"perpend fit {shlex.quote(_file(facts))} -o RESULTS --affine yes\n\n"
-        steps.append(Step(why, command + _fit(facts, affine=True, random_state=0)))
+        command = _command(facts, "fit", affine="True")
+        code = _fit(facts, affine=True, random_state=0)
+        steps.append(Step(why, f"{command}\n\n{code}"))
     if evidence.get("directions_saturated") and not answer["sure"]:
         why = "As many normals as starts were found, so there may be more. Use more starts:"
         steps.append(Step(why, _fit(facts, n_starts=4 * answer["n_starts"], random_state=0)))
     if not answer["converged"]:
         why = "The descents did not come to rest. Allow more iterations:"
         steps.append(Step(why, _fit(facts, max_iter=10 * answer["n_iter"], random_state=0)))
-    misfit = evidence.get("outlier_misfit") or 0.0
-    if misfit > MISFIT and answer["outliers"] >= STRUCTURED:
+    if _worth_peeling(facts):
         why = "The outliers have a pattern of their own. Look for further subspaces among them:"
-        how = "from perpend import peel\n\nprint(peel(X, random_state=0).summary())"
-        steps.append(Step(why, how))
+        steps.append(Step(why, _peel(facts)))
     return steps
+
+
+def _worth_peeling(facts: Facts) -> bool:
+    answer = facts["answer"]
+    misfit = answer["evidence"].get("outlier_misfit") or 0.0
+    few = answer["outliers"] < MANY * facts["data"]["n_rows"]
+    return misfit > MISFIT and answer["outliers"] >= STRUCTURED and not (few and answer["sure"])
+
+
+def _peel(facts: Facts) -> str:
+    """Return the code; `peel` finds linear subspaces only, affine ones by a column of ones."""
+    if not facts["answer"]["affine"]:
+        return "from perpend import peel\n\nprint(peel(X, random_state=0).summary())"
+    return (
+        "import numpy as np\nfrom perpend import peel\n\n"
+        "rows = np.c_[X, np.ones(len(X))]  # an affine subspace of X is a linear one of these\n"
+        "print(peel(rows, random_state=0).summary())"
+    )
 
 
 def _look_closer(facts: Facts) -> list[Step]:
@@ -74,7 +125,7 @@ def _look_closer(facts: Facts) -> list[Step]:
         )
         steps.append(Step(why, _fit(facts, "X[:, columns]", random_state=0)))
     why = "See what other methods make of the same rows, side by side:"
-    steps.append(Step(why, f"perpend compare {shlex.quote(_file(facts))}"))
+    steps.append(Step(why, _command(facts, "compare")))
     why = "Another seed takes other random starts. A good answer does not depend on it:"
     steps.append(Step(why, _fit(facts, random_state=1)))
     return steps
@@ -88,7 +139,7 @@ def _use(facts: Facts) -> list[Step]:
     return [
         Step(
             "Label new rows with this model, from a shell or in Python:",
-            "perpend apply model.npz NEW_FILE\n"
+            "perpend apply model.npz NEW_FILE -o LABELLED\n"
             '\nimport perpend\n\nmodel = perpend.load("model.npz")\nlabels = model.predict(X_new)',
         ),
         Step(

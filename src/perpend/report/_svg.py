@@ -74,6 +74,15 @@ def decade_ticks(low: float, high: float, wanted: int = 6) -> list[float]:
     return [step for step in steps if low <= step <= high]
 
 
+def left_margin(labelled: Sequence[tuple[float, str]]) -> float:
+    """Return the room that the texts of the ticks and the title of the axis need side by side.
+
+    >>> left_margin([(0.0, "1"), (-3.0, "0.001")])
+    71
+    """
+    return 36 + 7 * max((len(label) for _, label in labelled), default=0)
+
+
 def pixels(value: float) -> str:
     """Return a coordinate, short.
 

@@ -282,7 +282,8 @@ def tiles(facts: Facts) -> list[tuple[str, str, str]]:
             (
                 "Noise of inliers",
                 noise,
-                "relative to their length" if answer["relative"] else "in the data's units",
+                "over all columns, "
+                + ("relative to their length" if answer["relative"] else "in the data's units"),
             )
         )
         found.append(
