@@ -10,11 +10,9 @@ from perpend.experiments._pages import write_joint_page, write_page
 from perpend.experiments._store import read_results
 
 STORED = Path(__file__).parents[2] / "docs" / "reproduction"
-TO_COME = {"real-data"}  # may be without stored results
-THERE = [name for name in NAMES if name not in TO_COME or (STORED / name).exists()]
 
 
-@pytest.fixture(scope="module", params=THERE)
+@pytest.fixture(scope="module", params=NAMES)
 def stored(request):
     """The name of an experiment and its stored results."""
     return request.param, read_results(STORED / request.param)
