@@ -383,7 +383,8 @@ def test_a_full_device_loses_nothing(X, monkeypatch, reading) -> None:
     T = torch.tensor(X)
     model, fitted = make("DPCP"), make("DPCP").fit(T)
     before = dict(vars(fitted))
-    monkeypatch.setattr("perpend.estimator.per_row", out_of_memory)  # late: the labels are missing
+    for room in ("estimator", "_fitted"):  # late: the labels are missing
+        monkeypatch.setattr(f"perpend.{room}.per_row", out_of_memory)
     for method in (model, fitted):
         with pytest.raises(DeviceMemoryError, match=r"500 rows of 8 features need about 0\.25 GiB"):
             method.fit(T)

@@ -65,7 +65,7 @@ def by_whitening(rows: RowSource, plain: Found, search: Callable[[RowSource], Fo
     surer = found.answer.codimension.confidence > max(plain.answer.codimension.confidence, LIKELY)
     if found.answer.fit is None or not surer:
         return plain
-    if found.answer.fit.groups.share > MOST_INLIERS:
+    if _is_noisy(found.answer.fit) and found.answer.fit.groups.share > MOST_INLIERS:
         return _confirmed(plain, found) if _agree(plain, found, white) else plain
     if found.support + white.gain <= plain.support:
         return plain
@@ -77,6 +77,11 @@ def by_whitening(rows: RowSource, plain: Found, search: Callable[[RowSource], Fo
         span=span,
         whitened=True,
     )
+
+
+def _is_noisy(fit: Fit) -> bool:
+    """Say whether inliers are off the subspace by more than rounding; exact ones are no illusion."""
+    return bool(fit.groups.scale > fit.groups.edges[1])
 
 
 def _agree(plain: Found, found: Found, white: _Whitened) -> bool:
