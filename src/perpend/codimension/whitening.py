@@ -80,7 +80,7 @@ def by_whitening(rows: RowSource, plain: Found, search: Callable[[RowSource], Fo
 
 
 def _is_noisy(fit: Fit) -> bool:
-    """Say whether inliers are off the subspace by more than rounding; exact ones are no illusion."""
+    """Say whether inliers are off the subspace by more than rounding; exact ones can't be false."""
     return bool(fit.groups.scale > fit.groups.edges[1])
 
 
