@@ -2,6 +2,14 @@
 
 from importlib.util import find_spec
 
-NEED_TORCH = ("kernels/cuda/*.py", "rows/precision.py", "rows/tensors.py", "rows/torch.py")
+MODULES = {
+    "torch": ("kernels/cuda/*.py", "rows/precision.py", "rows/tensors.py", "rows/torch.py"),
+    "triton": ("kernels/cuda/batched.py",),  # comes with torch for GPUs
+}
 
-collect_ignore_glob = [] if find_spec("torch") else [f"src/perpend/{name}" for name in NEED_TORCH]
+collect_ignore_glob = [
+    f"src/perpend/{module}"
+    for package, modules in MODULES.items()
+    if not find_spec(package)
+    for module in modules
+]
