@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,10 +16,13 @@ from perpend.formats._checks import (
     SMALL,
     check_expansion,
     check_memory,
+    file_size,
     in_bytes,
     quoted,
 )
+from perpend.formats._dataset import Options
 from perpend.formats._pixels import check_extent
+from perpend.formats._records import select
 
 LISTED = 10  # pages in a message
 STRIP = 16 << 20  # bytes of rows that are read together
@@ -57,6 +60,36 @@ class Raster(NamedTuple):
     ignore: Array  # (D,)
     masked: Array | None
     place: Any  # where on Earth it is, as the library has it
+
+
+def read_pages(
+    path: Path,
+    pages: Sequence[Page],
+    options: Options,
+    values: Callable[[list[Page], list[int]], tuple[Array, Array | None]],
+    place: Callable[[Page], Any],
+) -> Raster:
+    """Read the bands that are asked for by `values`, from pages that fit together and in memory.
+
+    `values` returns those of some bands, and which pixels are masked; `place` says where a page is.
+    """
+    pages = choose_pages(path, pages, options.variable)
+    check_pages(path, pages, file_size(path))
+    names = band_labels(pages)
+    bands = list(range(len(names)))
+    if options.columns is not None:
+        bands = select(path, options.columns, names)
+    X, masked = values(pages, bands)
+    return Raster(
+        X.reshape(-1, len(bands)),
+        (pages[0].height, pages[0].width),
+        tuple(names[b] for b in bands),
+        ("alpha",) if any(page.alpha for page in pages) else (),
+        pages[0].dtype,
+        np.array([value for page in pages for value in page.nodata])[bands],
+        None if masked is None else masked.ravel(),
+        place(pages[0]),
+    )
 
 
 def choose_pages(path: Path, pages: Sequence[Page], variable: str | None) -> list[Page]:

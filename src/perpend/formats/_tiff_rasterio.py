@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -10,18 +11,14 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.exceptions import InputError, PerpendError
-from perpend.formats._checks import file_size
 from perpend.formats._dataset import Options
 from perpend.formats._points import clean
-from perpend.formats._records import select
 from perpend.formats._tiff import (
     Page,
     Raster,
-    band_labels,
-    check_pages,
-    choose_pages,
     float_type,
     quiet,
+    read_pages,
     rows_at_once,
     taken,
     together,
@@ -41,25 +38,13 @@ class Place(NamedTuple):
 def load(rasterio: Any, path: Path, options: Options) -> Raster:
     """Read the bands of an image, or of a stack of them."""
     with _damage_named(rasterio, path), ExitStack() as opened:
-        pages = choose_pages(path, _pages(rasterio, path, opened), options.variable)
-        check_pages(path, pages, file_size(path))
-        names = band_labels(pages)
-        bands = list(range(len(names)))
-        if options.columns is not None:
-            bands = select(path, options.columns, names)
-        X, masked = _values(rasterio, pages, bands)
-        first = pages[0].handle
-        gcps = first.gcps if first.gcps[0] else None
-        return Raster(
-            X.reshape(-1, len(bands)),
-            (pages[0].height, pages[0].width),
-            tuple(names[b] for b in bands),
-            ("alpha",) if any(page.alpha for page in pages) else (),
-            pages[0].dtype,
-            np.array([value for page in pages for value in page.nodata])[bands],
-            None if masked is None else masked.ravel(),
-            Place(first.crs, first.transform, gcps),
-        )
+        pages = _pages(rasterio, path, opened)
+        return read_pages(path, pages, options, partial(_values, rasterio), _place)
+
+
+def _place(page: Page) -> Place:
+    image = page.handle
+    return Place(image.crs, image.transform, image.gcps if image.gcps[0] else None)
 
 
 def save(

@@ -9,18 +9,14 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.exceptions import InputError, MissingExtraError, PerpendError
-from perpend.formats._checks import file_size
 from perpend.formats._dataset import Options
 from perpend.formats._points import clean
-from perpend.formats._records import select
 from perpend.formats._tiff import (
     Page,
     Raster,
-    band_labels,
-    check_pages,
-    choose_pages,
     float_type,
     quiet,
+    read_pages,
     taken,
     together,
 )
@@ -36,23 +32,8 @@ TRANSPARENT = (1, 2)  # kinds of an extra sample
 def load(tifffile: Any, path: Path, options: Options) -> Raster:
     """Read the bands of an image, or of a stack of them."""
     with _damage_named(path), tifffile.TiffFile(path) as file:
-        pages = choose_pages(path, _pages(path, file), options.variable)
-        check_pages(path, pages, file_size(path))
-        names = band_labels(pages)
-        bands = list(range(len(names)))
-        if options.columns is not None:
-            bands = select(path, options.columns, names)
-        X, masked = _values(pages, bands)
-        return Raster(
-            X.reshape(-1, len(bands)),
-            (pages[0].height, pages[0].width),
-            tuple(names[b] for b in bands),
-            ("alpha",) if any(page.alpha for page in pages) else (),
-            pages[0].dtype,
-            np.array([value for page in pages for value in page.nodata])[bands],
-            None if masked is None else masked.ravel(),
-            _place(pages[0].handle),
-        )
+        pages = _pages(path, file)
+        return read_pages(path, pages, options, _values, lambda page: _place(page.handle))
 
 
 def save(
