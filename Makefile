@@ -22,7 +22,7 @@ help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1	\2/p' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.installed ## find a hidden subspace among outliers, in a few seconds
-	@$(BIN)/perpend demo
+	@$(BIN)/perpend demo --output perpend-demo --force
 
 # The suite runs last, so that the last line printed is its verdict.
 test: export OPENBLAS_NUM_THREADS := 1

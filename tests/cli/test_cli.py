@@ -136,6 +136,17 @@ def test_demo_in_a_pipe():
     assert "F1 1.000" in done.stdout
 
 
+def test_demo_writes_a_report_but_never_over_another(run, tmp_path):
+    folder = tmp_path / "demo"
+    assert run("demo", "-o", folder)[0] == 0
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "25-dimensional subspace in 30 columns" in page
+    code, _, err = run("demo", "-o", folder)
+    assert code == 2
+    assert "already has report.html. Use --force" in err
+    assert run("demo", "-o", folder, "--force")[0] == 0
+
+
 def test_demo_takes_a_seed(run):
     code, out, _ = run("demo", "--seed", 3)
     assert code == 0

@@ -27,8 +27,11 @@ REPORT, FACTS = "report.html", "report.json"  # the page, and what it is drawn f
 CHUNK = 100_000  # rows of labels.csv written at a time
 
 
-def check_folder(folder: Path, source: Path, names: list[str], *, force: bool) -> None:
-    """Refuse a folder that cannot take these files, before any work is done."""
+def check_folder(folder: Path, source: Path | None, names: list[str], *, force: bool) -> None:
+    """Refuse a folder that cannot take these files, before any work is done.
+
+    `source` is the file that the work reads, if it reads one.
+    """
     _check_name(folder)
     existing = [name for name in names if os.path.lexists(folder / name)]
     if existing and not force:
@@ -36,7 +39,8 @@ def check_folder(folder: Path, source: Path, names: list[str], *, force: bool) -
             f"{folder}: already has {', '.join(existing)}. Use --force to replace them, or choose "
             "another folder."
         )
-    _spare(source, folder, existing)
+    if source is not None:
+        _spare(source, folder, existing)
     nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     if not nearest.is_dir():
         raise Refusal(f"{nearest}: is a file, so there can be no folder. Choose another name.")

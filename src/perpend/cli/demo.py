@@ -1,11 +1,13 @@
 """``perpend demo``: hide a subspace among outliers and find it again."""
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from perpend.cli._console import count, say, table, warn
+from perpend.cli._output import REPORT, check_folder
 from perpend.cli._progress import monitor
 from perpend.cli._summary import answer, collected_warnings, exit_code
 
@@ -20,8 +22,15 @@ def demo(
         int,
         typer.Option(metavar="N", min=0, max=2**32 - 1, help="Another seed makes other data."),
     ] = 0,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="Folder for a report about the answer."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a report that exists.")] = False,
 ) -> None:
     """Hide a subspace among outliers and find it again, in a few seconds."""
+    if output is not None:
+        check_folder(output, None, [REPORT], force=force)
     with monitor() as watch, collected_warnings() as remarks:
         watch.phase("loading NumPy and scikit-learn")
         from perpend import DPCP
@@ -42,6 +51,11 @@ def demo(
         error = subspace_error(model.normals_, data.normals)
         f1 = outlier_f1(data.y, model.labels_)
         needed, pca_error = _pca(data.X, data.normals)
+        if output is not None:
+            watch.phase("writing the report")
+            output.mkdir(parents=True, exist_ok=True)
+            model.report(output / REPORT, data.X, title=f"Demo: {_data_line(seed)[:-1]}")
+    page = [] if output is None else [("wrote", f"{output / REPORT}: open it in a browser")]
     dimension = N_FEATURES - CODIMENSION
     for remark in remarks:
         warn(remark)
@@ -55,6 +69,7 @@ def demo(
                 ("truth", f"subspace error {error:.1g} (0 is perfect), F1 {f1:.3f} (1 is perfect)"),
                 ("PCA", f"would keep {needed} dimensions for 99 % of the variance;"),
                 ("", f"told to keep {dimension}, its subspace error is {pca_error:.2f}"),
+                *page,
                 ("time", f"{seconds:.2f} s to fit"),
                 ("next", "perpend fit YOUR.csv -o RESULTS"),
             ]
