@@ -32,6 +32,9 @@ def work(results) -> Iterator[tuple[bool, str]]:
     for row in results.get("fits", {}).get("told", []):
         if row["method"] == "RSGM, told c, to 1e-6":
             yield row["times_dpcp"] >= 1, "time of RSGM"
+    for row in results.get("certifying", {}).get("results", []):
+        if 2 * row["clear"] > row["seeds"]:
+            yield row["clear_grams"][1] <= 3, f"noise {row['noise']:g}, 90 % of"
 
 
 def loop(results) -> Iterator[tuple[bool, str]]:
