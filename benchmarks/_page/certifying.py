@@ -1,7 +1,11 @@
 """The section on what certifying costs."""
 
-from _page.section import Bar, Result, Section, at_most, number
+from typing import Any
+
+from _page.drawing import Dots, dot_plot, upright_bar, whole_ticks
+from _page.section import Bar, Result, Section, at_most, image, number
 from perpend.experiments._text import percent, table
+from perpend.plots import COLORS, figure
 
 
 def describe(result: Result) -> str:
@@ -25,6 +29,7 @@ def describe(result: Result) -> str:
             "The descents propose, joint reweighting decides: each of its steps is one weighted "
             "gram matrix. A fit is *clear* if the descents' proposal was certified on their way; "
             "where it was not, the second engine looks for itself and needs more of them.",
+            image("certifying", "Weighted gram matrices that certifying takes, by setting"),
             table(header, lines),
         ]
     )
@@ -50,6 +55,31 @@ def bars(result: Result) -> list[Bar]:
     ]
 
 
+def draw(result: Result) -> dict[str, Any]:
+    """Draw the clear fits' median and largest, and the median of the others, a panel a shape."""
+    shapes = list(dict.fromkeys((row["D"], row["r"]) for row in result["results"]))
+    with figure(1, len(shapes), panel=(2.7, 2.2), sharex=True) as (drawing, axes):
+        for ax, (D, r) in zip(axes.flat, shapes, strict=True):
+            rows = [row for row in result["results"] if (row["D"], row["r"]) == (D, r)]
+            series = {
+                "not clear: median": Dots([_at(row["other_grams"], 0) for row in rows], COLORS[1]),
+                "clear: largest": Dots([_at(row["clear_grams"], 2) for row in rows], filled=False),
+                "clear: median": Dots([_at(row["clear_grams"], 0) for row in rows]),
+            }
+            dot_plot(ax, [f"noise {row['noise']:g}" for row in rows], series)
+            upright_bar(ax, result["bar"], f"bar {result['bar']}")
+            ax.set(xscale="log", xlim=(1.5, 90))
+            whole_ticks(ax.xaxis, [2, 3, 5, 10, 20, 50])
+            ax.set_title(f"{D} features, {percent(r)} outliers", loc="left", fontsize=10, pad=15)
+        axes.flat[0].legend(fontsize=8, loc="lower right")
+        drawing.supxlabel("weighted gram matrices of a whole fit", fontsize=9)
+    return {"certifying": drawing}
+
+
+def _at(counts: list[float] | None, place: int) -> float:
+    return float("nan") if counts is None else counts[place]
+
+
 SECTION = Section(
     "certifying",
     "What certifying costs",
@@ -57,5 +87,5 @@ SECTION = Section(
     ("bar", "results"),
     describe,
     bars,
-    lambda _: {},
+    draw,
 )
