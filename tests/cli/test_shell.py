@@ -138,3 +138,9 @@ def test_report_of_a_folder_without_facts(run, csv, home):
     assert not (home / "out" / "report.json").exists()
     assert run("report", "out").code == 0
     assert "subspace" in (home / "out" / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_file_is_left_to_its_reader(run, csv, monkeypatch):
+    # Asked by typer whether a file may be read, the answer would be exit code 2, not 3.
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
+    assert run("inspect", csv).code == 0
