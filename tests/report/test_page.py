@@ -180,6 +180,21 @@ def test_evidence_is_told_with_what_chance_gives():
     assert found["How much better than no subspace"].good
 
 
+def test_the_step_that_made_the_answer_sure_is_the_one_shown():
+    facts = gather(*table())
+    decays = {"inlier_gap": 270.0, "inlier_gap_runner_up": 60.0}
+    whitened = {"whitened_inlier_gap": 1700.0, "whitened_inlier_gap_runner_up": 1.8}
+    signs = []
+    for evidence in (decays, {**decays, **whitened}):
+        facts["answer"]["evidence"] = evidence
+        (step,) = [w for w in witnesses(facts) if w.what == "Step in the inliers' variance"]
+        signs.append((step.good, step.found))
+    assert [(good, found.replace("\u202f", "")) for good, found in signs] == [
+        (False, "270 times"),
+        (True, "1700 times"),
+    ]
+
+
 def test_strong_outliers_are_numbered_as_in_the_file_and_explained():
     model, data = table()
     few = dataset(data.X[:40], shape=(41,), positions=data.positions[:40])
