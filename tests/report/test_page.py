@@ -195,6 +195,23 @@ def test_the_step_that_made_the_answer_sure_is_the_one_shown():
     ]
 
 
+@pytest.mark.parametrize("offset", [0.0, 5e6])
+def test_the_equation_holds_where_the_rows_are(offset):
+    model, data = cloud()
+    X = data.X + np.array([offset, -offset, 0.0])
+    model = fitted(X, affine=True)
+    text = page(gather(model, dataset(X, "cloud", columns=("x", "y", "z"))))
+    line = re.search(r'class="equation">(.*?)</p>', text)[1]
+    line = re.sub(r"<[^>]*>", "", line).replace("−", "-").replace("\u202f", "").replace(" ", "")
+    powers = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+    line = re.sub(r"×10([⁻⁰-⁹¹²³]+)", lambda m: "e" + m[1].translate(powers), line)
+    left, right = line.split("=")
+    terms = {name: float(v) for v, name in re.findall(r"([+-]?[\d.]+(?:e-?\d+)?)([xyz])", left)}
+    normal = np.array([terms.get(name, 0.0) for name in "xyz"])
+    miss = np.abs(X @ normal - float(right))[model.labels_ == 1]
+    assert miss.max() < 1.2 * model.threshold_
+
+
 def test_strong_outliers_are_numbered_as_in_the_file_and_explained():
     model, data = table()
     few = dataset(data.X[:40], shape=(41,), positions=data.positions[:40])
