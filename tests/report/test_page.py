@@ -180,6 +180,15 @@ def test_evidence_is_told_with_what_chance_gives():
     assert found["How much better than no subspace"].good
 
 
+def invoices(n=300, n_wrong=20):
+    """A total, what it is made of, and a column that has nothing to do with it; some are wrong."""
+    rng = np.random.default_rng(0)
+    net, shipping, weight = rng.lognormal(5, 0.6, n), rng.uniform(3, 12, n), rng.gamma(3, 0.7, n)
+    X = np.column_stack([net, 0.19 * net, shipping, 1.19 * net + shipping, weight]).round(2)
+    X[:n_wrong, 3] *= rng.uniform(1.2, 2, n_wrong)
+    return X
+
+
 def test_the_step_that_made_the_answer_sure_is_the_one_shown():
     facts = gather(*table())
     decays = {"inlier_gap": 270.0, "inlier_gap_runner_up": 60.0}
@@ -193,6 +202,16 @@ def test_the_step_that_made_the_answer_sure_is_the_one_shown():
         (False, "270 times"),
         (True, "1700 times"),
     ]
+
+
+def test_no_column_is_blamed_that_would_need_a_value_out_of_this_world():
+    X = invoices()
+    rows = gather(fitted(X), dataset(X))["outliers"]["rows"]
+    wrong = [row for row in rows if row["row"] < 20]
+    assert len(wrong) == 20
+    # The total could be wrong, or what it is made of; the weight would have to be tons.
+    assert all({b["column"] for b in row["blame"]} <= {0, 1, 2, 3} for row in wrong)
+    assert all(3 in [b["column"] for b in row["blame"]] for row in wrong)
 
 
 @pytest.mark.parametrize("offset", [0.0, 5e6])
