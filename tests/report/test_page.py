@@ -231,6 +231,11 @@ def test_the_equation_holds_where_the_rows_are(offset):
     assert miss.max() < 1.2 * model.threshold_
 
 
+@pytest.mark.parametrize("X", [np.full((30, 4), 3.0), 1e300 * invoices()], ids=["equal", "huge"])
+def test_equal_and_huge_rows_have_a_page(X, tmp_path):
+    assert write_report(tmp_path / "page.html", fitted(X), X).stat().st_size > 10_000
+
+
 def test_strong_outliers_are_numbered_as_in_the_file_and_explained():
     model, data = table()
     few = dataset(data.X[:40], shape=(41,), positions=data.positions[:40])
