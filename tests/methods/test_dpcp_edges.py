@@ -164,6 +164,37 @@ def test_uneven_lengths_make_no_structure() -> None:
         assert model.codimension_ == 0 or model.confidence_ < 0.95
 
 
+@pytest.mark.parametrize("scales", [(1, 1, 1, 100), (1, 1, 1, 10), (1, 1, 1, 1, 1, 30, 30)])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_short_rows_of_large_columns_are_no_outliers_for_sure(scales, seed) -> None:
+    """Noise as large in short rows as in long ones: in proportion, the short ones are far away."""
+    X = np.random.default_rng(seed).standard_normal((1000, len(scales))) * scales
+    with pytest.warns(CodimensionWarning, match="short rows"):
+        model = DPCP(random_state=seed + 1000).fit(X)
+    assert np.mean(model.labels_ == -1) > 0.03
+    assert model.confidence_ < 0.95
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_rows_of_any_length_with_noise_in_proportion_are_no_doubt(seed) -> None:
+    data = make_subspace(600, 400, n_features=8, codimension=3, noise=0.05, random_state=seed)
+    lengths = np.random.default_rng(seed + 50).uniform(0.1, 10, (1000, 1))
+    model = DPCP(random_state=seed + 1000).fit(data.X * lengths)
+    assert model.codimension_ == 3
+    assert model.confidence_ >= 0.95
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_rows_of_any_length_with_equal_noise_and_outliers_are_no_doubt(seed) -> None:
+    """Among outliers far from the subspace, a few short rows do not matter."""
+    data = make_subspace(600, 400, n_features=8, codimension=3, random_state=seed)
+    rng = np.random.default_rng(seed + 50)
+    X = data.X * rng.uniform(1, 10, (1000, 1)) + rng.normal(0, 0.02, (1000, 8))
+    model = DPCP(random_state=seed + 1000).fit(X)
+    assert model.codimension_ == 3
+    assert model.confidence_ >= 0.95
+
+
 def test_all_rows_zero_is_an_error() -> None:
     with pytest.raises(InputError, match="Every row of X is zero"):
         DPCP().fit(np.zeros((20, 5)))

@@ -33,6 +33,9 @@ LUCK_PER_PARAMETER = 0.75  # and this much more for each, beside the logarithm
 ALL_ROWS = 0.98  # share of inliers from which on there is no other group
 NOISE_MISFIT = 0.05  # between the shares of such rows within a distance, as seen and by the law
 NOISE_CHANCE = 3.0  # times 1 / sqrt(n): by chance they differ by that in one case of 10^7
+AS_NEAR = 0.95  # of the inliers are nearer: what is so near, in the units of the data, is one
+UNEVEN = 1.1  # ratio of the longest row to the shortest from which on lengths differ
+ENOUGH = 10_000  # rows to tell laws of noise apart by
 
 
 class Certificate(NamedTuple):
@@ -46,6 +49,7 @@ class Certificate(NamedTuple):
     misfit: float  # of the outliers' distances to the law of directions without preference
     confidence: float  # that this is no accident
     is_noise: bool = True  # whether what keeps all rows off the subspace is noise
+    too_short: float = 0.0  # share of the outliers that are as near as inliers, but shorter rows
 
     @property
     def support(self) -> float:
@@ -64,21 +68,51 @@ def certify(
     counts = np.bincount(logarithmic_bins(J, groups.edges), share, minlength=len(groups.edges))
     certificate = weigh_counts(counts, groups, rows.norms, V.shape[1], dimension)
     near = certificate.threshold >= J
-    is_noise = True
-    if groups.share > ALL_ROWS and groups.scale > groups.edges[1]:
-        is_noise = _is_noise(J[near], rows.gather(rows.lengths)[near], V.shape[1])
-    return certificate._replace(n_rows=round(float(share[near].sum())), is_noise=is_noise)
+    certificate = certificate._replace(n_rows=round(float(share[near].sum())))
+    if groups.scale <= groups.edges[1]:
+        return certificate  # exact inliers: nothing to ask about noise
+    lengths = rows.gather(rows.lengths)
+    is_noise = groups.share <= ALL_ROWS or _is_noise(J[near], lengths[near], V.shape[1])
+    return certificate._replace(
+        is_noise=is_noise, too_short=_share_too_short(J, lengths, near, V.shape[1])
+    )
 
 
 def _is_noise(J: Array, lengths: Array, codimension: int) -> bool:
     """Say whether distances J (n,) follow the chi law of Gaussian noise.
 
-    Noise may be alike in all rows as they were given, or in proportion to their lengths. Measured
-    by Kolmogorov's distance D, for which P(sqrt(n) D > t) is about 2 exp(-2 t^2).
+    Noise may be alike in all rows as they were given, or in proportion to their lengths.
     """
     J = J.astype(float)
     misfit = min(_from_chi(J, codimension), _from_chi(J * lengths, codimension))
-    return misfit <= max(NOISE_MISFIT, NOISE_CHANCE / math.sqrt(len(J)))
+    return misfit <= _by_chance(len(J))
+
+
+def _by_chance(n: int) -> float:
+    """Return a misfit of n distances that says nothing yet.
+
+    It is Kolmogorov's distance D, for which P(sqrt(n) D > t) is about 2 exp(-2 t^2).
+    """
+    return max(NOISE_MISFIT, NOISE_CHANCE / math.sqrt(max(n, 1)))
+
+
+def _share_too_short(J: Array, lengths: Array, near: Array, codimension: int) -> float:
+    """Return the share of outliers that are as near as the inliers, in the units of the data.
+
+    Where noise is alike in all rows as they were given, it is large in proportion to short ones,
+    and these look like outliers: rows around the origin, on a subspace through it.
+    """
+    some = slice(None, None, max(len(J) // ENOUGH, 1))
+    J, lengths, near = J[some].astype(float), lengths[some].astype(float), near[some]
+    far = ~near & (lengths > 0)
+    if not np.any(far) or not np.any(near):
+        return 0.0
+    if np.max(lengths) <= UNEVEN * np.min(lengths[lengths > 0]):
+        return 0.0
+    absolute = J * lengths
+    misfit = _from_chi(absolute[near], codimension)
+    alike = misfit <= _by_chance(int(near.sum())) and misfit < _from_chi(J[near], codimension)
+    return float(np.mean(absolute[far] <= np.quantile(absolute[near], AS_NEAR))) if alike else 0.0
 
 
 def _from_chi(distance: Array, codimension: int) -> float:
