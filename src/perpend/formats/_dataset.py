@@ -13,6 +13,7 @@ class Options(NamedTuple):
 
     variable: str | None = None  # which array of a file that holds several
     columns: tuple[str, ...] | None = None  # which columns, fields or bands, by name
+    format: str = ""  # name of the format, for modules that read several
 
 
 class Counts(NamedTuple):
