@@ -314,6 +314,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
             The file; the page is all in it and needs no network.
         X : array-like of shape (n_samples, n_features), optional
             The rows of the fit, or others. Without them the page shows no distances and no rows.
+            Columns without names are counted from 1 on the page: "column 1" is ``X[:, 0]``.
         title : str, optional
             The heading of the page.
         """

@@ -133,7 +133,7 @@ def _dtype(found: dict[str, Any]) -> str:
 def _names(found: dict[str, Any], feature: str) -> Lines:
     names = found["columns"]
     if not names:
-        return []
+        return [(f"{feature}s", "without names; --columns counts them from 1")]
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return [(f"{feature}s", ", ".join(names[:SHOWN]) + more)]
 
