@@ -101,6 +101,11 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight w counts like w equal rows.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
         """
         data = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
         with (
@@ -288,7 +293,12 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
     # -- telling -----------------------------------------------------------------------------------
 
     def summary(self) -> str:
-        """Return the answer in a few lines of text."""
+        """Return the answer in a few lines of text.
+
+        Returns
+        -------
+        str
+        """
         check_is_fitted(self)
         return summary(self)
 
@@ -297,7 +307,13 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         return visual_block(self, verdict(self) if hasattr(self, "labels_") else None)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted model to a file that `perpend.load` reads; no pickle is involved."""
+        """Write the fitted model to a file that `perpend.load` reads; no pickle is involved.
+
+        Parameters
+        ----------
+        path : str or path
+            The file, by custom ``.npz``; one that exists is replaced once the new one is complete.
+        """
         from perpend.persistence import save
 
         check_is_fitted(self)

@@ -14,9 +14,9 @@ class Format(NamedTuple):
     Path``, and is imported when it is used.
     """
 
-    name: str
+    name: str  # such as "csv"
     suffixes: tuple[str, ...]  # in small letters
-    module: str
+    module: str  # its full name
     extra: str  # the extra of perpend that has the package it needs; "" if it needs none
     about: str  # one line for people
 
