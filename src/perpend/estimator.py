@@ -28,6 +28,7 @@ from perpend._validation import TorchDevice, checked, checked_weight
 from perpend._verdict import summary, verdict, visual_block
 from perpend.affine import AffineFit, fit_affine
 from perpend.callbacks import CallbackSupport, watching, with_callbacks
+from perpend.codimension import ABOUT_ROWS
 from perpend.exceptions import CodimensionWarning, InputError
 from perpend.geometry import as_generator
 from perpend.rows import RowSource, as_rows
@@ -281,8 +282,11 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        if solution.doubts:
-            reasons = "; ".join(solution.doubts)
+        # Who told the codimension finds other doubts in `doubts_`, but is not warned of them.
+        told = getattr(self, "codimension", "auto") != "auto"
+        aloud = [text for text in solution.doubts if not (told and text.startswith(ABOUT_ROWS))]
+        if aloud:
+            reasons = "; ".join(aloud)
             warnings.warn(
                 f"codimension {self.codimension_} is not sure (confidence "
                 f"{self.confidence_:.2f}): {reasons}.",
