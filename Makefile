@@ -69,6 +69,7 @@ bench-store: $(VENV)/.installed-dev ## the same at full size, stored; makes docs
 	@$(BIN)/python benchmarks/hotloop.py --store
 	@$(BIN)/python benchmarks/products.py --store
 	@$(BIN)/python benchmarks/fits.py --store
+	@$(BIN)/python benchmarks/certifying.py --store
 	@$(BIN)/python benchmarks/growth.py --store
 	@$(BIN)/python benchmarks/many_rows.py --store
 	@$(BIN)/python benchmarks/low_dimension.py --store

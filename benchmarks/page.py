@@ -13,6 +13,7 @@ from pathlib import Path
 
 from _page import (
     batched,
+    certifying,
     fits,
     gpu,
     gpu_fits,
@@ -37,6 +38,7 @@ SECTIONS = [
     hotloop.SECTION,
     fits.PRODUCTS,
     fits.FITS,
+    certifying.SECTION,
     growth.GROWTH,
     growth.MANY_ROWS,
     low_dimension.SECTION,

@@ -110,7 +110,8 @@ def test_tf32_is_not_used_and_the_setting_stays(X) -> None:
 # -- methods --------------------------------------------------------------------------------------
 
 
-# Only a finish makes the answer among noisy rows independent of rounding.
+# Only a finish makes the answer among noisy rows independent of rounding, and it leaves undone what
+# is below 5 % of the noise's own error, 0.01 sqrt(25 * 30 / 2000) = 0.006.
 @pytest.mark.parametrize(("name", "rows"), [*((m, "exact") for m in METHODS), ("DPCP", "X")])
 @pytest.mark.parametrize("normalize", [True, False])
 def test_the_answers_of_the_processor(name, rows, normalize, request) -> None:
@@ -118,7 +119,8 @@ def test_the_answers_of_the_processor(name, rows, normalize, request) -> None:
     given = torch.tensor(X, device=DEVICE)
     model, plain = (fitted(name, Z, normalize=normalize) for Z in (given, X))
     assert model.codimension_ == plain.codimension_ == 5
-    assert_same_subspace(to_numpy(model.normals_), plain.normals_, 1e-8)
+    tol = 1e-8 if rows == "exact" else 0.05 * 0.006
+    assert_same_subspace(to_numpy(model.normals_), plain.normals_, tol)
     np.testing.assert_array_equal(to_numpy(model.labels_), plain.labels_)
     for attribute in ARRAYS:
         assert getattr(model, attribute).device == given.device, attribute

@@ -5,11 +5,13 @@ import os
 import subprocess
 import sys
 from importlib import import_module
+from types import SimpleNamespace
 
 import pytest
 
 import perpend
 from perpend.cli._options import METHODS, complete_format, complete_method, complete_path
+from perpend.cli._progress import _bar
 
 
 def completions(line, cwd):
@@ -138,3 +140,18 @@ def test_report_of_a_folder_without_facts(run, csv, home):
     assert not (home / "out" / "report.json").exists()
     assert run("report", "out").code == 0
     assert "subspace" in (home / "out" / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_file_is_left_to_its_reader(run, csv, monkeypatch):
+    # Asked by typer whether a file may be read, the answer would be exit code 2, not 3.
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
+    assert run("inspect", csv).code == 0
+
+
+def test_the_clock_of_the_bar_runs_on_when_all_descents_rest(monkeypatch):
+    shown = []
+    monkeypatch.setattr("rich.progress.Progress.update", lambda *_, **new: shown.append(new))
+    at_rest = SimpleNamespace(stage="descent", step=7, change=0.0)
+    with _bar() as watch:
+        watch(at_rest)
+    assert 0.9 < shown[-1]["completed"] < shown[-1]["total"]  # rich stops it where they are equal

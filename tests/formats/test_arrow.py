@@ -2,6 +2,7 @@
 
 import struct
 import sys
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -187,3 +188,34 @@ def test_without_pyarrow(tmp_path, monkeypatch, suffix):
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(MissingExtraError, match=r'needs pyarrow. Run: pip .*"perpend\[parquet\]"'):
         read(path)
+
+
+@pytest.fixture
+def by_polars(tmp_path):
+    """A file whose first message only its footer finds, in two batches."""
+    polars = pytest.importorskip("polars")
+    path = tmp_path / "p.arrow"
+    frame = polars.DataFrame({"x": [1.5, None, 3.0], "n": [1, 2, 3], "id": ["a", "b", "c"]})
+    frame = frame.with_columns(polars.col("id").cast(polars.Categorical).alias("cat"))
+    frame.write_ipc(path, compression="zstd", record_batch_size=2)
+    return path
+
+
+def test_files_of_polars(by_polars, tmp_path):
+    data = read(by_polars)
+    assert data.columns == ("x", "n")
+    assert data.counts == Counts(nan=1, dropped_columns=("id", "cat"))
+    np.testing.assert_array_equal(data.X, [[1.5, 1], [np.nan, 2], [3, 3]])
+    answer = Answer(np.array([1, -1]), np.array([0.1, 0.9]), np.array([0.0, 1.0]))
+    back = feather.read_table(write_answer(without_missing(data), answer, tmp_path / "out"))
+    assert back.column_names[:4] == ["x", "n", "id", "cat"]
+    assert back["distance"].to_pylist() == [0.1, None, 0.9]
+
+
+def test_footers_that_lie(by_polars):
+    good = by_polars.read_bytes()
+    assert good[8:12] != b"\xff\xff\xff\xff"  # or this is no longer about footers
+    for place in range(len(good) - 300, len(good) - 6):
+        by_polars.write_bytes(good[:place] + b"\xff" + good[place + 1 :])
+        with suppress(InputError):
+            assert len(read(by_polars).X) <= 3

@@ -180,6 +180,62 @@ def test_evidence_is_told_with_what_chance_gives():
     assert found["How much better than no subspace"].good
 
 
+def invoices(n=300, n_wrong=20):
+    """A total, what it is made of, and a column that has nothing to do with it; some are wrong."""
+    rng = np.random.default_rng(0)
+    net, shipping, weight = rng.lognormal(5, 0.6, n), rng.uniform(3, 12, n), rng.gamma(3, 0.7, n)
+    X = np.column_stack([net, 0.19 * net, shipping, 1.19 * net + shipping, weight]).round(2)
+    X[:n_wrong, 3] *= rng.uniform(1.2, 2, n_wrong)
+    return X
+
+
+def test_the_step_that_made_the_answer_sure_is_the_one_shown():
+    facts = gather(*table())
+    decays = {"inlier_gap": 270.0, "inlier_gap_runner_up": 60.0}
+    whitened = {"whitened_inlier_gap": 1700.0, "whitened_inlier_gap_runner_up": 1.8}
+    signs = []
+    for evidence in (decays, {**decays, **whitened}):
+        facts["answer"]["evidence"] = evidence
+        (step,) = [w for w in witnesses(facts) if w.what == "Step in the inliers' variance"]
+        signs.append((step.good, step.found))
+    assert [(good, found.replace("\u202f", "")) for good, found in signs] == [
+        (False, "270 times"),
+        (True, "1700 times"),
+    ]
+
+
+def test_no_column_is_blamed_that_would_need_a_value_out_of_this_world():
+    X = invoices()
+    rows = gather(fitted(X), dataset(X))["outliers"]["rows"]
+    wrong = [row for row in rows if row["row"] < 20]
+    assert len(wrong) == 20
+    # The total could be wrong, or what it is made of; the weight would have to be tons.
+    assert all({b["column"] for b in row["blame"]} <= {0, 1, 2, 3} for row in wrong)
+    assert all(3 in [b["column"] for b in row["blame"]] for row in wrong)
+
+
+@pytest.mark.parametrize("offset", [0.0, 5e6])
+def test_the_equation_holds_where_the_rows_are(offset):
+    model, data = cloud()
+    X = data.X + np.array([offset, -offset, 0.0])
+    model = fitted(X, affine=True)
+    text = page(gather(model, dataset(X, "cloud", columns=("x", "y", "z"))))
+    line = re.search(r'class="equation">(.*?)</p>', text)[1]
+    line = re.sub(r"<[^>]*>", "", line).replace("−", "-").replace("\u202f", "").replace(" ", "")
+    powers = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+    line = re.sub(r"×10([⁻⁰-⁹¹²³]+)", lambda m: "e" + m[1].translate(powers), line)
+    left, right = line.split("=")
+    terms = {name: float(v) for v, name in re.findall(r"([+-]?[\d.]+(?:e-?\d+)?)([xyz])", left)}
+    normal = np.array([terms.get(name, 0.0) for name in "xyz"])
+    miss = np.abs(X @ normal - float(right))[model.labels_ == 1]
+    assert miss.max() < 1.2 * model.threshold_
+
+
+@pytest.mark.parametrize("X", [np.full((30, 4), 3.0), 1e300 * invoices()], ids=["equal", "huge"])
+def test_equal_and_huge_rows_have_a_page(X, tmp_path):
+    assert write_report(tmp_path / "page.html", fitted(X), X).stat().st_size > 10_000
+
+
 def test_strong_outliers_are_numbered_as_in_the_file_and_explained():
     model, data = table()
     few = dataset(data.X[:40], shape=(41,), positions=data.positions[:40])

@@ -182,6 +182,7 @@ File = Annotated[
         metavar="FILE",
         help="Table, image or point cloud; - reads standard input, as CSV unless --format says.",
         autocompletion=complete_path,
+        readable=False,  # the readers say what is wrong with a file, with the exit code for it
     ),
 ]
 Output = Annotated[

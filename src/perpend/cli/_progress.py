@@ -115,7 +115,8 @@ def _bar() -> Iterator[Monitor]:
                     task,
                     description=_words(progress) + left(progress),
                     total=None if share is None else 1.0,
-                    completed=share or 0.0,
+                    # A full bar stops its clock for good, and more may follow.
+                    completed=min(share or 0.0, 0.999),
                 )
 
         yield Bar()

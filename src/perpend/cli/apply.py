@@ -31,6 +31,7 @@ def apply(
             metavar="MODEL",
             help="A model.npz that perpend fit wrote, or the folder it is in.",
             autocompletion=options.complete_path,
+            readable=False,
         ),
     ],
     file: options.File,

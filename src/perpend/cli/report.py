@@ -20,6 +20,7 @@ def report(
             metavar="DIR",
             help="A folder that perpend fit wrote.",
             autocompletion=options.complete_path,
+            readable=False,
         ),
     ],
     *,

@@ -1,13 +1,17 @@
 """Arrow's tables in a file (``.arrow``, ``.feather``), read by pyarrow.
 
 A file is a row of messages: the schema, then batches of rows, each of them metadata and a body. In
-a file with random access, magic bytes stand before, and a list of the messages behind. Buffers of a
-body may be compressed, and each begins with the size that it becomes, which pyarrow believes. So
-all messages are looked at first, and their sizes compared with the file.
+a file with random access, magic bytes stand before, and a list of the messages behind, the footer.
+Buffers of a body may be compressed, and each begins with the size that it becomes, which pyarrow
+believes. So all messages are looked at first, and their sizes compared with the file.
+
+Messages are read one after the other, but for files whose first message is not where it should be,
+such as those of polars: these have only the footer to go by.
 """
 
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,21 +31,24 @@ from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._registry import optional_package
 
 MAGIC = b"ARROW1\0\0"
+MESSAGE = b"\xff\xff\xff\xff"  # how a message begins
 FEATHER_1 = b"FEA1"
 # places in the tables of Arrow's flatbuffers
 HEADER, LENGTH, BUFFERS, COMPRESSION = 2, 0, 2, 3
+DICTIONARIES, BATCHES = 2, 3  # of the footer
+BLOCK = struct.Struct("<qi4xq")  # of the footer: where a message is, sizes of metadata and body
 
 
 def read(path: Path, options: Options) -> Dataset:
     """Read the columns of numbers of an Arrow file; the others are left out and listed."""
-    pa = optional_package("pyarrow", path, "parquet")
+    optional_package("pyarrow", path, "parquet")
     no_choice(path, options.variable)
     size = file_size(path)
     _check_magic(path)
     try:
         n = _count(path, size)
         with _opened(path) as source:
-            schema = pa.ipc.open_stream(source).schema
+            schema = _reader(source).schema
         columns = pick(path, schema, options.columns)
         check_expansion(str(path), size, columns.n_bytes(n))
         with _opened(path) as source:
@@ -58,8 +65,8 @@ def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
 
     path = answer_path(dataset, folder)
     with _opened(Path(dataset.source)) as source, writing(path) as stream:
-        batches = pa.ipc.open_stream(source)
-        schema, extended = with_added(dataset, answer, batches.schema, batches)
+        batches = _reader(source)
+        schema, extended = with_added(dataset, answer, batches.schema, _each(batches))
         with pa.ipc.new_file(stream, schema) as writer:
             for batch in extended:
                 writer.write_batch(batch)
@@ -92,16 +99,9 @@ def _opened(path: Path) -> Any:
 
 def _count(path: Path, size: int) -> int:
     """Look at all messages; return the number of rows."""
-    import pyarrow as pa
-
     n_rows = expanded = 0
     with _opened(path) as source:
-        reader = pa.ipc.MessageReader.open_stream(source)
-        while True:
-            try:
-                message = reader.read_next_message()
-            except StopIteration:
-                return n_rows
+        for message in _messages(source, size):
             if message.type not in ("record batch", "dictionary"):
                 continue
             metadata, body = message.metadata.to_pybytes(), memoryview(message.body or b"")
@@ -113,6 +113,64 @@ def _count(path: Path, size: int) -> int:
                 n_rows += _number(metadata, batch[LENGTH])
             expanded += _expanded(metadata, batch, body)
             check_expansion(str(path), size, expanded)
+    return n_rows
+
+
+def _has_only_footer(source: Any) -> bool:
+    """Whether a file, opened at its first message, has none there."""
+    start = source.tell()
+    begin: bytes = source.read(len(MESSAGE))
+    source.seek(start)
+    return bool(start > 0 and begin != MESSAGE)
+
+
+def _messages(source: Any, size: int) -> Iterator[Any]:
+    """All messages of a file that is open at the first of them."""
+    import pyarrow as pa
+
+    if not _has_only_footer(source):
+        reader = pa.ipc.MessageReader.open_stream(source)
+        with suppress(StopIteration):
+            while True:
+                yield reader.read_next_message()
+        return
+    for offset, n_metadata, n_body in _blocks(source, size):
+        if min(offset, n_metadata, n_body) < 0 or offset + n_metadata + n_body > size:
+            raise ValueError("a message that is not inside the file")
+        source.seek(offset)
+        yield pa.ipc.read_message(source)
+
+
+def _blocks(source: Any, size: int) -> Iterator[tuple[int, int, int]]:
+    """Places of the messages, by the footer: its bytes, their number, and the magic ones."""
+    source.seek(size - 10)
+    (length,) = struct.unpack("<i", source.read(4))
+    if not 0 < length <= size - 10:
+        raise ValueError("a footer that is not inside the file")
+    source.seek(size - 10 - length)
+    footer = source.read(length)
+    fields = _table(footer, struct.unpack_from("<I", footer)[0])
+    for field in (DICTIONARIES, BATCHES):
+        if fields[field]:
+            start = _follow(footer, fields[field])
+            (n,) = struct.unpack_from("<I", footer, start)
+            # structs of 8-byte numbers begin right behind their count
+            yield from (BLOCK.unpack_from(footer, start + 4 + BLOCK.size * i) for i in range(n))
+
+
+def _reader(source: Any, options: Any = None) -> Any:
+    """Open a file at its first message, or by its footer."""
+    import pyarrow as pa
+
+    open_ = pa.ipc.open_file if _has_only_footer(source) else pa.ipc.open_stream
+    return open_(source, options=options)
+
+
+def _each(reader: Any) -> Iterator[Any]:
+    """Batches of rows, one after the other."""
+    if hasattr(reader, "num_record_batches"):
+        return (reader.get_batch(i) for i in range(reader.num_record_batches))
+    return iter(reader)
 
 
 def _expanded(metadata: bytes, batch: list[int], body: memoryview) -> int:
@@ -135,7 +193,7 @@ def _batches(source: Any, columns: Columns) -> Iterator[Any]:
     import pyarrow as pa
 
     options = pa.ipc.IpcReadOptions(included_fields=list(columns.indices), use_threads=False)
-    return iter(pa.ipc.open_stream(source, options=options))
+    return _each(_reader(source, options))
 
 
 # --- flatbuffers, as much as is needed ---------------------------------------------------------

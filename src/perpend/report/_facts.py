@@ -194,12 +194,18 @@ def _data_facts(
     )
 
 
-def _off_origin(X: Array) -> float:
-    """Return how far the centre of the rows is from the origin, in radii of their cloud."""
+def _off_origin(X: Array) -> float | None:
+    """Return how far the centre of the rows is from the origin, in radii of their cloud.
+
+    Rows of which most are equal have no radius, and the answer is None.
+    """
     some = X[:: max(1, len(X) // 10_000)].astype(float)
+    largest = float(np.max(np.abs(some)))
+    if largest > 0:
+        some /= largest  # squares of what is as large as floats can be are not finite
     centre = np.median(some, axis=0)
     radius = float(np.median(np.linalg.norm(some - centre, axis=1)))
-    return float(np.linalg.norm(centre)) / max(radius, np.finfo(float).tiny)
+    return float(np.linalg.norm(centre)) / radius if radius > np.finfo(float).eps else None
 
 
 def _answer_facts(model: SubspaceEstimator, labels: Array) -> AnswerFacts:

@@ -50,7 +50,7 @@ def outlier_facts(
     probability = to_numpy(answer.probability)
     outliers = np.flatnonzero(labels == -1)
     order = outliers[np.argsort(-distance[outliers], kind="stable")][:SHOWN]
-    blames = _blames(model, X[order]) if X is not None and len(order) else [[] for _ in order]
+    blames = _blames(model, X, order) if X is not None and len(order) else [[] for _ in order]
     rows = [
         OutlierRow(
             row=record,
@@ -76,27 +76,33 @@ def _pixel(dataset: Dataset | None, record: int) -> list[int] | None:
     return [record // dataset.shape[1], record % dataset.shape[1]]
 
 
-def _blames(model: SubspaceEstimator, X: Array) -> list[list[Blame]]:
-    """Return the columns with the largest shares of each row, and the value that would fit.
+def _blames(model: SubspaceEstimator, X: Array, order: Array) -> list[list[Blame]]:
+    """Return the columns with the largest shares of some rows, and the value that would fit.
 
     With P the projector on the normals and e = P x - N.T b the residual, a change of column j alone
     brings the row nearest for x_j - e_j / P_jj. A single normal blames all of its columns alike,
-    which tells nobody anything: then there is none.
+    which tells nobody anything: then there is none. Nor is a column blamed that would have to take
+    a value like none it has: noise alone gives columns that matter not at all a tiny coefficient.
     """
     N = to_numpy(model.normals_).astype(float)
     if len(N) < 2:
-        return [[] for _ in X]
+        return [[] for _ in order]
+    low, high = X.min(axis=0).astype(float), X.max(axis=0).astype(float)
+    margin = high - low
+    X = X[order]
     shares = to_numpy(model.explain(X))
     X = X.astype(float)
     residual = (X @ N.T - to_numpy(model.intercept_).astype(float)) @ N  # (n, D)
     own = np.sum(np.square(N), axis=0)  # P_jj
     fits = X - residual / np.maximum(own, np.finfo(float).tiny)
+    likely = (own > 0) & (fits >= low - margin) & (fits <= high + margin)
+    shares = np.where(likely, shares, 0.0)
     best = np.argsort(-shares, axis=1, kind="stable")[:, :BLAMED]
     return [
         [
             Blame(column=int(j), share=float(share[j]), value=float(x[j]), fits=float(fit[j]))
             for j in columns
-            if share[j] >= WORTH_NAMING and own[j] > 0
+            if share[j] >= WORTH_NAMING
         ]
         for columns, share, x, fit in zip(best, shares, X, fits, strict=True)
     ]

@@ -103,7 +103,8 @@ def _view(model: SubspaceEstimator, X: Array, labels: Array, columns: list[str])
     else:
         rows = X[chosen].astype(float) - to_numpy(model.location_).astype(float)
         if model.normalize and not model.affine_:
-            rows /= np.maximum(np.linalg.norm(rows, axis=1), np.finfo(float).tiny)[:, None]
+            rows /= np.maximum(np.abs(rows).max(axis=1, keepdims=True), np.finfo(float).tiny)
+            rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(float).tiny)
         along, across, axes = _axes(model, rows, labels[chosen])
         points = rows @ np.stack([along, across], axis=1)
     return ViewFacts(

@@ -1,5 +1,6 @@
 """The strongest outliers as a table, and the subspace as equations."""
 
+import math
 from collections.abc import Iterable
 
 from perpend.report._facts import EQUATIONS, Facts
@@ -9,6 +10,7 @@ from perpend.report._text import count, name, number, percent, plural, short
 
 TERMS = 12  # of an equation
 FIRST = 3  # equations are shown where there are many
+DIGITS = (4, 12)  # of a coefficient, at least and at most
 
 
 def outliers(facts: Facts) -> Html | None:
@@ -98,8 +100,9 @@ def equation(facts: Facts) -> Html | None:
     shown = c if c <= EQUATIONS else FIRST
     if c == 0:
         return None
+    place, error = answer["location"], _allowed_error(facts)
     lines = [
-        tag("p", _one_equation(normal, b, names), class_="equation")
+        tag("p", _one_equation(normal, b, names, at=place, error=error), class_="equation")
         for normal, b in zip(answer["normals"][:shown], answer["intercept"], strict=False)
     ]
     text = "A row is on the subspace where this holds, in the data's own units:"
@@ -122,16 +125,43 @@ def equation(facts: Facts) -> Html | None:
     affine = None
     if answer["affine"]:
         at = ", ".join(
-            f"{short(n, 20)} = {number(v, 5)}"
-            for n, v in list(zip(names, answer["location"], strict=False))[:TERMS]
+            f"{short(n, 20)} = {number(v, max(5, _digits(v, 1.0, error)))}"
+            for n, v in list(zip(names, place, strict=False))[:TERMS]
         )
         more = " …" if len(answer["location"]) > TERMS else ""
         affine = tag("p", "The inliers' mean is on it: ", at + more, ".")
     return section("equation", "The equation", tag("p", text), lines, affine, rest)
 
 
-def _one_equation(normal: list[float], intercept: float, names: list[str]) -> Html:
-    """Write normal @ x = intercept with its largest coefficient positive."""
+def _allowed_error(facts: Facts) -> float:
+    """Return how far off a written equation may be where the rows are; 0 means any.
+
+    Far from the origin a coefficient is multiplied by a large number, and its digits matter.
+    """
+    answer, off = facts["answer"], facts["data"]["off_origin"]
+    if not answer["affine"]:
+        return 0.0
+    radius = math.hypot(*answer["location"]) / off if off else 0.0
+    return max(answer["threshold"] / 10, radius / 10_000) / (len(answer["location"]) + 1)
+
+
+def _digits(value: float, factor: float, error: float) -> int:
+    """Return the digits of a value that keep it, times a factor, within an error.
+
+    >>> _digits(0.01000319, 5e6, 0.0025), _digits(0.01, 0.0, 0.1), _digits(42288.2, 1.0, 0.001)
+    (8, 4, 8)
+    """
+    least, most = DIGITS
+    if error <= 0 or value == 0 or factor == 0:
+        return least
+    decimals = math.ceil(math.log10(abs(factor) / (2 * error)))  # 10^-decimals / 2 is its rounding
+    return min(max(decimals + math.floor(math.log10(abs(value))) + 1, least), most)
+
+
+def _one_equation(
+    normal: list[float], intercept: float, names: list[str], *, at: list[float], error: float
+) -> Html:
+    """Write normal @ x = intercept with its largest coefficient positive; it holds near `at`."""
     largest = max(normal, key=abs)
     sign = 1.0 if largest >= 0 else -1.0
     values = {j: sign * v for j, v in enumerate(normal) if abs(v) > 1e-12 * abs(largest)}
@@ -140,12 +170,9 @@ def _one_equation(normal: list[float], intercept: float, names: list[str]) -> Ht
     for j in kept:
         value = values[j]
         joint = ("−" if value < 0 else "") if not parts else (" − " if value < 0 else " + ")
-        column = _column(names, j)
-        parts.append(
-            tag(
-                "span", joint, number(abs(value), 4), " ", tag("i", name(column, 28)), class_="term"
-            )
-        )
+        column = tag("i", name(_column(names, j), 28))
+        shown = number(abs(value), _digits(value, at[j], error))
+        parts.append(tag("span", joint, shown, " ", column, class_="term"))
     if len(values) > len(kept):
         parts.append(f" + {plural(len(values) - len(kept), 'smaller term')}")
-    return join([*parts, " = ", number(sign * intercept, 6)])
+    return join([*parts, " = ", number(sign * intercept, max(6, _digits(intercept, 1.0, error)))])

@@ -10,6 +10,7 @@ from perpend.report._text import count, number, percent, plural
 MEDIUM = 0.5  # below this confidence an answer is a guess
 WORDS = {0: "a single point", 1: "a line", 2: "a plane"}
 MISFIT = 2.0  # of the outliers; directions without preference exceed it in one of a thousand cases
+CLEAR_STEP = 4.47  # the power of all other steps from which on a step is sure
 CLEAR_ORIGIN = 1e-6  # chance below which the subspace clearly misses the origin
 ADVICE = re.compile(r"help|show|^(add|centre|look|raise)")
 
@@ -169,16 +170,21 @@ def _likelihood(answer: AnswerFacts) -> Witness | None:
 
 
 def _gap(answer: AnswerFacts) -> Witness | None:
-    gap, rest = (answer["evidence"].get(key) for key in ("inlier_gap", "inlier_gap_runner_up"))
+    evidence = answer["evidence"]
+    # Where the variances decay, the whitened rows were asked, and their step made the answer sure.
+    white = "whitened_" if "whitened_inlier_gap" in evidence else ""
+    names = ("inlier_gap", "inlier_gap_runner_up")
+    gap, rest = (evidence.get(white + name) for name in names)
     if gap is None or rest is None:
         return None
+    scaled = " Each row was scaled by the variances of all rows for this." if white else ""
     return Witness(
         "Step in the inliers' variance",
         f"{_times(gap)} times",
         f"up to {_times(rest)} times elsewhere",
         "The inliers vary this much more along the subspace than across it. A step that towers "
-        "over all others shows the dimension.",
-        gap > max(rest, 1.2) ** 4.5,
+        f"over all others shows the dimension.{scaled}",
+        gap > max(rest, 1.2) ** CLEAR_STEP,
     )
 
 

@@ -37,7 +37,9 @@ from perpend.solvers.two_groups import SHARE_MOST, GroupModel, TwoGroups, distan
 MAX_LEVERAGE = 1.0  # of a single row; the first order means nothing beyond
 FIRST_STEPS = 10  # from the spectral start, in which
 FIRST_SHARE = 0.5  # is the largest share of inliers: with all of them the start would never move
-CIRCLE = 0.05  # of the error that the noise makes: turns that do not get smaller any more
+NEGLIGIBLE = 0.05  # of the error that the noise makes
+SMALL_TURN = 0.1  # of the noise: distances, and so the groups, hardly change by it
+STEADY = 0.9  # ratio of the noise to what it was a step before, from which on it is known
 PATIENCE = 10  # steps after which the evidence must have grown
 GROWTH = 1.04  # by so much, or nothing will come of it
 
@@ -49,6 +51,7 @@ class _State(NamedTuple):
     axes: Array  # (D, R) principal axes of the inliers
     weight: float  # of the inliers
     gains: tuple[float, ...]  # of the two groups over outliers alone, step by step
+    steady: bool  # whether the inliers' noise is what it was a step before
     change: float
 
     @property
@@ -69,9 +72,9 @@ def fit_subspace(
 ) -> Fit:
     """Refine the normals V (D, c) inside `span` (D, R); with ``max_iter=0`` only look at them.
 
-    It is finished when V turns by less than `tol` times the inliers' scale: a thousandth of the
-    noise is far below the statistical error, and of rounding errors it is nothing. `n_distinct` is
-    the number of rows, without counting equal ones twice; their weight, if not told.
+    It is finished when V turns by less than `tol` times the inliers' scale, or when all turns that
+    are still to come are far below the statistical error. `n_distinct` is the number of rows,
+    without counting equal ones twice; their weight, if not told.
     """
     reweighted = _Reweighted(rows, span, V.shape[1], n_distinct, tol)
     start = reweighted.look(V, 0.0, np.ones(len(reweighted.edges)))
@@ -146,34 +149,47 @@ class _Reweighted:
         V: Array,
         leverage: float,
         weights: Array,
-        gains: tuple[float, ...] = (),
+        before: _State | None = None,
         change: float = np.inf,
     ) -> _State:
         """Tell the groups apart at V, and find the axes of the inliers."""
         scan = scan_grouped_distances(self.rows, V, self.edges)
         assert scan.kept is not None
+        gains = before.gains if before else ()
         most = FIRST_SHARE if len(gains) < self.n_careful else SHARE_MOST
         groups = self.model.fit_others(np.ravel(scan.product), leverage, weights, most)
         inliers = self.rows.scan(weighted_gram, groups.posterior, self.edges, using=(scan.kept,))
         gains = (*gains, float(groups.counts @ groups.gain))
+        steady = before is not None and groups.scale >= STEADY * before.groups.scale
         weight = float(inliers.total[0])
-        return _State(V, groups, *principal_axes(inliers, self.span), weight, gains, change)
+        return _State(V, groups, *principal_axes(inliers, self.span), weight, gains, steady, change)
 
     def step(self, state: _State) -> _State:
         """Turn V to the inliers' smallest axes."""
         V, rows = state.axes[:, : state.V.shape[1]], self.rows
         change = turned_to(state.V, state.axes) * float(rows.norms[-1]) / state.groups.scale
         n_inliers = state.weight * self.n_distinct / rows.total_weight
-        # The noise of N rows turns their subspace by about scale sqrt(d R / N). Rows at the edge of
-        # a bin may make the steps go round in circles that are smaller than that.
-        dimension = len(state.spectrum) - V.shape[1]
-        error = np.sqrt(dimension * len(state.spectrum) / max(n_inliers, 1.0))
-        circles = change <= CIRCLE * min(error, 1.0) and change > 0.9 * state.change
         # A turn that is too small to count changes no distance either: the rows need not be asked.
-        if change <= self.tol or circles:
+        if change <= self.tol or _is_settled(state, change, n_inliers):
             return state._replace(V=V, change=0.0)
         leverage = mean_leverage(state.spectrum, V.shape[1], n_inliers)
-        return self.look(V, leverage, state.groups.posterior, state.gains, change)
+        return self.look(V, leverage, state.groups.posterior, state, change)
+
+
+def _is_settled(state: _State, change: float, n_inliers: float) -> bool:
+    """Say whether this turn, in units of the noise, and all that follow may be left undone.
+
+    The noise of N rows turns their subspace by about scale sqrt(d R / N). Turns that shrink by the
+    same ratio q every time still add up to change q / (1 - q). Rows at the edge of a bin may make
+    them go round in circles, which are smaller than the error as well.
+    """
+    R, c = len(state.spectrum), state.V.shape[1]
+    error = np.sqrt((R - c) * R / max(n_inliers, 1.0))
+    ratio = change / state.change
+    if ratio > STEADY:
+        return bool(change <= NEGLIGIBLE * min(error, 1.0))
+    to_come = change * ratio / (1 - ratio)
+    return bool(state.steady and change <= SMALL_TURN and to_come <= NEGLIGIBLE * error)
 
 
 def _is_stalled(state: _State) -> bool:

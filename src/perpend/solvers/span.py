@@ -18,6 +18,7 @@ from perpend.rows import RowSource
 
 FEW_ROWS = 0.5  # rows per feature up to which the rows are factorised, and not their D x D moments
 WORTH_IT = 0.9  # of the features: where the rows span no more, they are turned into their span
+CHEAP_TURN = 4  # rows per feature up to which turning them costs less than turning their moments
 
 
 class RowSpan(NamedTuple):
@@ -136,11 +137,13 @@ def _inside(variances: Array, rows: RowSource) -> Array:
 def in_their_span(rows: RowSource) -> tuple[RowSource, RowSpan]:
     """Find the span of the rows, and turn them into it where that makes them clearly shorter.
 
-    Lengths and angles stay as they are. Rows are as they were where the copy, of fewer columns than
-    the data has, is over the source's memory budget.
+    Few rows are turned into any span that is smaller than the space: what is turned otherwise, step
+    by step, is their D x D moments. Lengths and angles stay as they are. Rows are as they were
+    where the copy, of fewer columns than the data has, is over the source's memory budget.
     """
     span = row_span(rows)
-    if span.rank > WORTH_IT * span.n_features:
+    cheap = rows.shape[0] <= CHEAP_TURN * span.n_features
+    if span.rank > (span.n_features - 1 if cheap else WORTH_IT * span.n_features):
         return rows, span
     turned = rows.mapped(span.axes)
     if turned is None:

@@ -1,0 +1,91 @@
+"""The section on what certifying costs."""
+
+from typing import Any
+
+from _page.drawing import Dots, dot_plot, upright_bar, whole_ticks
+from _page.section import Bar, Result, Section, at_most, image, number
+from perpend.experiments._text import percent, table
+from perpend.plots import COLORS, figure
+
+
+def describe(result: Result) -> str:
+    """Say what a clear answer costs, and what happens where it is not clear."""
+    header = ["features", "normals", "outliers", "noise", "right", "clear fits",
+              "grams (median, 90 %, largest)", "where not clear"]  # fmt: skip
+    lines = [
+        [
+            str(row["D"]),
+            str(row["c"]),
+            percent(row["r"]),
+            f"{row['noise']:g}",
+            f"{row['right']} of {row['seeds']}",
+            str(row["clear"]),
+            *(_three(row[name]) for name in ("clear_grams", "other_grams")),
+        ]
+        for row in result["results"]
+    ]
+    return "\n\n".join(
+        [
+            "The descents propose, joint reweighting decides: each of its steps is one weighted "
+            "gram matrix. A fit is *clear* if the descents' proposal was certified on their way; "
+            "where it was not, the second engine looks for itself and needs more of them.",
+            image("certifying", "Weighted gram matrices that certifying takes, by setting"),
+            table(header, lines),
+        ]
+    )
+
+
+def _three(counts: list[float] | None) -> str:
+    return "–" if counts is None else ", ".join(f"{count:g}" for count in counts)
+
+
+def bars(result: Result) -> list[Bar]:
+    """Ask it of nine fits in ten; the largest stands in the table."""
+    return [
+        at_most(
+            f"{row['D']} features, {percent(row['r'])} outliers, noise {row['noise']:g}, "
+            f"90 % of {row['clear']} clear fits",
+            [row["clear_grams"][1]],
+            result["bar"],
+            " weighted grams",
+            f" (median {number(row['clear_grams'][0])})",
+        )
+        for row in result["results"]
+        if 2 * row["clear"] > row["seeds"]
+    ]
+
+
+def draw(result: Result) -> dict[str, Any]:
+    """Draw the clear fits' median and largest, and the median of the others, a panel a shape."""
+    shapes = list(dict.fromkeys((row["D"], row["r"]) for row in result["results"]))
+    with figure(1, len(shapes), panel=(2.7, 2.2), sharex=True) as (drawing, axes):
+        for ax, (D, r) in zip(axes.flat, shapes, strict=True):
+            rows = [row for row in result["results"] if (row["D"], row["r"]) == (D, r)]
+            series = {
+                "not clear: median": Dots([_at(row["other_grams"], 0) for row in rows], COLORS[1]),
+                "clear: largest": Dots([_at(row["clear_grams"], 2) for row in rows], filled=False),
+                "clear: median": Dots([_at(row["clear_grams"], 0) for row in rows]),
+            }
+            dot_plot(ax, [f"noise {row['noise']:g}" for row in rows], series)
+            upright_bar(ax, result["bar"], f"bar {result['bar']}")
+            ax.set(xscale="log", xlim=(1.5, 90))
+            whole_ticks(ax.xaxis, [2, 3, 5, 10, 20, 50])
+            ax.set_title(f"{D} features, {percent(r)} outliers", loc="left", fontsize=10, pad=15)
+        axes.flat[0].legend(fontsize=8, loc="lower right")
+        drawing.supxlabel("weighted gram matrices of a whole fit", fontsize=9)
+    return {"certifying": drawing}
+
+
+def _at(counts: list[float] | None, place: int) -> float:
+    return float("nan") if counts is None else counts[place]
+
+
+SECTION = Section(
+    "certifying",
+    "What certifying costs",
+    "python benchmarks/certifying.py",
+    ("bar", "results"),
+    describe,
+    bars,
+    draw,
+)

@@ -1,0 +1,95 @@
+"""What it costs to certify an answer, counted in weighted gram matrices: no clock.
+
+The descents propose normals, and joint reweighting finishes and certifies them, one weighted gram
+matrix a step. A fit is *clear* if the descents' proposal was certified before the second engine was
+asked to look for itself; otherwise that engine's own steps count as well, and are told apart.
+
+Run ``python benchmarks/certifying.py``; ``--store`` writes benchmarks/results/certifying.json.
+"""
+
+import os
+
+os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
+
+import argparse
+from concurrent.futures import ProcessPoolExecutor
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from _counting import CountingRows
+from _store import store
+
+from perpend import dpcp
+from perpend.codimension.watch import TAKE_OVER
+from perpend.datasets import make_subspace
+from perpend.kernels import l1_objective_and_gradient, weighted_gram
+from perpend.rows import as_rows
+
+BAR = 3
+SHAPES = ((10, 6, 2000, 0.8), (30, 5, 1000, 0.7), (200, 10, 1500, 0.6), (200, 10, 1500, 0.7))
+NOISES = (0.0, 0.01, 0.05, 0.1, 0.2)
+
+
+class Trial(NamedTuple):
+    """What one fit took."""
+
+    right: bool
+    clear: bool
+    grams: int
+
+
+def trial(shape: tuple[int, int, int, float], noise: float, seed: int) -> Trial:
+    """Fit one problem, told nothing, and count."""
+    D, c, N, r = shape
+    M = round(N * r / (1 - r))
+    data = make_subspace(N, M, n_features=D, codimension=c, noise=noise, random_state=seed)
+    rows = CountingRows(as_rows(data.X))
+    solution = dpcp(rows, rng=np.random.default_rng(1_000_000 + seed))
+    clear = rows.n_scans[l1_objective_and_gradient.__name__] < TAKE_OVER
+    return Trial(solution.normals.shape[1] == c, clear, rows.n_scans[weighted_gram.__name__])
+
+
+def summary(trials: list[Trial]) -> dict[str, Any]:
+    """Return the counts of one setting; without clear fits there is nothing to ask."""
+    grams = np.array([trial.grams for trial in trials])
+    clear = np.array([trial.clear for trial in trials])
+    row: dict[str, Any] = {
+        "seeds": len(trials),
+        "right": sum(trial.right for trial in trials),
+        "clear": int(clear.sum()),
+    }
+    for name, some in (("clear_grams", grams[clear]), ("other_grams", grams[~clear])):
+        quantiles = np.quantile(some, (0.5, 0.9, 1.0)) if len(some) else None
+        row[name] = None if quantiles is None else [round(float(q), 1) for q in quantiles]
+    return row
+
+
+def main() -> None:
+    """Print the table; store it if asked to."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=30)
+    parser.add_argument("--first", type=int, default=0, help="first seed")
+    parser.add_argument("--store", action="store_true", help="write results/certifying.json")
+    chosen = parser.parse_args()
+    n = chosen.seeds
+    seeds = range(chosen.first, chosen.first + n)
+    results = []
+    print("   D   c     N    r noise  seeds right clear  grams: median, 90 %, largest; not clear")
+    with ProcessPoolExecutor(2) as pool:
+        for shape, noise in product(SHAPES, NOISES):
+            counts = summary(list(pool.map(trial, [shape] * n, [noise] * n, seeds)))
+            setting = dict(zip(("D", "c", "n_inliers", "r"), shape, strict=True))
+            results.append({**setting, "noise": noise, **counts})
+            print(
+                f"{shape[0]:4} {shape[1]:3} {shape[2]:5} {shape[3]:4} {noise:5} {n:6} "
+                f"{counts['right']:5} {counts['clear']:5}  {counts['clear_grams']}; "
+                f"{counts['other_grams']}",
+                flush=True,
+            )
+    if chosen.store:
+        store("certifying", {"first_seed": chosen.first, "bar": BAR, "results": results})
+
+
+if __name__ == "__main__":
+    main()
