@@ -38,7 +38,7 @@ test-torch: export OMP_NUM_THREADS := 1
 test-torch: $(VENV)/.installed-torch ## install torch as well, and run the tests on tensors
 	@echo "== pytest, tests on tensors"
 	@$(BIN)/python -m pytest -n $(WORKERS) tests/test_torch.py tests/test_cuda.py \
-	  tests/rows/test_torch_rows.py tests/test_batch.py tests/kernels
+	  tests/rows/test_torch_rows.py tests/test_batch.py tests/kernels tests/test_docs_torch.py
 
 lint: $(VENV)/.installed-dev ## style, types and who imports whom
 	@echo "== ruff"

@@ -3,7 +3,8 @@
 A page is run from top to bottom in a folder of its own. ``python`` blocks are executed, ``pycon``
 blocks are doctests in the same names, and ``perpend ...`` lines of ``sh`` blocks run the command
 line. A line with a placeholder in capitals, as ``perpend fit FILE``, is a synopsis: its command and
-options must exist. ``% needs: torch`` before a block skips it where that is missing.
+options must exist. ``% needs: torch`` before a block skips it where that is missing. What needs
+``cuda`` is run on the processor where there is torch but no GPU, so that the calls are tried there.
 """
 
 import contextlib
@@ -45,9 +46,8 @@ def blocks(page: Path) -> Iterator[Block]:
 def run_page(page: Path) -> dict:
     """Run the blocks of a page in the current folder; return the names that are left."""
     names: dict = {"__name__": "__main__"}
-    for block in blocks(page):
-        if block.needs and not available(block.needs):
-            continue
+    there = (block for block in blocks(page) if not block.needs or available(block.needs))
+    for block in map(on_this_machine, there):
         if block.kind == "python":
             # Empty lines put the code where it stands on the page, for tracebacks.
             source = "\n" * (block.line - 1) + block.code
@@ -61,9 +61,14 @@ def run_page(page: Path) -> dict:
 
 
 def available(what: str) -> bool:
-    if what == "cuda":
-        return available("torch") and __import__("torch").cuda.is_available()
-    return find_spec(what) is not None
+    return find_spec("torch" if what == "cuda" else what) is not None
+
+
+def on_this_machine(block: Block) -> Block:
+    """Return the block as it is, but on the processor if it needs a GPU and there is none."""
+    if block.needs != "cuda" or __import__("torch").cuda.is_available():
+        return block
+    return block._replace(code=re.sub(r"\bcuda\b", "cpu", block.code))
 
 
 def run_doctest(page: Path, block: Block, names: dict) -> None:

@@ -49,7 +49,16 @@ class FittedSubspace(
     _outlier_odds: dict[str, Any]
 
     def transform(self, X: Array) -> Array:
-        """Return the coordinates of the rows in the subspace, (n_samples, n_components_)."""
+        """Return the coordinates of the rows in the subspace, (n_samples, n_components_).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_components_)
+        """
         with computing_on(X, self.device) as place:
             X = checked(self, X, place, reset=False)
             if self.affine_:
@@ -61,7 +70,17 @@ class FittedSubspace(
             return place.back(coordinates)
 
     def inverse_transform(self, X: Array) -> Array:
-        """Return the points of the subspace that have these coordinates."""
+        """Return the points of the subspace that have these coordinates.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components_)
+            Coordinates, as `transform` returns them.
+
+        Returns
+        -------
+        array of shape (n_samples, n_features)
+        """
         check_is_fitted(self)
         X = X if is_tensor(X) else np.asarray(X)
         if X.ndim != 2 or X.shape[1] != self.n_components_:
@@ -76,7 +95,16 @@ class FittedSubspace(
             return place.back(points)
 
     def distance(self, X: Array) -> Array:
-        """Return the Euclidean distance of each row to the subspace, in the data's own units."""
+        """Return the Euclidean distance of each row to the subspace, in the data's own units.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
         with computing_on(X, self.device) as place:
             X = checked(self, X, place, reset=False)
             if self.affine_:
@@ -84,12 +112,30 @@ class FittedSubspace(
             return place.back(self._relative_distance(X) * row_norms(X))
 
     def score_samples(self, X: Array) -> Array:
-        """Return minus the distance that decides the labels; larger is more normal."""
+        """Return minus the distance that decides the labels; larger is more normal.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
         with computing_on(X, self.device) as place:
             return place.back(self._scores(checked(self, X, place, reset=False)))
 
     def decision_function(self, X: Array) -> Array:
-        """Return `score_samples` minus `offset_`: not negative for inliers."""
+        """Return `score_samples` minus `offset_`: not negative for inliers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
         return self.score_samples(X) - self.offset_
 
     def predict(self, X: Array, threshold: float | None = None) -> Array:
@@ -100,6 +146,10 @@ class FittedSubspace(
         X : array-like of shape (n_samples, n_features)
         threshold : float, optional
             Use this threshold instead of the fitted one; no refit is needed.
+
+        Returns
+        -------
+        array of int of shape (n_samples,)
         """
         scores = self.score_samples(X)
         limit = self.threshold_ if threshold is None else checked_threshold(threshold)

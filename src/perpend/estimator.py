@@ -28,6 +28,7 @@ from perpend._validation import TorchDevice, checked, checked_weight
 from perpend._verdict import summary, verdict, visual_block
 from perpend.affine import AffineFit, fit_affine
 from perpend.callbacks import CallbackSupport, watching, with_callbacks
+from perpend.codimension import ABOUT_ROWS
 from perpend.exceptions import CodimensionWarning, InputError
 from perpend.geometry import as_generator
 from perpend.rows import RowSource, as_rows
@@ -101,6 +102,11 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight w counts like w equal rows.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
         """
         data = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
         with (
@@ -276,8 +282,11 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        if solution.doubts:
-            reasons = "; ".join(solution.doubts)
+        # Who told the codimension finds other doubts in `doubts_`, but is not warned of them.
+        told = getattr(self, "codimension", "auto") != "auto"
+        aloud = [text for text in solution.doubts if not (told and text.startswith(ABOUT_ROWS))]
+        if aloud:
+            reasons = "; ".join(aloud)
             warnings.warn(
                 f"codimension {self.codimension_} is not sure (confidence "
                 f"{self.confidence_:.2f}): {reasons}.",
@@ -288,7 +297,12 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
     # -- telling -----------------------------------------------------------------------------------
 
     def summary(self) -> str:
-        """Return the answer in a few lines of text."""
+        """Return the answer in a few lines of text.
+
+        Returns
+        -------
+        str
+        """
         check_is_fitted(self)
         return summary(self)
 
@@ -297,7 +311,13 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         return visual_block(self, verdict(self) if hasattr(self, "labels_") else None)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted model to a file that `perpend.load` reads; no pickle is involved."""
+        """Write the fitted model to a file that `perpend.load` reads; no pickle is involved.
+
+        Parameters
+        ----------
+        path : str or path
+            The file, by custom ``.npz``; one that exists is replaced once the new one is complete.
+        """
         from perpend.persistence import save
 
         check_is_fitted(self)
@@ -314,6 +334,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
             The file; the page is all in it and needs no network.
         X : array-like of shape (n_samples, n_features), optional
             The rows of the fit, or others. Without them the page shows no distances and no rows.
+            Columns without names are counted from 1 on the page: "column 1" is ``X[:, 0]``.
         title : str, optional
             The heading of the page.
         """

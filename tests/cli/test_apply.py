@@ -67,6 +67,38 @@ def test_another_threshold(run, csv, fitted):
     assert "(given)" in done.out
 
 
+def test_data_of_another_kind_is_pointed_out(run, csv, fitted):
+    turned = np.linalg.qr(np.random.default_rng(5).standard_normal((6, 6)))[0]
+    np.save("other.npy", np.tile(fitted.to_numpy() @ turned, (10, 1)))
+    labels = run("apply", "out", "other.npy", "-o", "new", "--json")
+    found = json.loads(labels.out)
+    (remark,) = found["warnings"]
+    fits = 2000 - found["outliers"]
+    assert fits < 20
+    assert remark.startswith(f"{fits} of 2 000 rows fit the subspace of out/model.npz")
+    assert "60 % of the rows it was fitted to do" in remark
+    assert "Check the units, the order of the columns and the preprocessing." in remark
+    assert labels.err == f"warning: {remark}\n"
+
+
+def test_columns_in_another_order_without_names(run, csv, fitted):
+    np.save("other.npy", fitted.to_numpy()[:100, ::-1])
+    done = run("apply", "out", "other.npy", "-o", "new")
+    assert done.code == 0
+    assert "does not look like the same kind of data" in done.err
+
+
+def test_a_few_outliers_alone_are_no_other_kind_of_data(run, csv, fitted, data):
+    fitted[data.y == -1].to_csv("outliers.csv", index=False)
+    assert "same kind" in run("apply", "out", "outliers.csv", "-o", "all").err  # 80 in a row
+    fitted[data.y == -1][:7].to_csv("few.csv", index=False)  # 0.4 ** 7 is more than 1 in 1000
+    assert run("apply", "out", "few.csv", "-o", "few").err == ""
+
+
+def test_a_threshold_of_your_own_is_your_own_affair(run, csv, fitted):
+    assert run("apply", "out", csv, "-o", "new", "--threshold", "0").err == ""
+
+
 def test_gaps(run, csv, fitted):
     fitted.loc[4, "B1"] = np.nan
     fitted.to_csv("gaps.csv", index=False)

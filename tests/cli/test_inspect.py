@@ -36,6 +36,17 @@ def test_a_cloud_is_best_fitted_by_an_affine_subspace(run, home):
     assert done.out.endswith("perpend fit scan.bin --affine yes -o RESULTS\n")
 
 
+def test_a_cloud_in_plain_text_is_fitted_and_answered_in_kind(run, home):
+    X = make_subspace(150, 50, n_features=3, codimension=1, noise=0.01, random_state=0).X
+    np.savetxt("scan.xyz", np.column_stack([5 + X, np.ones(200)]), header="from a scanner")
+    done = run("inspect", "scan.xyz")
+    assert "xyz" in done.out.splitlines()[0]
+    assert "cloud, 200 points x 3 fields, float64 (stored as text)" in done.out
+    assert run("fit", "scan.xyz", "--affine", "yes", "-o", "out").code == 0
+    assert np.loadtxt("out/scan-answer.xyz").shape == (200, 7)
+    assert run("apply", "out", "scan.xyz", "-o", "new").code == 0
+
+
 def test_json(run, csv):
     done = run("inspect", csv, "--json")
     found = json.loads(done.out)

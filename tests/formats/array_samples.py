@@ -32,6 +32,8 @@ def _csv():
     yield {"x.csv": b"id,a,b\n" + b"".join(b"s%d,%r,1e-3\n" % (i, i / 7) for i in range(20))}
     yield {"x.csv": b"\xef\xbb\xbf1;2\r\n3;\r\n" + b'"5";-inf\r\n' * 9}
     yield {"x.tsv": b"# remark\n" + b"1\tnan\t3\n" * 10}
+    yield {"x.txt": b"# remark\n a   b\n" + b"  1   2.5\n# another\n" * 9}
+    yield {"x.xyz": b"1.5 -2 3e2 255 0 0\n" * 9 + b"nan 0 1 9 9 9\n"}
 
 
 def _mat():

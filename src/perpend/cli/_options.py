@@ -244,7 +244,11 @@ Variable = Annotated[
 ]
 Columns = Annotated[
     Any,
-    typer.Option(parser=_columns, metavar="A,B,C", help="Only these columns, bands or fields."),
+    typer.Option(
+        parser=_columns,
+        metavar="A,B,C",
+        help="Only these columns, bands or fields: names, or numbers from 1 if they have no names.",
+    ),
 ]
 Format = Annotated[
     Any,

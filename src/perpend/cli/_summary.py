@@ -11,6 +11,7 @@ from perpend.cli._console import count
 Lines = list[tuple[str, str]]
 NOT_SURE = 4  # exit code
 SHOWN = 6  # names in a line
+IN_DOUBT = 0.4  # of a codimension that was given; doubts about noise alone leave more confidence
 
 
 @contextmanager
@@ -47,14 +48,15 @@ def unsaid_doubts(model: Any, remarks: list[str]) -> list[str]:
         return []
     c, confidence = model.codimension_, f"confidence {model.confidence_:.2f}"
     doubts = "; ".join(getattr(model, "doubts_", ()))
-    if doubts:
-        return [f"codimension {c} is not sure ({confidence}): {doubts}."]
     if model.codimension == "auto":
-        return [f"codimension {c} is not sure ({confidence})."]
-    return [
-        f"codimension {c} was given, but the rows do not bear it out ({confidence}). DPCP "
-        "without --codimension looks for the one that they show, and says what is unclear."
-    ]
+        return [f"codimension {c} is not sure ({confidence}){': ' if doubts else ''}{doubts}."]
+    said = [f"the answer is not sure ({confidence}): {doubts}."] if doubts else []
+    if not doubts or model.confidence_ < IN_DOUBT:
+        said.append(
+            f"codimension {c} was given, but the rows do not bear it out ({confidence}). DPCP "
+            "without --codimension looks for the one that they show, and says what is unclear."
+        )
+    return said
 
 
 def answer(model: Any) -> Lines:

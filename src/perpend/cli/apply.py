@@ -16,8 +16,12 @@ from perpend.cli._summary import Lines, collected_warnings, exit_code, left_out,
 from perpend.exceptions import InputError
 
 if TYPE_CHECKING:
+    from perpend._typing import Array
     from perpend.estimator import SubspaceEstimator
     from perpend.formats import Answer, Dataset
+
+FEW = 0.01  # share of new rows below which hardly any fits,
+BY_CHANCE = 1e-3  # where rows like those of the fit would hardly ever be so few
 
 
 def apply(
@@ -67,6 +71,8 @@ def apply(
         with collected_warnings() as remarks:
             said = _output.answer_of(fitted, data, fitted=False)
         remarks += _doubts(fitted, path)
+        if threshold == "auto":  # a given one may be as strict as it likes
+            remarks += _strangers(fitted, path, said.labels)
         watch.phase("writing the results")
         result = _write(output, fitted, data, source, said, remarks=remarks, force=force)
     if not quiet:
@@ -124,6 +130,24 @@ def _doubts(model: "SubspaceEstimator", path: Path) -> list[str]:
     if exit_code(model):
         return [f"{path} itself is not sure (confidence {model.confidence_:.2f})."]
     return []
+
+
+def _strangers(model: "SubspaceEstimator", path: Path, labels: "Array") -> list[str]:
+    """Say so if hardly any row fits, though many of those that the model was fitted to do.
+
+    Were the new rows of the same kind, as few as these would be rarer than `BY_CHANCE`.
+    """
+    from scipy.stats import binom
+
+    n, fits = len(labels), int((labels == 1).sum())
+    before = float((model.labels_ == 1).mean())
+    if fits >= FEW * n or binom.cdf(fits, n, before) >= BY_CHANCE:
+        return []
+    return [
+        f"{count(fits)} of {count(n)} rows fit the subspace of {path}, but "
+        f"{100 * before:.0f} % of the rows it was fitted to do: this does not look like the same "
+        "kind of data. Check the units, the order of the columns and the preprocessing."
+    ]
 
 
 def _write(

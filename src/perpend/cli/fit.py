@@ -9,6 +9,7 @@ import typer
 from perpend.cli import _input, _output
 from perpend.cli import _options as options
 from perpend.cli._console import count, say, table, warn
+from perpend.cli._ids import remark_on_ids
 from perpend.cli._memory import check_fit, limit
 from perpend.cli._model import Wanted, build, check_threshold, fit_model
 from perpend.cli._page import add_report
@@ -82,7 +83,8 @@ def fit(
         clock.append(time.perf_counter())
         watch.phase("loading scikit-learn")
         model = build(wanted, watch)
-        remarks = fit_model(model, data)
+        remarks = [] if columns else remark_on_ids(data)  # whoever names columns wants them
+        remarks += fit_model(model, data)
         remarks += unsaid_doubts(model, remarks)
         clock.append(time.perf_counter())
         watch.phase("writing the results")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from perpend.cli import _input
 from perpend.cli import _options as options
 from perpend.cli._console import count, say, table
+from perpend.cli._ids import remark_on_ids
 from perpend.cli._memory import fit_memory, in_bytes, limit
 from perpend.cli._output import as_json
 from perpend.cli._progress import monitor
@@ -60,7 +61,8 @@ def _look(
         if len(listed) > 1 and variable is None:  # which one, that is the question
             return found | {"chosen": False}
         raise
-    return found | {"chosen": True} | _described(data)
+    remarks = [] if columns else remark_on_ids(data)  # whoever names columns wants them
+    return found | {"chosen": True} | _described(data) | {"remarks": remarks}
 
 
 def _size(source: _input.Source) -> int:
@@ -113,6 +115,7 @@ def _lines(found: dict[str, Any], source: _input.Source) -> Lines:
         ("data", f"{found['kind']}, {extent}, {_dtype(found)}"),
         *_names(found, feature),
         *_gaps(found, record, feature),
+        *[("remark", remark) for remark in found["remarks"]],
         ("memory", _memory(found)),
         ("next", _next(found, source)),
     ]
@@ -130,7 +133,7 @@ def _dtype(found: dict[str, Any]) -> str:
 def _names(found: dict[str, Any], feature: str) -> Lines:
     names = found["columns"]
     if not names:
-        return []
+        return [(f"{feature}s", "without names; --columns counts them from 1")]
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return [(f"{feature}s", ", ".join(names[:SHOWN]) + more)]
 

@@ -14,6 +14,15 @@ from perpend.geometry import complement
 from perpend.rows import Kept, RowSource
 from perpend.solvers import Directions, Fit, RowSpan, Solution
 
+# Doubts about the noise, the groups or the rows, by how they begin: they are no less true where the
+# codimension is told. All others are about how many normals there are, or whether there are any.
+ABOUT_ROWS = (
+    "the inliers' noise holds",
+    "the outliers are the majority",
+    "nearly all rows are near the subspace, but not as noise",
+    "inliers and outliers overlap",
+    "the longest row has",
+)
 NOT_LOOKED_FOR = 0.5  # confidence in "no normals" at the most, where that was told and not found
 
 
@@ -116,7 +125,10 @@ def as_solution(
     converged: bool,
     distances: Kept | None = None,
 ) -> Solution:
-    """Put together what the estimator needs; a caller who told the codimension hears no doubts."""
+    """Put together what the estimator needs; who told the codimension hears no doubts about it."""
+    doubts = answer.codimension.doubts
+    if told:
+        doubts = tuple(doubt for doubt in doubts if doubt.startswith(ABOUT_ROWS))
     return Solution(
         normals=answer.normals,
         components=answer.components,
@@ -126,7 +138,7 @@ def as_solution(
         confidence=answer.codimension.confidence,
         evidence=answer.codimension.evidence,
         groups=None if answer.fit is None else answer.fit.groups,
-        doubts=() if told else answer.codimension.doubts,
+        doubts=doubts,
         n_iter=int(np.max(directions.n_iter)),
         converged=converged,
         rank=rows.shape[1] if answer.fit is None else len(answer.fit.spectrum),

@@ -13,6 +13,10 @@ files                          what is read                        the answer
 .npz                           the main array, or `variable`       .npz with 3 arrays
 .csv .tsv                      numbers; columns of text are left   the same rows as text, with
                                out and listed                      3 more columns
+.txt                           as .csv, also with white space      the same
+                               between the cells
+.xyz                           point clouds as .txt; x, y, z, or   the same points as text, with
+                               else the first 3 columns            3 more columns
 .mat                           as .npz                             .mat with 3 arrays
 .h5 .hdf5 .he5                 as .npz; `variable` is a path       .h5 with 3 datasets
                                inside, such as ``a/b``
@@ -130,7 +134,7 @@ def read(
             )
         chosen = None if columns is None else tuple(columns)
         reader = import_module(known.module)
-        return cast(Dataset, reader.read(path, Options(variable, chosen)))
+        return cast(Dataset, reader.read(path, Options(variable, chosen, known.name)))
     except OSError as error:
         reason = error.strerror or str(error)
         is_forbidden = isinstance(error, PermissionError)

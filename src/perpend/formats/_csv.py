@@ -1,10 +1,17 @@
-"""Text tables: ``.csv`` (comma, semicolon or tab, found out from the first lines) and ``.tsv``.
+"""Text tables: ``.csv``, ``.tsv``, ``.txt``, and point clouds in text: ``.xyz``.
+
+Cells are separated by tabs in a ``.tsv``, and elsewhere by commas, semicolons or tabs, found out
+from the first lines; in a ``.txt`` or ``.xyz`` also by white space, however much of it.
 
 The text is UTF-8, with or without a byte order mark. A first row that begins with text is taken as
-the names of the columns; blank lines, and lines above the table that begin with ``#``, are skipped.
+the names of the columns; blank lines, and lines above the table that begin with ``#``, are skipped,
+in a ``.txt`` or ``.xyz`` also between the rows.
 Empty cells and "nan" become NaN, which the validation of the data reports later by row and column.
 A column without any number, such as names or dates, is left out and listed in the counts. Anything
 else that is no number is an error that names the line and the column.
+
+Of a ``.xyz`` the columns x, y and z are read, or the first three where none are named so, unless
+others are asked for; points that are not finite are left out.
 """
 
 import csv
@@ -24,11 +31,11 @@ from perpend.exceptions import InputError
 from perpend.formats._answer_path import answer_path
 from perpend.formats._checks import check_memory, file_size, no_choice, quoted
 from perpend.formats._dataset import Answer, Dataset, Options
+from perpend.formats._dialect import SAMPLE_BYTES, SPACE, Dialect, find_dialect, n_cells, tidied
+from perpend.formats._points import PLACE, from_points
 from perpend.formats._records import NO_DATA, added_values, from_table, select
 
-DELIMITERS = ("\t", ";", ",")  # the comma last: it may also be a decimal comma
-SAMPLE_BYTES = 1 << 16  # read ahead to find the delimiter,
-SAMPLE_LINES = 10  # of which so many lines have a say
+CLOUD = "xyz"  # the format that is a cloud of points
 NOT_A_NAME = {"", "na", "n/a", "null", "none", "-", "?"}  # marks of a missing value
 FORMULA = ("=", "+", "-", "@")  # what spreadsheets run
 
@@ -46,53 +53,49 @@ class _Table(NamedTuple):
 
 
 def read(path: Path, options: Options) -> Dataset:
-    """Read a text table; in a ``.tsv`` the cells are separated by tabs."""
+    """Read a text table, or a cloud of points."""
     no_choice(path, options.variable)
     size = file_size(path)
     with path.open("rb") as stream:
         sample = stream.read(SAMPLE_BYTES)
     if b"\0" in sample:
         raise InputError(f"{path}: is not UTF-8 text (UTF-16, or binary?). Save it as UTF-8.")
-    is_tsv = path.suffix.lower() == ".tsv"
-    delimiter = "\t" if is_tsv else _find_delimiter(sample)
-    cells = sample.count(delimiter.encode()) + sample.count(b"\n") + 1
-    check_memory(str(path), 8 * cells * size // len(sample))
+    dialect = find_dialect(sample, options.format)
+    check_memory(str(path), 8 * n_cells(sample, dialect) * size // len(sample))
     try:
         with path.open(encoding="utf-8-sig", newline="") as text:
-            X, columns, dropped = _parse(path, _rows(path, text, delimiter), options.columns)
+            X, columns, dropped = _parse(path, _rows(path, text, dialect), options)
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path}: line {_undecodable_line(path)}: is not UTF-8 text. Save the file as UTF-8."
         ) from error
+    if options.format == CLOUD:
+        names = columns or PLACE
+        return from_points(X, path, CLOUD, names, stored_dtype="text", origin=dialect)
     return from_table(
-        X,
-        path,
-        "tsv" if is_tsv else "csv",
-        columns,
-        stored_dtype="text",
-        dropped=dropped,
-        origin=delimiter,
+        X, path, options.format, columns, stored_dtype="text", dropped=dropped, origin=dialect
     )
 
 
 def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
     """Copy the text of the table, with three more columns; blank lines and remarks are left out."""
     source, path = Path(dataset.source), answer_path(dataset, folder)
-    delimiter: str = dataset.origin
+    dialect: Dialect = dataset.origin
+    gap = "nan" if dialect.delimiter == SPACE else ""
     with source.open(encoding="utf-8-sig", newline="") as text, writing(path) as stream:
         copy = io.TextIOWrapper(stream, "utf-8", newline="")
-        writer = csv.writer(copy, delimiter=delimiter, lineterminator="\n")
-        rows = _rows(source, text, delimiter)
+        writer = csv.writer(copy, delimiter=dialect.delimiter, lineterminator="\n")
+        rows = _rows(source, text, dialect)
         first = next(rows)
         added = added_values(dataset, answer, [cell.strip() for cell in first.cells])
         if first.is_header:
             writer.writerow([*map(_harmless, first.cells), *added])
         else:
-            writer.writerow([*map(_harmless, first.cells), *_cells(added, 0)])
+            writer.writerow([*map(_harmless, first.cells), *_cells(added, 0, gap)])
         n, records = int(not first.is_header), dataset.shape[0]
         for row in rows:
             if n < records:
-                writer.writerow([*map(_harmless, row.cells), *_cells(added, n)])
+                writer.writerow([*map(_harmless, row.cells), *_cells(added, n, gap)])
             n += 1
         if n != records:
             raise InputError(f"{source}: has changed since it was read. Read it again.")
@@ -110,10 +113,10 @@ def _harmless(cell: str) -> str:
     return f"'{cell}" if cell.lstrip().startswith(FORMULA) and not _is_number(cell) else cell
 
 
-def _cells(added: dict[str, Array], record: int) -> list[str]:
-    """Three cells of an answer; empty where there is no data."""
+def _cells(added: dict[str, Array], record: int, gap: str) -> list[str]:
+    """Three cells of an answer, or three gaps where there is no data."""
     distance, probability, inlier = (values[record].item() for values in added.values())
-    return ["", "", ""] if inlier == NO_DATA else [repr(distance), repr(probability), str(inlier)]
+    return [gap] * 3 if inlier == NO_DATA else [repr(distance), repr(probability), str(inlier)]
 
 
 class _Collector:
@@ -177,13 +180,18 @@ class _Collector:
         return not np.isnan(above).all()
 
 
-def _parse(path: Path, rows: Iterator[_Row], wanted: tuple[str, ...] | None) -> _Table:
+def _parse(path: Path, rows: Iterator[_Row], options: Options) -> _Table:
     """Collect the values of all rows."""
-    collected = _Collector(path, None, droppable=wanted is None)
+    wanted = options.columns
+    is_cloud = options.format == CLOUD
+    collected = _Collector(path, None, droppable=wanted is None and not is_cloud)
     chosen: list[int] | None = None
     for n, (line, cells, is_header) in enumerate(rows):
         if n == 0:
             names = tuple(cell.strip() for cell in cells) if is_header else None
+            if is_cloud:
+                names = names or _names_of_points(len(cells))
+                wanted = _place(path, names) if wanted is None else wanted
             if wanted is not None:
                 chosen = select(path, wanted, names or [str(j + 1) for j in range(len(cells))])
                 names = wanted
@@ -194,9 +202,9 @@ def _parse(path: Path, rows: Iterator[_Row], wanted: tuple[str, ...] | None) -> 
     return collected.table()
 
 
-def _rows(path: Path, text: Iterable[str], delimiter: str) -> Iterator[_Row]:
-    """Rows of equal length that are neither blank nor remarks above the table."""
-    reader = csv.reader(text, delimiter=delimiter, strict=True)
+def _rows(path: Path, text: Iterable[str], dialect: Dialect) -> Iterator[_Row]:
+    """Rows of equal length that are neither blank nor remarks."""
+    reader = csv.reader(tidied(text, dialect), delimiter=dialect.delimiter, strict=True)
     width = first_line = 0
     try:
         for cells in reader:
@@ -236,7 +244,7 @@ def _advice(cell: str) -> str:
         return "Write a decimal point instead of the comma."
     parts = cell.split()
     if len(parts) > 1 and all(map(_is_number, parts)):
-        return "Separate the cells by commas, semicolons or tabs."
+        return "Separate the cells by commas, semicolons or tabs, or name the file .txt."
     return ""
 
 
@@ -256,18 +264,22 @@ def _names_columns(row: list[str]) -> bool:
     return first.strip().lower() not in NOT_A_NAME and not _is_number(first)
 
 
-def _find_delimiter(sample: bytes) -> str:
-    """Find the separator that occurs equally often in each of the first lines."""
-    text = re.sub(r'"[^"]*"', "", sample.decode("utf-8-sig", errors="replace"))
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    if len(sample) == SAMPLE_BYTES and len(lines) > 1:
-        lines.pop()  # cut off
-    for delimiter in DELIMITERS:
-        counts = {line.count(delimiter) for line in lines[:SAMPLE_LINES]}
-        if len(counts) == 1 and counts != {0}:
-            return delimiter
-    first = lines[0] if lines else ""
-    return max(reversed(DELIMITERS), key=first.count)  # uneven rows: reported by line when read
+def _names_of_points(width: int) -> tuple[str, ...]:
+    """Names for columns without any: x, y, z, and numbers from 4."""
+    return (*PLACE, *map(str, range(len(PLACE) + 1, width + 1)))[:width]
+
+
+def _place(path: Path, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of the columns with the place of a point: x, y and z, or else the first three."""
+    if len(names) < len(PLACE):
+        raise InputError(
+            f"{path}: has {len(names)} column(s), but a point has x, y and z. If it is no cloud of "
+            'points, read it as format "txt".'
+        )
+    letters = [name.lstrip("/").lower() for name in names]  # some write //X Y Z
+    if set(PLACE) <= set(letters):
+        return tuple(names[letters.index(letter)] for letter in PLACE)
+    return names[: len(PLACE)]
 
 
 def _undecodable_line(path: Path) -> int:

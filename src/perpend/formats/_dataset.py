@@ -13,6 +13,7 @@ class Options(NamedTuple):
 
     variable: str | None = None  # which array of a file that holds several
     columns: tuple[str, ...] | None = None  # which columns, fields or bands, by name
+    format: str = ""  # name of the format, for modules that read several
 
 
 class Counts(NamedTuple):
@@ -36,12 +37,12 @@ class Dataset:
     X: Array  # (n, D) float32 or float64; may be a read-only view of the file
     source: str  # the path as it was given, for messages
     format: str  # name of the format, such as "envi"
-    kind: Kind
+    kind: Kind  # "table", "image" or "cloud"
     shape: tuple[int, ...]  # of the records: (n_records,) or (height, width)
     columns: tuple[str, ...] | None = None  # names of the features, where the file has them
     positions: Array | None = None  # (n,) index of each row among the records; None: all, in order
     stored_dtype: str = ""  # as in the file
-    counts: Counts = field(default_factory=Counts)
+    counts: Counts = field(default_factory=Counts)  # what the reader noticed
     origin: Any = None  # whatever the format's writer needs: headers, coordinates, other fields
 
 

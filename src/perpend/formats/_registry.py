@@ -14,9 +14,9 @@ class Format(NamedTuple):
     Path``, and is imported when it is used.
     """
 
-    name: str
+    name: str  # such as "csv"
     suffixes: tuple[str, ...]  # in small letters
-    module: str
+    module: str  # its full name
     extra: str  # the extra of perpend that has the package it needs; "" if it needs none
     about: str  # one line for people
 
@@ -26,6 +26,8 @@ FORMATS = (
     Format("npz", (".npz",), "perpend.formats._npz", "", "NumPy archive of arrays"),
     Format("csv", (".csv",), "perpend.formats._csv", "", "text table; comma, semicolon or tab"),
     Format("tsv", (".tsv",), "perpend.formats._csv", "", "text table; tab"),
+    Format("txt", (".txt",), "perpend.formats._csv", "", "text table; white space, or as csv"),
+    Format("xyz", (".xyz",), "perpend.formats._csv", "", "point cloud as text: x y z first"),
     Format("mat", (".mat",), "perpend.formats._mat", "", "MATLAB, v5 to v7; v7.3 needs hdf5"),
     Format("hdf5", (".h5", ".hdf5", ".he5"), "perpend.formats._hdf5", "hdf5", "HDF5 datasets"),
     Format("zarr", (".zarr", ".zip"), "perpend.formats._zarr", "zarr", "Zarr, folder or zip"),

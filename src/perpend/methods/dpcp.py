@@ -43,7 +43,23 @@ def dpcp(
     rng: np.random.Generator,
     callback: Callback | None = None,
 ) -> Solution:
-    """Recover the subspace of the inliers among `rows`; the parameters are those of `DPCP`."""
+    """Recover the subspace of the inliers among `rows`; the parameters are those of `DPCP`.
+
+    Parameters
+    ----------
+    rows : RowSource
+        From `as_rows`.
+    codimension, n_starts, init, step, refine
+        As in `DPCP`.
+    max_iter, tol, sample_size, callback
+        As in `DPCP`.
+    rng : numpy.random.Generator
+        Draws the starts and the samples.
+
+    Returns
+    -------
+    Solution
+    """
     _check_sizes(codimension, n_starts, init, rows.shape[1])
     finish = refine is not False
     descent = Descent(n_starts, init, step_rule(step), max_iter, tol)
@@ -194,8 +210,8 @@ class DPCP(SubspaceEstimator):
         The numbers behind the confidence. With `affine`, also how far the origin is from the
         affine subspace, and how far it would seem to be by chance if it were on it.
     doubts_ : tuple of str
-        What keeps the answer from being sure, and what would help; empty where nothing does, or
-        where the codimension was told.
+        What keeps the answer from being sure, and what would help; empty where nothing does. Where
+        the codimension was told, only what is doubtful about noise, groups and rows.
     directions_ : array of shape (n_starts_, n_features)
         Where the descents ended, without their offsets if `affine_`. They stop as soon as the
         codimension is sure; with ``refine=False`` they come to rest. A low dimension may be clear

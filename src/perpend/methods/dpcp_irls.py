@@ -43,7 +43,21 @@ def dpcp_irls(
     rng: np.random.Generator,
     callback: Callback | None = None,
 ) -> Solution:
-    """Recover the subspace of the given codimension; the parameters are those of `DPCPIRLS`."""
+    """Recover the subspace of the given codimension; the parameters are those of `DPCPIRLS`.
+
+    Parameters
+    ----------
+    rows : RowSource
+        From `as_rows`.
+    codimension, delta, max_iter, tol, callback
+        As in `DPCPIRLS`.
+    rng : numpy.random.Generator
+        Tells equal rows apart.
+
+    Returns
+    -------
+    Solution
+    """
     floor = np.asarray(delta, dtype=rows.dtype)
 
     def find(rows: RowSource, span: RowSpan, c: int) -> Directions:

@@ -58,7 +58,21 @@ def rsgm(
     rng: np.random.Generator,
     callback: Callback | None = None,
 ) -> Solution:
-    """Recover the subspace of the given codimension; the parameters are those of `RSGM`."""
+    """Recover the subspace of the given codimension; the parameters are those of `RSGM`.
+
+    Parameters
+    ----------
+    rows : RowSource
+        From `as_rows`.
+    codimension, step, init, max_iter, tol, callback
+        As in `RSGM`.
+    rng : numpy.random.Generator
+        Draws random starts, and tells equal rows apart.
+
+    Returns
+    -------
+    Solution
+    """
     rule = STEPS[step] if isinstance(step, str) else step
 
     def find(rows: RowSource, span: RowSpan, c: int) -> Directions:

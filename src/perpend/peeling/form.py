@@ -25,7 +25,7 @@ class Subspace(NamedTuple):
 
     normals: Array  # (codimension, D) orthonormal rows
     components: Array  # (D - codimension, D) orthonormal rows
-    codimension: int
+    codimension: int  # number of its normals
     confidence: float  # in [0, 1]; from 0.95 on it is called sure
     members: Array  # (m,) positions of its rows in X, ascending
     threshold: float  # the largest distance of a member
@@ -54,7 +54,12 @@ class Peeled(NamedTuple):
         )
 
     def summary(self) -> str:
-        """Return the answer in a few lines of text."""
+        """Return the answer in a few lines of text.
+
+        Returns
+        -------
+        str
+        """
         n, left = len(self.labels), int(np.sum(self.labels == -1))
         lines = [f"subspaces   {len(self.subspaces)}"]
         for k, found in enumerate(self.subspaces):

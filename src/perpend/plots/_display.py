@@ -109,7 +109,18 @@ class ModelDisplay(Display):
     @classmethod
     @abstractmethod
     def of(cls, model: Any, X: Array | None = None) -> Self:
-        """Take what is drawn from a fitted model, and do not draw it yet."""
+        """Take what is drawn from a fitted model, and do not draw it yet.
+
+        Parameters
+        ----------
+        model : a fitted method of perpend
+        X : array-like of shape (n_samples, n_features), optional
+            Rows to draw, where a picture draws any; by default those of the fit.
+
+        Returns
+        -------
+        display
+        """
 
 
 def say(ax: Any, title: str, text: str) -> None:

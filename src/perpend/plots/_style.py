@@ -132,6 +132,11 @@ def save(figure: Any, stem: str | os.PathLike[str]) -> list[Path]:
     figure : matplotlib.figure.Figure
     stem : path
         The file's name without ``.png`` and ``.svg``.
+
+    Returns
+    -------
+    list of Path
+        The PNG and the SVG.
     """
     stem = Path(stem)
     paths = []

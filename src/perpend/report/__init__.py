@@ -40,7 +40,8 @@ def write_report(
     data : array-like or Dataset, optional
         The rows that the answer is about, by custom those of the fit. A `Dataset` also knows
         the names of its columns, where its rows stand in the file, and whether it is an image or a
-        point cloud. Without it there are no pictures of rows, and no table of outliers.
+        point cloud. Without it there are no pictures of rows, and no table of outliers. Columns
+        without names are counted from 1 on the page: "column 1" is ``X[:, 0]``.
     answer : perpend.formats.Answer, optional
         Labels, distances and probabilities of the rows, where they are known already.
     result : dict, optional

@@ -23,6 +23,7 @@ from perpend.formats._dataset import Answer, Dataset
 from perpend.report._distances import DistanceFacts, distance_facts
 from perpend.report._outliers import OutlierFacts, outlier_facts
 from perpend.report._rows import PictureFacts, picture_facts
+from perpend.report._text import column_labels
 from perpend.rows.kinds import to_numpy
 
 SCHEMA = 1
@@ -150,9 +151,10 @@ def _rows(model: SubspaceEstimator, data: Any) -> Rows:
     names = data.columns if read else None
     if names is None:
         names = getattr(model, "feature_names_in_", None)
+    kind = data.kind if isinstance(data, Dataset) else "table"
     return Rows(
         X,
-        columns=[str(name) for name in names] if names is not None else [f"x{j}" for j in range(D)],
+        columns=column_labels(range(1, D + 1) if names is None else names, kind),
         named=names is not None,
         dataset=data if isinstance(data, Dataset) else None,
         source=str(data.source) if read else "",

@@ -15,6 +15,7 @@ from perpend.formats._dataset import Answer
 from perpend.persistence import load
 from perpend.report._facts import SCHEMA, Facts, gather
 from perpend.report._page import page
+from perpend.report._text import column_labels
 
 PAGE, FACTS = "report.html", "report.json"
 MODEL, RESULT, LABELS = "model.npz", "result.json", "labels.csv"
@@ -105,7 +106,7 @@ def _facts(folder: Path, data: Any) -> Facts:
     facts = gather(model, data, answer=answer, result=result)
     names = (result.get("input") or {}).get("columns")
     if data is None and isinstance(names, list) and len(names) == model.n_features_in_:
-        facts["data"]["columns"], facts["data"]["named"] = [str(name) for name in names], True
+        facts["data"]["columns"], facts["data"]["named"] = column_labels(names), True
     return facts
 
 

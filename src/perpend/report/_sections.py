@@ -190,7 +190,9 @@ def _size(facts: Facts) -> str:
     shape = " × ".join(count(m) for m in data["shape"])
     records = f", from {shape} pixels" if data["kind"] == "image" else ""
     dtype = f", {data['dtype']}" if data["dtype"] else ""
-    return f"{count(data['n_rows'])} rows × {count(data['n_columns'])} columns{dtype}{records}"
+    counted = "" if data["named"] else ", counted from 1 as they have no names"
+    size = f"{count(data['n_rows'])} rows × {count(data['n_columns'])} columns"
+    return f"{size}{counted}{dtype}{records}"
 
 
 def _left_out(facts: Facts) -> str:

@@ -90,7 +90,7 @@ def _blame(blames: Iterable[Blame], names: list[str]) -> Html:
 
 def _column(names: list[str], j: int) -> str:
     """Return the name of a column; only so many are kept."""
-    return names[j] if j < len(names) else f"x{j}"
+    return names[j] if j < len(names) else f"column {j + 1}"
 
 
 def equation(facts: Facts) -> Html | None:

@@ -1,6 +1,7 @@
 """Numbers and names as people read them."""
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 from perpend.report._html import Html, tag
@@ -8,6 +9,28 @@ from perpend.report._html import Html, tag
 SHOWN = 48  # characters of a name that are shown
 THIN = "\u202f"  # a narrow space that does not break a line
 DIGITS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def column_labels(names: Iterable[Any], kind: str = "table") -> list[str]:
+    """Names of columns as they can stand in a sentence and in an equation.
+
+    Numbers get a word before them, so that a column without a name is "column 3", counted from 1 as
+    ``--columns`` does; the bands of an image are "band 3".
+
+    >>> column_labels(["red", "7", "", 410.5])
+    ['red', 'column 7', 'column 3', 'column 410.5']
+    """
+    word = "band" if kind == "image" else "column"
+    texts = [str(name) or str(j + 1) for j, name in enumerate(names)]
+    return [f"{word} {text}" if _is_number(text) else text for text in texts]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def count(n: float) -> str:

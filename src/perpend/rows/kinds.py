@@ -86,6 +86,11 @@ def as_rows(
     fused : bool
         Whether a fused kernel may serve the descents, where a GPU has one. It is faster and rounds
         to about 16 bits, as the source's `precision` then says.
+
+    Returns
+    -------
+    RowSource
+        What the methods as functions take.
     """
     if is_tensor(X):
         from perpend.rows.tensors import checked_tensor, torch_rows

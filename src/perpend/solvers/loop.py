@@ -26,11 +26,11 @@ class Status(Enum):
 class Progress(NamedTuple):
     """What a callback is told after every step. If it returns True, this loop ends."""
 
-    stage: str
-    step: int
-    objective: float
-    change: float
-    tol: float
+    stage: str  # which loop it is
+    step: int  # from 1
+    objective: float  # after the step
+    change: float  # of what the loop watches
+    tol: float  # the loop ends once `change` is at most this
     objectives: Array | None = None  # of each start, where there are several
 
 

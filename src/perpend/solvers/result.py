@@ -64,11 +64,11 @@ class Solution(NamedTuple):
     directions: Array  # (D, k) raw solutions
     singular_values: Array  # of `directions`
     objective: float  # mean of |x.b| over the rows and the raw solutions
-    confidence: float
-    evidence: dict[str, object]
+    confidence: float  # in [0, 1], of the codimension
+    evidence: dict[str, object]  # the numbers behind the confidence
     groups: "TwoGroups | None"  # None where there are no normals but those of the rows' span
     doubts: tuple[str, ...]  # why the confidence is low, and what would help
-    n_iter: int
-    converged: bool
+    n_iter: int  # of the longest descent
+    converged: bool  # whether everything came to rest
     rank: int  # dimension of the rows' span, in which inliers have their noise
     distances: "Kept | None"  # of all rows to the subspace, where they are known already

@@ -18,14 +18,25 @@ from perpend._typing import Array
 class CircleStatistics(NamedTuple):
     """Least and largest mean height, and the largest tangent part of the mean subgradient."""
 
-    c_min: float
-    c_max: float
-    eta: float
+    c_min: float  # least mean height
+    c_max: float  # largest mean height
+    eta: float  # largest tangent part of the mean subgradient
 
 
 def circle_statistics(X: Array) -> CircleStatistics:
     """Return c_min, c_max and eta of unit rows X (n, 2) by going once round the circle.
 
+    Parameters
+    ----------
+    X : array of shape (n, 2)
+        Rows of norm one.
+
+    Returns
+    -------
+    CircleStatistics
+
+    Examples
+    --------
     >>> [round(value, 4) for value in circle_statistics(np.eye(2))]
     [0.5, 0.7071, 0.5]
     """

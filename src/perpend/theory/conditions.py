@@ -54,6 +54,15 @@ class Theorem1(NamedTuple):
         """Return K-diamond(mu0) (k,), the least length of the flat phase; infinite outside.
 
         The paper's formula lacks the bracket that closes tan(theta_0).
+
+        Parameters
+        ----------
+        mu0 : float or array of shape (n_starts,)
+            The first step size.
+
+        Returns
+        -------
+        array of shape (n_starts,)
         """
         margin = self.pull - np.maximum(1, self.tangents) * self.push
         allowed = self.inside & (margin > 0)
@@ -63,6 +72,15 @@ class Theorem1(NamedTuple):
         """Return the least length of a plateau; infinite unless N c_X,min > E.
 
         The paper prints c_X; c_X,min is the only reading that fits.
+
+        Parameters
+        ----------
+        beta : float
+            The factor by which the step is cut, between 0 and 1.
+
+        Returns
+        -------
+        float
         """
         margin = math.sqrt(2) * beta * self.step_bound * (self.pull - self.push)
         return 1 / margin if margin > 0 else math.inf
@@ -71,6 +89,17 @@ class Theorem1(NamedTuple):
         """Return the shortest schedule that the theorem admits for all starts.
 
         `mu0` is at most mu', which is the default.
+
+        Parameters
+        ----------
+        beta : float
+            The factor by which the step is cut, between 0 and 1.
+        mu0 : float, optional
+            The first step size.
+
+        Returns
+        -------
+        Schedule
         """
         mu0 = self.step_bound if mu0 is None else mu0
         if not (0 < beta < 1 and 0 < mu0 <= self.step_bound):
@@ -92,6 +121,17 @@ class Theorem1(NamedTuple):
         """Return the theorem's bound on tan(theta_k) for iterations k: (len(k), n_starts).
 
         The paper prints tan(theta_0) on the left side; theta_k is meant.
+
+        Parameters
+        ----------
+        schedule : Schedule
+            The step sizes.
+        k : array of int of shape (n,)
+            The iterations.
+
+        Returns
+        -------
+        array of shape (n, n_starts)
         """
         k = np.asarray(k)[:, None]
         flat = np.asarray(schedule.mu0) / (math.sqrt(2) * self.step_bound)
@@ -110,6 +150,11 @@ def theorem1(values: Values, tangents: Array) -> Theorem1:
         of c_X,min is used; a shorter step, and the longer K* and larger angle that follow from it,
         are on the safe side.
     tangents : array of shape (k,)
+
+    Returns
+    -------
+    Theorem1
+        The numbers of the theorem, and whether its conditions hold.
 
     Examples
     --------
@@ -135,6 +180,20 @@ def theorem1(values: Values, tangents: Array) -> Theorem1:
 def assumption1(values: Values, tangents: Array) -> bool:
     """Whether every start is inside Theorem 1's cone: tan(theta_0) < N c_X,min / E.
 
+    Parameters
+    ----------
+    values : Values
+        ``statistics(...).estimated`` or ``.certified``.
+    tangents : array of shape (k,)
+        tan(theta_0) of the starts, see `start_tangents`.
+
+    Returns
+    -------
+    bool
+        Whether all of them are inside.
+
+    Examples
+    --------
     >>> values = Values(1500, 1500, 25, 30, 0.138, 0.185, 0.124, 0.171, 0.0385, 0.0378)
     >>> assumption1(values, np.array([1.0, 1.5])), assumption1(values, np.array([1.0, 2.2]))
     (True, False)
@@ -147,6 +206,18 @@ def cone_probability(values: Values) -> float:
 
     sin^2(theta) of a uniform direction has the distribution Beta(d/2, c/2).
 
+    Parameters
+    ----------
+    values : Values
+        ``statistics(...).estimated`` or ``.certified``.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Examples
+    --------
     >>> values = Values(1500, 1500, 25, 30, 0.138, 0.185, 0.124, 0.171, 0.0385, 0.0378)
     >>> round(cone_probability(values), 3)
     0.217
@@ -163,6 +234,22 @@ def cone_probability(values: Values) -> float:
 def widest_start(values: Values, n_starts: int, probability: float) -> float:
     """Return the tan(theta_0) that `n_starts` uniform starts all stay below with `probability`.
 
+    Parameters
+    ----------
+    values : Values
+        ``statistics(...).estimated`` or ``.certified``.
+    n_starts : int
+        Number of uniform starts.
+    probability : float
+        Of all of them staying below, from 0 to 1.
+
+    Returns
+    -------
+    float
+        The tangent.
+
+    Examples
+    --------
     >>> values = Values(1500, 1500, 25, 30, 0.138, 0.185, 0.124, 0.171, 0.0385, 0.0378)
     >>> round(widest_start(values, 1, 0.5), 2), round(widest_start(values, 20, 0.99), 1)
     (2.36, 12.9)

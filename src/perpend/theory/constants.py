@@ -14,6 +14,17 @@ def average_height(dimension: int) -> float:
     It is the paper's double factorial (d-2)!!/(d-1)!!, times 2/pi where d is even; for d = 1 and 2
     this needs 0!! = (-1)!! = 1, which the paper leaves unsaid. Accurate to 1e-14 for every d.
 
+    Parameters
+    ----------
+    dimension : int
+        d, at least 1.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
     >>> [round(average_height(d), 5) for d in (1, 2, 3, 10, 200)]
     [1.0, 0.63662, 0.5, 0.25869, 0.05649]
     """

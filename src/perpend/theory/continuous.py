@@ -41,6 +41,19 @@ def continuous_values(n_features: int, codimension: int, outlier_share: float) -
 
     There are no numbers of rows, only shares, so step sizes belong to the mean over the rows.
 
+    Parameters
+    ----------
+    n_features, codimension : int
+        D and c.
+    outlier_share : float
+        p, the probability that a row is an outlier.
+
+    Returns
+    -------
+    Values
+
+    Examples
+    --------
     >>> values = continuous_values(30, 5, outlier_share=0.7)
     >>> round(values.c_x_min, 4), round(values.c_o_max, 4), values.eta_o
     (0.1612, 0.1469, 0.0)
@@ -61,6 +74,10 @@ def continuous_objective(B: Array, normals: Array, outlier_share: float) -> Arra
         Orthonormal columns that span the complement of the inliers' subspace.
     outlier_share : float
         p, the probability that a row is an outlier.
+
+    Returns
+    -------
+    array of shape (k,)
 
     Notes
     -----
@@ -101,6 +118,11 @@ def continuous_psgm(
         Step sizes, below 1 / (p c_D), such as ``Schedule(...).steps(K)``. Theorem 1 applied to
         `continuous_values` says which schedules converge.
 
+    Returns
+    -------
+    ContinuousRun
+        Where the starts ended, and their angles on the way.
+
     Notes
     -----
     The paper prints the second half of a step as the projection onto the complement of S. The
@@ -136,6 +158,20 @@ def projected_starts(B0: Array, normals: Array, delta: Array | float = 0.0) -> A
     Without delta they are the limits of the continuous method (Lemma 4); with the delta of
     `discrete_psgm` they are exactly what that method has reached in the complement.
 
+    Parameters
+    ----------
+    B0 : array of shape (D, k)
+        Starts.
+    normals : array of shape (D, c)
+        Orthonormal columns that span the complement of the inliers' subspace.
+    delta : array of shape (D, k), or 0
+        What is taken from the starts.
+
+    Returns
+    -------
+    array of shape (D, k)
+        Columns of norm one.
+
     Notes
     -----
     The paper's proof of Lemma 4 lets its product begin at k = 1 and asks for mu != 1/(p c_D). It
@@ -151,6 +187,20 @@ def projected_starts(B0: Array, normals: Array, delta: Array | float = 0.0) -> A
 def start_tangents(B: Array, normals: Array) -> Array:
     """Return tan(theta) (k,), theta the angle of each column of B to the complement of S.
 
+    Parameters
+    ----------
+    B : array of shape (D, k)
+        Any columns but zero.
+    normals : array of shape (D, c)
+        Orthonormal columns that span the complement of the inliers' subspace.
+
+    Returns
+    -------
+    array of shape (k,)
+        Infinite for columns in S.
+
+    Examples
+    --------
     >>> start_tangents(np.array([[3.0, 0.0], [0.0, 1.0], [4.0, 0.0]]), np.eye(3)[:, 2:])
     array([0.75,  inf])
     """

@@ -28,10 +28,10 @@ LIKELY = 0.99
 class Guarantee:
     """One condition of the theory, what it comes to here, and whether it is certified."""
 
-    name: str
-    condition: str
-    numbers: str
-    verdict: Verdict
+    name: str  # what it promises, in words
+    condition: str  # as a formula
+    numbers: str  # the same with the numbers of these rows
+    verdict: Verdict  # whether it holds, and how sure that is
 
     def __str__(self) -> str:
         return f"{self.name}: {self.verdict.value}\n    {self.condition}\n    {self.numbers}"
@@ -42,11 +42,16 @@ class Diagnosis:
     """What `diagnose` found; ``print`` it."""
 
     statistics: Statistics | None  # None where there is nothing to estimate
-    guarantees: tuple[Guarantee, ...]
-    remarks: tuple[str, ...]
+    guarantees: tuple[Guarantee, ...]  # one for each condition
+    remarks: tuple[str, ...]  # what to know about them, in sentences
 
     def summary(self) -> str:
-        """Return the diagnosis as text."""
+        """Return the diagnosis as text.
+
+        Returns
+        -------
+        str
+        """
         parts = []
         if self.statistics is not None:
             parts.append(_table(self.statistics))
@@ -84,6 +89,10 @@ def diagnose(
     n_starts, n_samples : int
         Effort of the searches, see `statistics`.
     random_state : None, int, numpy.random.Generator or numpy.random.RandomState
+
+    Returns
+    -------
+    Diagnosis
 
     Examples
     --------

@@ -72,6 +72,11 @@ def discrete_psgm(
         Step sizes, below 1 / (M c_D), such as ``Schedule(...).steps(K)``. They multiply the
         subgradient of the sum over all rows.
 
+    Returns
+    -------
+    DiscreteRun
+        Where the starts ended, the sums of delta and their error, and the angles on the way.
+
     Notes
     -----
     The paper's e_O has a stray minus sign, and the term of the inliers is printed with c_D instead
@@ -126,6 +131,17 @@ def outlier_error_bound(values: Values) -> float:
     c_D is as much of an error as one above, hence the maximum. It is a bound for sure with
     certified values; with estimates it may be too small.
 
+    Parameters
+    ----------
+    values : Values
+        ``statistics(...).estimated`` or ``.certified``.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
     >>> values = Values(10_000, 40_001, 5, 10, 0.3662, 0.3821, 0.2550, 0.2629, 0.0208, 0.0082)
     >>> round(outlier_error_bound(values), 4)
     0.0124
@@ -139,8 +155,8 @@ def outlier_error_bound(values: Values) -> float:
 class FullRank(NamedTuple):
     """A smallest singular value against the size of a perturbation."""
 
-    singular_value: float
-    perturbation: float
+    singular_value: float  # the smallest one
+    perturbation: float  # its spectral norm
 
     @property
     def holds(self) -> bool:
@@ -153,6 +169,17 @@ def lemma6(B0: Array, delta: Array) -> FullRank:
 
     For the span this is neither needed nor enough, see `spans_complement`. With more starts than
     features sigma_k is zero and the lemma never applies.
+
+    Parameters
+    ----------
+    B0 : array of shape (D, k)
+        Starts.
+    delta : array of shape (D, k)
+        The perturbation, such as that of `discrete_psgm`.
+
+    Returns
+    -------
+    FullRank
     """
     B0, delta = np.asarray(B0, dtype=np.float64), np.asarray(delta, dtype=np.float64)
     return _full_rank(B0, delta, B0.shape[1])
@@ -164,6 +191,19 @@ def spans_complement(B0: Array, delta: Array, normals: Array) -> FullRank:
     The paper says that full rank of B^0 - Delta suffices. It does not: columns of full rank may lie
     in S and vanish under the projection. This is the condition that does what is needed there, by
     the same inequality for singular values; it also gets easier with more starts, not harder.
+
+    Parameters
+    ----------
+    B0 : array of shape (D, k)
+        Starts.
+    delta : array of shape (D, k)
+        The perturbation, such as that of `discrete_psgm`.
+    normals : array of shape (D, c)
+        Orthonormal columns that span the complement of S.
+
+    Returns
+    -------
+    FullRank
     """
     B0 = np.asarray(B0, dtype=np.float64)
     normals = basis("normals", normals, len(B0))

@@ -15,10 +15,10 @@ class Estimate(NamedTuple):
     (0.2, 0.37)
     """
 
-    value: float
+    value: float  # the best that was found
     bound: str  # "lower": the truth is at least `value`; "upper": it is at most that
-    how: str
-    certified: float | None = None
+    how: str  # in words
+    certified: float | None = None  # a bound from the other side, where one is known
 
     @property
     def interval(self) -> tuple[float, float]:

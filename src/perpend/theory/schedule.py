@@ -21,16 +21,37 @@ class Schedule(NamedTuple):
     array([1.  , 1.  , 0.5 , 0.5 , 0.5 , 0.25, 0.25])
     """
 
-    mu0: float | Array
-    beta: float
-    K0: int
-    K_star: int
+    mu0: float | Array  # the first step size, one for all starts or (k,)
+    beta: float  # the factor of each cut, between 0 and 1
+    K0: int  # iteration of the first cut
+    K_star: int  # iterations from cut to cut
 
     def cuts(self, k: Array) -> Array:
-        """Return how often the step has been cut by the time of iteration k."""
+        """Return how often the step has been cut by the time of iteration k.
+
+        Parameters
+        ----------
+        k : array of int
+            Iterations, from 0.
+
+        Returns
+        -------
+        array of int
+            Of the shape of `k`.
+        """
         k = np.asarray(k)
         return np.where(k < self.K0, 0, (k - self.K0) // self.K_star + 1)
 
     def steps(self, n_steps: int) -> Array:
-        """Return the first step sizes: (n_steps,), or (n_steps, k) where mu0 is (k,)."""
+        """Return the first step sizes: (n_steps,), or (n_steps, k) where mu0 is (k,).
+
+        Parameters
+        ----------
+        n_steps : int
+            Number of iterations.
+
+        Returns
+        -------
+        array
+        """
         return np.multiply.outer(self.beta ** self.cuts(np.arange(n_steps)), np.asarray(self.mu0))

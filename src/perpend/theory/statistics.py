@@ -43,16 +43,16 @@ class Values(NamedTuple):
     `n_inliers` and `n_outliers` may also be shares, with steps for the mean over the rows.
     """
 
-    n_inliers: float
-    n_outliers: float
+    n_inliers: float  # N
+    n_outliers: float  # M
     dimension: int  # d, of the subspace
     n_features: int  # D
-    c_x_min: float
-    c_x_max: float
-    c_o_min: float
-    c_o_max: float
-    eta_x: float
-    eta_o: float
+    c_x_min: float  # least mean height of the inliers, over directions in S
+    c_x_max: float  # the largest
+    c_o_min: float  # least mean height of the outliers, over all directions
+    c_o_max: float  # the largest
+    eta_x: float  # largest tangent part of the inliers' mean subgradient
+    eta_o: float  # the same of the outliers
     c_x_min_most: float | None = None  # an upper bound of c_X,min where c_x_min is a lower one
 
     @property
@@ -64,16 +64,16 @@ class Values(NamedTuple):
 class Statistics(NamedTuple):
     """The six statistics with their directions of error, and the sizes of the problem."""
 
-    c_x_min: Estimate
-    c_x_max: Estimate
-    c_o_min: Estimate
-    c_o_max: Estimate
-    eta_x: Estimate
-    eta_o: Estimate
-    n_inliers: int
-    n_outliers: int
-    dimension: int
-    n_features: int
+    c_x_min: Estimate  # least mean height of the inliers, over directions in S
+    c_x_max: Estimate  # the largest
+    c_o_min: Estimate  # least mean height of the outliers, over all directions
+    c_o_max: Estimate  # the largest
+    eta_x: Estimate  # largest tangent part of the inliers' mean subgradient
+    eta_o: Estimate  # the same of the outliers
+    n_inliers: int  # N
+    n_outliers: int  # M
+    dimension: int  # d, of the subspace
+    n_features: int  # D
 
     @property
     def estimated(self) -> Values:
@@ -122,6 +122,11 @@ def statistics(
         Random directions at which the tangent parts (eta) are measured; from the best of them a
         local search goes on.
     random_state : None, int, numpy.random.Generator or numpy.random.RandomState
+
+    Returns
+    -------
+    Statistics
+        The six values, each with what is known of it, and the numbers of rows.
 
     Notes
     -----

@@ -63,4 +63,26 @@ TSV = [
     bad("NaN", "x.tsv", "a\tb\n1\t2\nnan\t3\n", 'row 2, column "a"'),
 ]
 
-CASES = [*CSV, *TSV]
+PLAIN = [
+    bad("empty", "x.txt", b"", "the file is empty"),
+    bad("remarks only", "x.txt", "# a b\n# 1 2\n", "no rows in this table"),
+    bad("a sentence", "x.txt", "This is not a table.\n", "only a header"),
+    bad("a row too short", "x.txt", "a b\n1 2\n3\n", "line 3"),
+    bad("cut in a row", "x.txt", "1 2 3\n4 5 6\n7 8", "line 3 has 2 cells"),
+    bad("a word among numbers", "x.txt", "a b\n1 2\n3 n/a\n", '"n/a"'),
+    bad("NaN", "x.txt", "a b\n1 2\nnan 3\n", 'row 2, column "a"'),
+    bad("decimal commas", "x.txt", "a\tb\n1,5\t2,5\n3,5\t4,25\n", "decimal point"),
+    bad("UTF-16", "x.txt", GOOD.encode("utf-16"), "is not UTF-8 text"),
+    bad("a licence", "x.txt", "Copyright (c)\n\nAll rights are reserved.\n", "line 3 has 4 cells"),
+    bad("empty", "x.xyz", b"", "the file is empty"),
+    bad("two columns", "x.xyz", "1 2\n3 4\n5 6\n", "a point has x, y and z"),
+    bad("a molecule", "x.xyz", "3\nwater\nO 0 0 0\nH 0 0 1\nH 0 1 0\n", "a point has x, y and z"),
+    bad("one point", "x.xyz", "1 2 3\n", "has only one point"),
+    bad("points that are nowhere", "x.xyz", "nan nan nan\n" * 5, "all of its 5 points"),
+    bad("cut in a row", "x.xyz", "1 2 3\n4 5 6\n7 8", "line 3 has 2 cells"),
+    bad("a word for a place", "x.xyz", "1 2 3\n4 5 wall\n", 'column "z": cannot read "wall"'),
+    bad("no such column", "x.xyz", "1 2 3\n4 5 6\n", 'no column "4"', "--columns", "x,4"),
+    bad("binary", "x.xyz", bytes(range(256)), "is not UTF-8 text"),
+]
+
+CASES = [*CSV, *TSV, *PLAIN]

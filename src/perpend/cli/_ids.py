@@ -1,0 +1,79 @@
+"""Columns that number the rows of a table: no measurements, but to a fit they look like some."""
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from perpend.cli._input import feature_name
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from perpend.formats import Dataset
+
+NAMES = {"id", "index", "row"}  # of columns whose whole numbers need not be in steps
+ENOUGH = 10  # rows; in fewer, even steps may be chance
+SHOWN = 12  # columns that a message lists
+
+
+def likely_ids(data: "Dataset") -> list[int]:
+    """Columns that most likely number the rows of a table, by their index.
+
+    Their values go up by the same whole number from row to row, also where rows in between were
+    left out; or they are different whole numbers in a column that is called "id", "index" or "row".
+    Arrays without names are not looked at: there, evenly spaced values may well be measured.
+    """
+    if data.kind != "table" or (data.columns is None and data.stored_dtype != "text"):
+        return []
+    names = data.columns or ("",) * data.X.shape[1]
+    return [
+        j
+        for j, name in enumerate(names)
+        if _counts(data, j) or (name.strip().casefold() in NAMES and _tells_apart(data.X[:, j]))
+    ]
+
+
+def remark_on_ids(data: "Dataset") -> list[str]:
+    """Say which columns are most likely ids, and how to leave them out; nothing if there are none.
+
+    Nothing either if nothing would be left without them.
+    """
+    ids = likely_ids(data)
+    if not ids or len(ids) == data.X.shape[1]:
+        return []
+    named = ", ".join(feature_name(data, j) for j in ids)
+    if len(ids) == 1:
+        what, them = f"column {named} most likely numbers the rows and is no measurement", "it"
+    else:
+        what, them = f"columns {named} most likely number the rows and are no measurements", "them"
+    return [f"{what}. To leave {them} out, {_advice(data, ids)}."]
+
+
+def _advice(data: "Dataset", ids: list[int]) -> str:
+    """Say which --columns would be right, unless that would be long, or they cannot be named."""
+    others = [j for j in range(data.X.shape[1]) if j not in ids]
+    names = [data.columns[j] if data.columns else str(j + 1) for j in others]
+    can_be_named = len(set(names)) == len(names) and all(n and "," not in n for n in names)
+    if len(names) > SHOWN or not can_be_named:
+        return "name all others by --columns"
+    return f"add --columns {shlex.quote(','.join(names))}"
+
+
+def _counts(data: "Dataset", column: int) -> bool:
+    """Whether the values are whole numbers that go up in equal steps."""
+    import numpy as np
+
+    if len(data.X) < ENOUGH:
+        return False
+    row = np.arange(len(data.X)) if data.positions is None else data.positions
+    first, second = map(float, data.X[:2, column])
+    step = (second - first) / float(row[1] - row[0])
+    if not (step >= 1 and step.is_integer() and first.is_integer()):
+        return False
+    return bool(np.array_equal(data.X[:, column], first + step * (row - row[0])))
+
+
+def _tells_apart(values: "np.ndarray[Any, Any]") -> bool:
+    """Whether the values are whole numbers of which no two are equal."""
+    import numpy as np
+
+    return bool(np.all(values == np.floor(values)) and len(np.unique(values)) == len(values))
