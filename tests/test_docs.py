@@ -20,7 +20,7 @@ PAGES = sorted(
     for page in (DOCS / folder).glob("*.md")
     if any(True for _ in blocks(page))
 )
-NAMES = ("datasets", "exceptions", "formats", "metrics", "plots", "theory")
+NAMES = ("datasets", "exceptions", "formats", "metrics", "plots", "report", "theory")
 MODULES = {f"perpend.{name}" for name in NAMES}
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 

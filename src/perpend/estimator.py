@@ -28,7 +28,6 @@ from perpend._validation import TorchDevice, checked, checked_weight
 from perpend._verdict import summary, verdict, visual_block
 from perpend.affine import AffineFit, fit_affine
 from perpend.callbacks import CallbackSupport, watching, with_callbacks
-from perpend.codimension import ABOUT_ROWS
 from perpend.exceptions import CodimensionWarning, InputError
 from perpend.geometry import as_generator
 from perpend.rows import RowSource, as_rows
@@ -260,7 +259,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         self.n_starts_ = len(self.directions_)
         self.confidence_ = solution.confidence
         self.evidence_ = solution.evidence
-        self.doubts_ = solution.doubts
+        self.doubts_ = (*solution.doubts, *solution.quiet_doubts)
         self.objective_ = solution.objective * unit
         self.n_iter_ = max(1, solution.n_iter)
         self.converged_ = solution.converged
@@ -282,11 +281,8 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        # Who told the codimension finds other doubts in `doubts_`, but is not warned of them.
-        told = getattr(self, "codimension", "auto") != "auto"
-        aloud = [text for text in solution.doubts if not (told and text.startswith(ABOUT_ROWS))]
-        if aloud:
-            reasons = "; ".join(aloud)
+        if solution.doubts:
+            reasons = "; ".join(solution.doubts)
             warnings.warn(
                 f"codimension {self.codimension_} is not sure (confidence "
                 f"{self.confidence_:.2f}): {reasons}.",

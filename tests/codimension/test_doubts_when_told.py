@@ -1,13 +1,11 @@
 """Who tells the codimension hears no doubts about it, but those about noise, groups and rows."""
 
-import inspect
 import warnings
 
 import numpy as np
 import pytest
 
 from perpend import DPCP, RSGM
-from perpend.codimension import ABOUT_ROWS, confidence
 from perpend.datasets import make_subspace
 from perpend.exceptions import CodimensionWarning
 
@@ -24,13 +22,6 @@ def with_long_rows(seed):
     return X
 
 
-def test_every_kind_is_one_that_is_there():
-    source = " ".join(inspect.getsource(confidence.weigh).split()) + inspect.getsource(confidence)
-    source = source.replace('" "', "").replace('" f"', "")
-    for start in ABOUT_ROWS:
-        assert start in source, start
-
-
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("method", [DPCP, RSGM])
 def test_long_rows_are_doubtful_whoever_told_the_codimension(method, seed):
@@ -38,7 +29,7 @@ def test_long_rows_are_doubtful_whoever_told_the_codimension(method, seed):
         warnings.simplefilter("ignore", category=UserWarning)
         model = method(C, normalize=False, random_state=seed + 1000).fit(with_long_rows(seed))
     assert any("times the typical norm" in doubt for doubt in model.doubts_)
-    assert all(doubt.startswith(ABOUT_ROWS) for doubt in model.doubts_)
+    assert not any("codimension" in doubt for doubt in model.doubts_)
 
 
 def test_the_same_doubt_is_a_warning_where_nothing_was_told():

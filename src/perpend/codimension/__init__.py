@@ -1,6 +1,6 @@
 """How many of the directions are normals: evidence in, a number with a confidence out."""
 
-from perpend.codimension.answer import ABOUT_ROWS, Answer, as_solution, find_answer, n_inside
+from perpend.codimension.answer import Answer, as_solution, find_answer, n_inside
 from perpend.codimension.certificate import Certificate, certify, distinct_shares
 from perpend.codimension.confidence import weigh_no_normals
 from perpend.codimension.confirm import confirm
@@ -16,7 +16,6 @@ from perpend.codimension.told import solve_told
 from perpend.codimension.watch import Watch
 
 __all__ = [
-    "ABOUT_ROWS",
     "SURE",
     "Answer",
     "Certificate",

@@ -14,15 +14,6 @@ from perpend.geometry import complement
 from perpend.rows import Kept, RowSource
 from perpend.solvers import Directions, Fit, RowSpan, Solution
 
-# Doubts about the noise, the groups or the rows, by how they begin: they are no less true where the
-# codimension is told. All others are about how many normals there are, or whether there are any.
-ABOUT_ROWS = (
-    "the inliers' noise holds",
-    "the outliers are the majority",
-    "nearly all rows are near the subspace, but not as noise",
-    "inliers and outliers overlap",
-    "the longest row has",
-)
 NOT_LOOKED_FOR = 0.5  # confidence in "no normals" at the most, where that was told and not found
 
 
@@ -126,19 +117,18 @@ def as_solution(
     distances: Kept | None = None,
 ) -> Solution:
     """Put together what the estimator needs; who told the codimension hears no doubts about it."""
-    doubts = answer.codimension.doubts
-    if told:
-        doubts = tuple(doubt for doubt in doubts if doubt.startswith(ABOUT_ROWS))
+    codimension = answer.codimension
     return Solution(
         normals=answer.normals,
         components=answer.components,
         directions=directions.B,
         singular_values=np.linalg.svd(directions.B, compute_uv=False),
         objective=float(np.mean(directions.objective)) / rows.total_weight,
-        confidence=answer.codimension.confidence,
-        evidence=answer.codimension.evidence,
+        confidence=codimension.confidence,
+        evidence=codimension.evidence,
         groups=None if answer.fit is None else answer.fit.groups,
-        doubts=doubts,
+        doubts=() if told else codimension.doubts,
+        quiet_doubts=codimension.about_rows if told else (),
         n_iter=int(np.max(directions.n_iter)),
         converged=converged,
         rank=rows.shape[1] if answer.fit is None else len(answer.fit.spectrum),

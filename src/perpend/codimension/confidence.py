@@ -48,6 +48,20 @@ def weigh(
             f"the inliers' variance rises by a factor of {gap.ratio:.3g} at codimension "
             f"{gap.value}, elsewhere by up to {gap.runner_up:.3g} (noise, or variances that decay)"
         )
+    if evidence is not None:
+        doubts += _disagreement(value, evidence, seen=clear >= SURE)
+    about_rows = _about_rows(fit, certificate, norms)
+    doubts += about_rows
+    confidence = certificate.confidence * clear * (DOUBTFUL if doubts else 1.0)
+    if not certificate.is_noise:
+        confidence *= HALF  # one of the two: the cloud, or what lies in it
+    numbers = _evidence(fit, gap, certificate, evidence)
+    return Codimension(value, confidence, numbers, tuple(doubts), tuple(about_rows))
+
+
+def _about_rows(fit: Fit, certificate: Certificate, norms: Array) -> list[str]:
+    """Return the doubts about noise, groups and rows: as true where the codimension was told."""
+    doubts = []
     spread = fit.groups.scale**2 * len(fit.spectrum) / float(np.median(norms)) ** 2
     if spread > NOISE_LIMIT:
         doubts.append(
@@ -79,14 +93,7 @@ def weigh(
             f"inliers and outliers overlap, so about {overlap:.0%} of the rows on the subspace are "
             "labelled wrongly (less noise, or more features, would help)"
         )
-    doubts += _long_rows(norms)
-    if evidence is not None:
-        doubts += _disagreement(value, evidence, seen=clear >= SURE)
-    confidence = certificate.confidence * clear * (DOUBTFUL if doubts else 1.0)
-    confidence *= (
-        1.0 if certificate.is_noise else HALF
-    )  # one of the two: the cloud, or what lies in it
-    return Codimension(value, confidence, _evidence(fit, gap, certificate, evidence), tuple(doubts))
+    return doubts + _long_rows(norms)
 
 
 def expected_f1(groups: TwoGroups) -> float:

@@ -13,6 +13,7 @@ class Codimension(NamedTuple):
     confidence: float  # in [0, 1]
     evidence: dict[str, object]
     doubts: tuple[str, ...]  # what lowers the confidence, and what would help
+    about_rows: tuple[str, ...] = ()  # those that are as true of a codimension that was told
 
     @property
     def support(self) -> float:

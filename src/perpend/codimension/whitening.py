@@ -94,9 +94,7 @@ def _confirmed(plain: Found, found: Found) -> Found:
     """Return the plain answer, as sure as the whitened rows are of it."""
     own, other = plain.answer.codimension, found.answer.codimension
     gaps = {f"whitened_{name}": other.evidence[name] for name in GAPS}
-    sure = own._replace(
-        confidence=other.confidence, doubts=other.doubts, evidence={**own.evidence, **gaps}
-    )
+    sure = other._replace(value=own.value, evidence={**own.evidence, **gaps})
     return plain._replace(answer=plain.answer._replace(codimension=sure), whitened=True)
 
 

@@ -72,3 +72,4 @@ class Solution(NamedTuple):
     converged: bool  # whether everything came to rest
     rank: int  # dimension of the rows' span, in which inliers have their noise
     distances: "Kept | None"  # of all rows to the subspace, where they are known already
+    quiet_doubts: tuple[str, ...] = ()  # about the rows, where the codimension was told: no warning
