@@ -30,7 +30,12 @@ except ImportError:  # before scikit-learn 1.9
 
 __all__ = ["ProgressBar"]
 
-CallbackSupport: Any = getattr(theirs, "CallbackSupportMixin", object)
+
+class _NoCallbacks:
+    """In its place before scikit-learn 1.9."""
+
+
+CallbackSupport: Any = getattr(theirs, "CallbackSupportMixin", _NoCallbacks)
 """Base class with `set_callbacks`, where scikit-learn has it."""
 
 
