@@ -5,7 +5,16 @@ from collections.abc import Iterable
 from perpend.report._facts import Facts
 from perpend.report._html import Html, join, section, tag
 from perpend.report._outliers import Blame, OutlierRow
-from perpend.report._text import column_name, count, name, number, percent
+from perpend.report._text import (
+    COEFFICIENT,
+    column_name,
+    count,
+    digits_needed,
+    name,
+    number,
+    percent,
+    short,
+)
 
 
 def outliers(facts: Facts) -> Html | None:
@@ -15,10 +24,13 @@ def outliers(facts: Facts) -> Html | None:
         return None
     blamed = any(row["blame"] for row in table["rows"])
     image = table["rows"][0]["pixel"] is not None
-    heads = ["Pixel (line, sample)" if image else "Row", "Distance", "Probability"]
+    axes = _axes(table["rows"][0], facts)
+    heads = ["Pixel (line, sample)" if image else "Row", *axes, "Distance", "Probability"]
     head = [tag("th", label, scope="col", data_kind="number") for label in heads]
     if blamed:
-        head.append(tag("th", "Columns that make it one", scope="col"))
+        single = facts["answer"]["codimension"] == 1
+        said = "Columns that may make it one" if single else "Columns that make it one"
+        head.append(tag("th", said, scope="col"))
     shown = len(table["rows"])
     which = f"all {shown}" if shown == table["total"] else f"{shown} of {count(table['total'])}"
     counted = "Lines and samples count" if image else "Rows count"
@@ -43,6 +55,10 @@ def _row(row: OutlierRow, facts: Facts, *, blamed: bool) -> Html:
     pixel, p = row["pixel"], row["probability"]
     first = f"{pixel[0]}, {pixel[1]}" if pixel else str(row["row"])
     numbers = [
+        (axis, number(v, digits_needed(v, 1.0, _resolution(facts))), v)
+        for axis, v in zip(_axes(row, facts), row.get("place") or [], strict=False)
+    ]
+    numbers += [
         ("Distance", number(row["distance"]), row["distance"]),
         ("Probability", "unknown" if p is None else percent(p), -1 if p is None else p),
     ]
@@ -57,7 +73,27 @@ def _row(row: OutlierRow, facts: Facts, *, blamed: bool) -> Html:
     return tag("tr", cells)
 
 
+def _axes(row: OutlierRow, facts: Facts) -> list[str]:
+    """Return the names of the coordinates, where points have a place."""
+    place = row.get("place") or []
+    return [short(column_name(facts["data"]["columns"], j), 20) for j in range(len(place))]
+
+
+def _resolution(facts: Facts) -> float:
+    """Return how far a coordinate may be off in the table."""
+    cloud = facts["pictures"]["cloud"]
+    return cloud["size"] / 2000 if cloud else 0.0
+
+
 def _blame_note(facts: Facts, *, blamed: bool) -> str:
+    if blamed and facts["answer"]["codimension"] == 1:
+        return (
+            "With a single equation any of its columns could make up for the whole distance, so "
+            "which one is wrong is a guess. A column is named if it alone, with the value after "
+            "the arrow, would put the row on the subspace, and if inliers have such values. First "
+            "comes the one that would have to move least, in units of its own spread (standard "
+            "deviation) among the inliers."
+        )
     if blamed:
         return (
             "A column is named with the share of the squared distance that would vanish if it "
@@ -66,8 +102,8 @@ def _blame_note(facts: Facts, *, blamed: bool) -> str:
         )
     if facts["answer"]["codimension"] == 1:
         return (
-            "With a single normal every column that it uses could make up for the whole distance, "
-            "so no column can be blamed: at least two normals are needed to tell them apart."
+            "No single column is to blame for any of these rows: whichever were changed to bring a "
+            "row back to the subspace, it would get a value like none of the inliers'."
         )
     return "No single column is to blame for any of these rows."
 
@@ -76,8 +112,18 @@ def _blame(blames: Iterable[Blame], names: list[str]) -> Html:
     parts = []
     for blame in blames:
         column = column_name(names, blame["column"])
-        change = f"{number(blame['value'])} → {number(blame['fits'])}"
-        parts.append(
-            tag("span", name(column, 28), f" {blame['share']:.0%}: {change}", class_="blame")
-        )
+        before, after = blame["value"], blame["fits"]
+        seen = abs(before - after) / 20  # far from the origin both look alike in a few digits
+        change = " → ".join(number(v, _digits(v, seen)) for v in (before, after))
+        how = f" {blame['share']:.0%}: "
+        if "moves" in blame:
+            moves = blame["moves"]
+            how = ": " if moves is None else f" {number(moves, 2)} spreads: "
+        parts.append(tag("span", name(column, 28), how, change, class_="blame"))
     return join(parts) if parts else tag("span", "no single column", class_="muted")
+
+
+def _digits(value: float, error: float) -> int:
+    """Three digits, or as many more as the error asks for."""
+    needed = digits_needed(value, 1.0, error)
+    return needed if needed > COEFFICIENT[0] else 3
