@@ -121,7 +121,7 @@ def _blames(model: SubspaceEstimator, X: Array, order: Array) -> list[list[Blame
 def _nearest(model: SubspaceEstimator, X: Array, order: Array, labels: Array) -> list[list[Blame]]:
     """Return the columns that would have to move least to bring some rows to a hyperplane.
 
-    Any column that its normal n uses can make up for all of the distance, by x_j - (n @ x - b) / n_j.
+    Any column that its normal n uses can make up for the distance, by x_j - (n @ x - b) / n_j.
     So the columns are ranked by how far that is in units of their own spread among the inliers, and
     only those are named that would get a value like the inliers'.
     """
