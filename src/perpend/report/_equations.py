@@ -4,6 +4,7 @@ import math
 
 from perpend.report._facts import EQUATIONS, Facts
 from perpend.report._html import Html, join, section, tag
+from perpend.report._nouns import nouns
 from perpend.report._solved import TERMS, Solved
 from perpend.report._text import column_name, count, digits_needed, name, number, plural, short
 
@@ -22,16 +23,16 @@ def equation(facts: Facts) -> Html | None:
 
 def _as_solved(solved: list[Solved], facts: Facts) -> list[Html]:
     """Some columns as combinations of the others."""
-    names = facts["data"]["columns"]
+    names, say = facts["data"]["columns"], nouns(facts)
     text = (
-        f"A row is on the subspace where all {len(solved)} of these hold at once, in the data's "
-        "own units. They are solved for columns that follow from the others, and coefficients are "
-        "as round as the noise allows."
+        f"A {say.row} is on the subspace where all {len(solved)} of these hold at once, in the "
+        f"data's own units. They are solved for {say.columns} that follow from the others, "
+        "and coefficients are as round as the noise allows."
     )
     if any(one["left_out"] for one in solved):
         text += (
-            " Terms are left out that together change a column by less than its noise, or by less "
-            "than a thousandth of its spread."
+            f" Terms are left out that together change a {say.column} by less than its noise, or "
+            "by less than a thousandth of its spread."
         )
     lines = [tag("p", _one_solved(one, names), class_="equation") for one in solved]
     return [tag("p", text), *lines]
@@ -92,10 +93,11 @@ def _as_normals(facts: Facts) -> list[Html]:
         tag("p", _one_normal(normal, b, names, at=place, error=error), class_="equation")
         for normal, b in zip(answer["normals"][:shown], answer["intercept"], strict=False)
     ]
-    text = "A row is on the subspace where this holds, in the data's own units:"
+    row = nouns(facts).row
+    text = f"A {row} is on the subspace where this holds, in the data's own units:"
     if c > 1:
         text = (
-            f"A row is on the subspace where all {c} of these hold at once, in the data's own "
+            f"A {row} is on the subspace where all {c} of these hold at once, in the data's own "
             "units. They are one choice of many: any combination of them holds, too."
         )
     if shown == c:

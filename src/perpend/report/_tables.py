@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from perpend.report._facts import Facts
 from perpend.report._html import Html, join, section, tag
+from perpend.report._nouns import nouns
 from perpend.report._outliers import Blame, OutlierRow
 from perpend.report._text import (
     COEFFICIENT,
@@ -24,16 +25,22 @@ def outliers(facts: Facts) -> Html | None:
         return None
     blamed = any(row["blame"] for row in table["rows"])
     image = table["rows"][0]["pixel"] is not None
+    say = nouns(facts)
     axes = _axes(table["rows"][0], facts)
-    heads = ["Pixel (line, sample)" if image else "Row", *axes, "Distance", "Probability"]
+    heads = [
+        "Pixel (line, sample)" if image else say.row.capitalize(),
+        *axes,
+        "Distance",
+        "Probability",
+    ]
     head = [tag("th", label, scope="col", data_kind="number") for label in heads]
     if blamed:
         single = facts["answer"]["codimension"] == 1
-        said = "Columns that may make it one" if single else "Columns that make it one"
+        said = f"{say.columns.capitalize()} that {'may ' if single else ''}make it one"
         head.append(tag("th", said, scope="col"))
     shown = len(table["rows"])
     which = f"all {shown}" if shown == table["total"] else f"{shown} of {count(table['total'])}"
-    counted = "Lines and samples count" if image else "Rows count"
+    counted = "Lines and samples count" if image else f"{say.rows.capitalize()} count"
     content = [
         tag("caption", f"The strongest outliers ({which}). {counted} from 0."),
         tag("thead", tag("tr", head)),
@@ -68,8 +75,8 @@ def _row(row: OutlierRow, facts: Facts, *, blamed: bool) -> Html:
         for label, shown, value in numbers
     ]
     if blamed:
-        columns = _blame(row["blame"], facts["data"]["columns"])
-        cells.append(tag("td", columns, data_label="Columns"))
+        columns = nouns(facts).columns
+        cells.append(tag("td", _blame(row["blame"], facts), data_label=columns.capitalize()))
     return tag("tr", cells)
 
 
@@ -86,32 +93,33 @@ def _resolution(facts: Facts) -> float:
 
 
 def _blame_note(facts: Facts, *, blamed: bool) -> str:
+    row, column = nouns(facts)
     if blamed and facts["answer"]["codimension"] == 1:
         return (
-            "With a single equation any of its columns could make up for the whole distance, so "
-            "which one is wrong is a guess. A column is named if it alone, with the value after "
-            "the arrow, would put the row on the subspace, and if inliers have such values. First "
-            "comes the one that would have to move least, in units of its own spread (standard "
-            "deviation) among the inliers."
+            f"With a single equation any of its {column}s could make up for the whole distance, so "
+            f"which one is wrong is a guess. A {column} is named if it alone, with the value after "
+            f"the arrow, would put the {row} on the subspace, and if inliers have such values. "
+            "First comes the one that would have to move least, in units of its own spread "
+            "(standard deviation) among the inliers."
         )
     if blamed:
         return (
-            "A column is named with the share of the squared distance that would vanish if it "
+            f"A {column} is named with the share of the squared distance that would vanish if it "
             "alone took the value after the arrow. Several large shares: a change of any of these "
-            "would do. None: no single column is to blame."
+            f"would do. None: no single {column} is to blame."
         )
     if facts["answer"]["codimension"] == 1:
         return (
-            "No single column is to blame for any of these rows: whichever were changed to bring a "
-            "row back to the subspace, it would get a value like none of the inliers'."
+            f"No single {column} is to blame for any of these {row}s: whichever were changed to "
+            f"bring a {row} back to the subspace, it would get a value like none of the inliers'."
         )
-    return "No single column is to blame for any of these rows."
+    return f"No single {column} is to blame for any of these {row}s."
 
 
-def _blame(blames: Iterable[Blame], names: list[str]) -> Html:
+def _blame(blames: Iterable[Blame], facts: Facts) -> Html:
     parts = []
     for blame in blames:
-        column = column_name(names, blame["column"])
+        column = column_name(facts["data"]["columns"], blame["column"])
         before, after = blame["value"], blame["fits"]
         seen = abs(before - after) / 20  # far from the origin both look alike in a few digits
         change = " → ".join(number(v, _digits(v, seen)) for v in (before, after))
@@ -120,7 +128,7 @@ def _blame(blames: Iterable[Blame], names: list[str]) -> Html:
             moves = blame["moves"]
             how = ": " if moves is None else f" {number(moves, 2)} spreads: "
         parts.append(tag("span", name(column, 28), how, change, class_="blame"))
-    return join(parts) if parts else tag("span", "no single column", class_="muted")
+    return join(parts) if parts else tag("span", f"no single {nouns(facts).column}", class_="muted")
 
 
 def _digits(value: float, error: float) -> int:
