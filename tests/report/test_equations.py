@@ -117,6 +117,18 @@ def test_a_column_that_never_changes_is_its_value():
     assert lines == ["c = 7.25", "d = 2 a − b"]
 
 
+@pytest.mark.parametrize("size", [1.0, 1e30])
+def test_rows_that_are_all_alike_are_their_values(size):
+    X = size * np.tile([1.5, -2.0, 0.25], (40, 1))
+    model = fitted(X, codimension=2, affine=True)
+    solved = gather(model, dataset(X, columns=tuple("abc")))["answer"]["solved"]
+    assert len(solved) == 2
+    for one in solved:
+        miss = sum(term["value"] * X[0, term["column"]] for term in one["terms"]) + one["constant"]
+        assert miss == pytest.approx(X[0, one["column"]])
+        assert np.isfinite(one["error"])
+
+
 def test_one_normal_many_normals_and_no_rows_are_as_before():
     assert gather(*cloud())["answer"]["solved"] is None
     assert gather(table().model)["answer"]["solved"] is None

@@ -65,7 +65,7 @@ def solved_equations(
     # In this unit no square over- or underflows.
     rows, location = (rows - location) / unit, location / unit
     spread = np.sqrt(np.mean(np.square(rows), axis=0))
-    spread = np.maximum(spread, LEAST * max(float(spread.max()), np.finfo(float).tiny))
+    spread = np.maximum(spread, LEAST * max(float(spread.max()), np.finfo(float).eps))
     pivots = np.sort(_pivots(N * spread))
     N_p = N[:, pivots] * spread[pivots]
     if not np.linalg.cond(N_p) < WORST:
