@@ -498,7 +498,7 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(capsys, monkeypatch)
         watch(Progress("finish", 3, 1.0, 0.1, 0.0))
     lines = capsys.readouterr().err.splitlines()
     assert lines == [
-        "searching, step 11: 25% at rest, about 30 s left",
-        "searching, step 22: 25% at rest, about 63 s left",
+        "searching, step 11: 25% at rest, about 0:30 left in this stage",
+        "searching, step 22: 25% at rest, about 1:03 left in this stage",
         "polishing, step 3",
     ]

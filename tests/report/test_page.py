@@ -139,7 +139,7 @@ def test_the_verdict_says_how_many_rows_are_where():
     ("case", "said"),
     [
         (hopeless, "No subspace was found: the 60 rows fill all 6 dimensions, as far as these"),
-        (cloud, "rows lie near a plane in 3 columns that misses the origin; the other"),
+        (cloud, "points lie near a plane in 3 coordinates that misses the origin; the other"),
         (told, "150 of 250 rows lie on a 4-dimensional subspace in 6 columns; the other 100 are "
          "outliers. The codimension, 2, was given and not looked for."),
         (point, "the origin alone"),
@@ -148,6 +148,33 @@ def test_the_verdict_says_how_many_rows_are_where():
 )  # fmt: skip
 def test_the_verdict_fits_the_case(case, said):
     assert said in verdict(gather(*case()))
+
+
+def headings(text: str) -> str:
+    """Return the verdict, headings, captions and heads of a page."""
+    parts = re.findall(r"<(h\d|caption|figcaption|th|dt)\b[^>]*>(.*?)</\1>", text, re.DOTALL)
+    parts += re.findall(r'<(p) class="verdict">(.*?)</p>', text)
+    return re.sub(r"<[^>]*>", "", " | ".join(content for _, content in parts))
+
+
+@pytest.mark.parametrize(
+    ("case", "row", "column"),
+    [(image, "pixels", "bands"), (cloud, "points", "coordinates"), (table, "rows", "columns")],
+)
+def test_rows_and_columns_are_called_what_they_are(case, row, column):
+    text = page(gather(*case()))
+    said = headings(text)
+    assert f"Distances of the {row} to the subspace" in said
+    assert re.search(rf"of \d+ {row} lie near a .* in \d {column}", said)
+    others = {"rows", "columns", "pixels", "bands", "points", "coordinates"} - {row, column}
+    for word in others:
+        assert not re.search(rf"\b{word[:-1]}s?\b", said, re.IGNORECASE), word
+
+
+def test_points_with_more_than_a_place_have_columns():
+    X = np.c_[cloud().data.X, np.random.default_rng(0).random(500)]
+    facts = gather(fitted(X, codimension=1, affine=True), dataset(X, "cloud"))
+    assert "points lie near a 3-dimensional plane in 4 columns" in verdict(facts)
 
 
 def test_an_answer_that_is_not_sure_says_so_and_why_and_what_would_help():

@@ -54,8 +54,8 @@ def test_the_callback_hears_of_every_step_and_can_stop():
     run = iterate(halve, State(8.0, 1.0), max_steps=9, tol=1e-3, stage="descent", callback=callback)
     assert run.status is Status.STOPPED
     assert heard == [
-        Progress("descent", 1, 4.0, 0.5, 1e-3),
-        Progress("descent", 2, 2.0, 0.25, 1e-3),
+        Progress("descent", 1, 4.0, 0.5, 1e-3, max_steps=9),
+        Progress("descent", 2, 2.0, 0.25, 1e-3, max_steps=9),
     ]
     assert run.state == State(2.0, 0.25)
     assert run.history == (4.0, 2.0)

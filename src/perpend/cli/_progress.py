@@ -1,8 +1,10 @@
 """How far it is: a bar on a terminal, now and then a plain line elsewhere, both on stderr."""
 
+import math
 import os
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 PATIENCE = 10.0  # seconds between two lines where there is no terminal
 EARLY = 3.0  # seconds before anything is said about the time left
 MEANINGFUL = 0.05  # share of the work that must be done for that
+RECENT = 20  # steps whose mean time is that of the steps to come
+STEADY = 2.0  # seconds that what is said of the time left stays as it is
 
 
 class Monitor(Protocol):
@@ -57,7 +61,7 @@ class _Silence:
 class _Lines:
     def __init__(self) -> None:
         self._last: float | None = None  # loading, however slow, is no work to report
-        self._left = _TimeLeft()
+        self._left = _TimeLeft(steady=0.0)  # a line is not said again, and may be fresh
 
     def phase(self, text: str) -> None:
         pass
@@ -67,25 +71,60 @@ class _Lines:
         self._last = now if self._last is None else self._last
         if now - self._last > PATIENCE:
             self._last = now
-            complain(_words(progress) + left, label="")
+            complain(", ".join(filter(None, [_words(progress), left])), label="")
 
 
 class _TimeLeft:
-    """Says how long the descents may still take, by how many have come to rest so far."""
+    """Says how long the stage may still take.
 
-    def __init__(self) -> None:
-        self._began: float | None = None
+    How many steps a stage needs is unknown, but not how many it may take: that is a bound. For
+    descents there is more to go by, once some of them have come to rest.
+    """
+
+    def __init__(self, *, steady: float = STEADY) -> None:
+        self._steady = steady
+        self._stage: str | None = None
+        self._recent: deque[tuple[int, float]] = deque(maxlen=RECENT + 1)  # steps and their ends
+        self._began = self._said_at = 0.0
+        self._said = ""
 
     def __call__(self, progress: "Progress") -> str:
-        now = time.monotonic()
+        now, step = time.monotonic(), progress.step
+        if progress.stage != self._stage or step <= 1 or step <= self._recent[-1][0]:
+            self._stage, self._began, self._said = progress.stage, now, ""
+            self._recent.clear()
+        self._recent.append((step, now))
+        if now - self._began < EARLY:
+            return ""
+        if not self._said or now - self._said_at >= self._steady:
+            self._said, self._said_at = self._words(progress, now), now
+        return self._said
+
+    def _words(self, progress: "Progress", now: float) -> str:
+        most = self._most(progress)
         share = _share_at_rest(progress)
-        if share is None or progress.step <= 1 or self._began is None:
-            self._began = now
-            return ""
-        passed = now - self._began
-        if passed < EARLY or not MEANINGFUL <= share < 1:
-            return ""
-        return f", about {duration(passed * (1 - share) / share)} left"
+        if share is not None and MEANINGFUL <= share < 1:
+            about = (now - self._began) * (1 - share) / share
+            return f"about {clock(about if most is None else min(about, most))} left in this stage"
+        return "" if most is None else f"at most {clock(most)} left in this stage"
+
+    def _most(self, progress: "Progress") -> float | None:
+        """Return the steps left times the mean time of the last ones."""
+        (first, began), (last, ended) = self._recent[0], self._recent[-1]
+        if progress.max_steps is None or last == first:
+            return None
+        return (ended - began) / (last - first) * (progress.max_steps - last)
+
+
+def clock(seconds: float) -> str:
+    """Write a time as a clock that counts down does; what has begun of a second counts.
+
+    >>> clock(0.2), clock(75), clock(3725)
+    ('0:01', '1:15', '1:02:05')
+    """
+    minutes, rest = divmod(math.ceil(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 @contextmanager
@@ -96,24 +135,27 @@ def _bar() -> Iterator[Monitor]:
 
     columns = (
         SpinnerColumn("line"),
-        TextColumn("{task.description:<32}", markup=False),
-        BarColumn(bar_width=24),
+        # All of it fits into 80 columns, and what changes its length stands last.
+        TextColumn("{task.description:<21}", markup=False),
+        BarColumn(bar_width=12),
         TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}", markup=False),
     )
     with Display(*columns, console=Console(stderr=True), transient=True) as display:
-        task = display.add_task("starting", total=None)
+        task = display.add_task("starting", total=None, left="")
         left = _TimeLeft()
 
         class Bar:
             def phase(self, text: str) -> None:
-                display.update(task, description=text, total=None)
+                display.update(task, description=text, total=None, left="")
 
             def __call__(self, progress: "Progress") -> None:
                 # How long a descent takes is unknown; how many have come to rest is not.
                 share = _share_at_rest(progress)
                 display.update(
                     task,
-                    description=_words(progress) + left(progress),
+                    description=_stage(progress),
+                    left=left(progress),
                     total=None if share is None else 1.0,
                     # A full bar stops its clock for good, and more may follow.
                     completed=min(share or 0.0, 0.999),
@@ -128,9 +170,12 @@ def _share_at_rest(progress: "Progress") -> float | None:
 
 def _words(progress: "Progress") -> str:
     share = _share_at_rest(progress)
-    if share is None:
-        return f"polishing, step {progress.step}"
-    return f"searching, step {progress.step}: {share:.0%} at rest"
+    return _stage(progress) if share is None else f"{_stage(progress)}: {share:.0%} at rest"
+
+
+def _stage(progress: "Progress") -> str:
+    doing = "searching" if progress.stage == "descent" else "polishing"
+    return f"{doing}, step {progress.step}"
 
 
 # -- one thing after another -----------------------------------------------------------------------

@@ -112,7 +112,7 @@ def _spectrum(
     return svg.picture(box, join(content), description, identifier)
 
 
-def distance_chart(facts: DistanceFacts, answer: AnswerFacts) -> Html:
+def distance_chart(facts: DistanceFacts, answer: AnswerFacts, rows: str) -> Html:
     """Draw the histogram; the inner picture has the data's coordinates, so it can be zoomed."""
     low, step, bins = facts["low"], facts["step"], len(facts["inliers"])
     high = low + step * bins
@@ -144,22 +144,24 @@ def distance_chart(facts: DistanceFacts, answer: AnswerFacts) -> Html:
             [(x(t), svg.power(t)) for t in svg.decade_ticks(low, high, 7)],
             [(y(t), label) for t, label in y_ticks],
             "distance to the subspace" + (" (sine of the angle)" if answer["relative"] else ""),
-            "rows",
+            rows,
         ),
         class_="frame",
     )
-    return svg.picture(box, join([frame, inner]), distance_description(facts, answer), "distances")
+    return svg.picture(
+        box, join([frame, inner]), distance_description(facts, answer, rows), "distances"
+    )
 
 
-def distance_description(facts: DistanceFacts, answer: AnswerFacts) -> str:
+def distance_description(facts: DistanceFacts, answer: AnswerFacts, rows: str) -> str:
     """Say what the histogram shows."""
     n = sum(facts["inliers"]) + sum(facts["outliers"])
     below = facts["below"]
     return (
-        f"Histogram of the distances of {count(n)} rows on a logarithmic axis. "
+        f"Histogram of the distances of {count(n)} {rows} on a logarithmic axis. "
         f"{count(sum(facts['inliers']))} are up to the threshold {number(answer['threshold'])}, "
         f"{count(sum(facts['outliers']))} beyond it; the farthest is {number(facts['largest'])}."
-        + (f" The first bar holds {count(below)} rows that are nearer still." if below else "")
+        + (f" The first bar holds {count(below)} {rows} that are nearer still." if below else "")
     )
 
 
@@ -194,7 +196,7 @@ def _threshold(answer: AnswerFacts, low: float, high: float) -> Html | None:
     return svg.line(1000 * at, -1e12, 1000 * at, 0, "mark")
 
 
-def view_chart(view: ViewFacts) -> Html:
+def view_chart(view: ViewFacts, rows: str) -> Html:
     """Draw the rows along the subspace and across it."""
     xs, ys = zip(*view["points"], strict=True)
     x_ends, y_ends = _ends(xs), _ends(ys)
@@ -208,7 +210,7 @@ def view_chart(view: ViewFacts) -> Html:
             groups[inlier].append((x(a), y(b)))
     first, second = (short(axis, 32) for axis in view["axes"])
     description = (
-        f"{count(len(xs))} of {count(view['total'])} rows seen along two axes: {first} from "
+        f"{count(len(xs))} of {count(view['total'])} {rows} seen along two axes: {first} from "
         f"{number(min(xs))} to {number(max(xs))}, {second} from {number(min(ys))} to "
         f"{number(max(ys))}. {count(len(groups[1]))} of them are inliers."
     )

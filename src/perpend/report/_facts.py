@@ -8,7 +8,7 @@ import datetime as dt
 import platform
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, NotRequired, TypedDict
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -23,11 +23,12 @@ from perpend.formats._dataset import Answer, Dataset
 from perpend.report._distances import DistanceFacts, distance_facts
 from perpend.report._outliers import OutlierFacts, outlier_facts
 from perpend.report._rows import PictureFacts, picture_facts
+from perpend.report._solved import MOST, Solved, solved_equations
 from perpend.report._text import column_labels
 from perpend.rows.kinds import to_numpy
 
 SCHEMA = 1
-EQUATIONS = 6  # so many equations are shown, at the most
+EQUATIONS = MOST  # so many equations are shown, at the most
 NAMES = 2000  # so many names of columns are kept, at the most
 
 
@@ -74,6 +75,7 @@ class AnswerFacts(TypedDict):
     normals: list[list[float]]  # the first few
     intercept: list[float]
     location: list[float]
+    solved: NotRequired[list[Solved] | None]  # pages of earlier versions have none
     parameters: dict[str, str]
     seed: str
 
@@ -127,7 +129,7 @@ def gather(
         title=title or facts["name"] or "Subspace report",
         made=dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         data=facts,
-        answer=_answer_facts(model, labels),
+        answer=_answer_facts(model, rows.X, labels),
         distances=distance_facts(model, rows.X, answer),
         outliers=outlier_facts(model, rows.X, answer, rows.dataset),
         pictures=picture_facts(model, rows.X, labels, rows.dataset, rows.columns),
@@ -208,7 +210,7 @@ def _off_origin(X: Array) -> float | None:
     return float(np.linalg.norm(centre)) / radius if radius > np.finfo(float).eps else None
 
 
-def _answer_facts(model: SubspaceEstimator, labels: Array) -> AnswerFacts:
+def _answer_facts(model: SubspaceEstimator, X: Array | None, labels: Array) -> AnswerFacts:
     parameters = model.get_params(deep=False)
     parameters.pop("callback", None)
     seed = parameters.pop("random_state")
@@ -235,6 +237,7 @@ def _answer_facts(model: SubspaceEstimator, labels: Array) -> AnswerFacts:
         normals=plain(to_numpy(model.normals_)[:EQUATIONS].astype(float)),
         intercept=plain(to_numpy(model.intercept_)[:EQUATIONS].astype(float)),
         location=plain(to_numpy(model.location_).astype(float)),
+        solved=solved_equations(model, X, labels),
         parameters={key: _shown(value) for key, value in parameters.items()},
         seed=str(seed) if seed is None or isinstance(seed, int | np.integer) else "a generator",
     )

@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from perpend.report._charts import directions_chart, distance_chart, inliers_chart, view_chart
 from perpend.report._facts import Facts
 from perpend.report._html import Html, join, section, tag
+from perpend.report._nouns import nouns
 from perpend.report._rows import CloudFacts, ImageFacts
 from perpend.report._text import count, number, short
 
 
 def pictures(facts: Facts) -> Html:
     """Spectra, distances, and the rows themselves."""
-    answer, parts = facts["answer"], facts["pictures"]
+    answer, parts, say = facts["answer"], facts["pictures"], nouns(facts)
     charts = []
     if parts["image"] is not None:
         charts.append(_image(parts["image"], facts))
@@ -21,16 +22,18 @@ def pictures(facts: Facts) -> Html:
     if facts["distances"] is not None:
         charts.append(_distances(facts))
     if parts["view"] is not None:
-        said = "The rows from the side"
-        text = "Inliers are a thin band where the subspace is seen from the side."
+        said = f"The {say.rows} from the side"
+        text = "Inliers are a thin strip where the subspace is seen from the side."
         if answer["codimension"] == 0:
-            said, text = "The rows along their two main axes", "No direction is thin."
+            said = f"The {say.rows} along their two main axes"
+            text = "No direction is thin."
         elif facts["data"]["n_columns"] == 2:
-            said, text = "The rows", "Both columns in their own units."
+            said, text = f"The {say.rows}", f"Both {say.columns} in their own units."
         shown = len(parts["view"]["points"])
         if shown < parts["view"]["total"]:
-            text += f" {count(shown)} of {count(parts['view']['total'])} rows, chosen at random."
-        charts.append(_figure(view_chart(parts["view"]), said, text, _legend()))
+            total = count(parts["view"]["total"])
+            text += f" {count(shown)} of {total} {say.rows}, chosen at random."
+        charts.append(_figure(view_chart(parts["view"], say.rows), said, text, _legend()))
     spectra = [
         (
             directions_chart(answer),
@@ -70,6 +73,7 @@ def _figure(chart: Html, title: str, text: str, *more: Html | None, class_: str 
 
 def _distances(facts: Facts) -> Html:
     assert facts["distances"] is not None
+    rows = nouns(facts).rows
     keys = tag(
         "p",
         "Drag to move, pinch or Ctrl + wheel to zoom; with the keyboard: arrows, + and −, 0.",
@@ -78,7 +82,7 @@ def _distances(facts: Facts) -> Html:
     )
     chart = tag(
         "div",
-        distance_chart(facts["distances"], facts["answer"]),
+        distance_chart(facts["distances"], facts["answer"], rows),
         class_="zoom",
         tabindex=0,
         role="group",
@@ -99,12 +103,12 @@ def _distances(facts: Facts) -> Html:
     )
     has_model = facts["distances"]["expected_outliers"] is not None
     text = (
-        f"The dashed line is the threshold, {number(facts['answer']['threshold'])}: rows beyond it "
-        "are labelled outliers."
+        f"The dashed line is the threshold, {number(facts['answer']['threshold'])}: {rows} beyond "
+        "it are labelled outliers."
     )
     return _figure(
         chart,
-        "Distances of the rows to the subspace",
+        f"Distances of the {rows} to the subspace",
         text,
         _legend(model=has_model),
         buttons,
@@ -160,7 +164,8 @@ def _cloud(cloud: CloudFacts, facts: Facts) -> Html:
         ],
     )
     fallback = tag("noscript", tag("p", "The cloud needs JavaScript. ", description))
-    return _figure(join([canvas, fallback]), "The rows in space", text, _legend(), buttons, keys)
+    title = f"The {nouns(facts).rows} in space"
+    return _figure(join([canvas, fallback]), title, text, _legend(), buttons, keys)
 
 
 def _image(image: ImageFacts, facts: Facts) -> Html:

@@ -4,6 +4,7 @@ import shlex
 from typing import NamedTuple
 
 from perpend.report._facts import Facts
+from perpend.report._nouns import nouns
 from perpend.report._words import CLEAR_ORIGIN, MISFIT
 
 FAR_FROM_ORIGIN = 1.0  # radii of the rows' cloud between its centre and the origin
@@ -79,8 +80,8 @@ def _mend(facts: Facts) -> list[Step]:
     tried = answer["parameters"].get("affine") == "auto"
     if not answer["affine"] and not tried and (misses or far):
         why = (
-            "The rows lie away from the origin, and a linear subspace must pass through it. Let "
-            "the subspace be anywhere:"
+            f"The {nouns(facts).rows} lie away from the origin, and a linear subspace must pass "
+            "through it. Let the subspace be anywhere:"
         )
         command = _command(facts, "fit", affine="True")
         code = _fit(facts, affine=True, random_state=0)
@@ -117,14 +118,15 @@ def _peel(facts: Facts) -> str:
 
 def _look_closer(facts: Facts) -> list[Step]:
     """Return steps for an answer that is not sure."""
-    data, steps = facts["data"], []
+    data, say, steps = facts["data"], nouns(facts), []
     if data["n_rows"] < FEW_ROWS * data["n_columns"]:
         why = (
-            f"There are {data['n_rows']} rows for {data['n_columns']} columns. More rows, or fewer "
-            "columns, say more than any setting. With the columns that belong together:"
+            f"There are {data['n_rows']} {say.rows} for {data['n_columns']} {say.columns}. More "
+            f"{say.rows}, or fewer {say.columns}, say more than any setting. With the "
+            f"{say.columns} that belong together:"
         )
         steps.append(Step(why, _fit(facts, "X[:, columns]", random_state=0)))
-    why = "See what other methods make of the same rows, side by side:"
+    why = f"See what other methods make of the same {say.rows}, side by side:"
     steps.append(Step(why, _command(facts, "compare")))
     why = "Another seed takes other random starts. A good answer does not depend on it:"
     steps.append(Step(why, _fit(facts, random_state=1)))
@@ -138,7 +140,7 @@ def _use(facts: Facts) -> list[Step]:
     threshold = 2 * facts["answer"]["threshold"]
     return [
         Step(
-            "Label new rows with this model, from a shell or in Python:",
+            f"Label new {nouns(facts).rows} with this model, from a shell or in Python:",
             "perpend apply model.npz NEW_FILE -o LABELLED\n"
             '\nimport perpend\n\nmodel = perpend.load("model.npz")\nlabels = model.predict(X_new)',
         ),

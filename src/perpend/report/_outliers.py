@@ -1,6 +1,6 @@
 """The strongest outliers, and the columns that make each of them one."""
 
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from perpend.rows.kinds import to_numpy
 SHOWN = 50  # rows in the table
 BLAMED = 3  # columns for each row
 WORTH_NAMING = 0.1  # share of the squared distance from which on a column is named
+BEYOND = 0.1  # of the inliers' range: so far outside a value is still like theirs
 
 
 class Blame(TypedDict):
@@ -21,6 +22,7 @@ class Blame(TypedDict):
     share: float  # of the squared distance that would vanish with this column alone
     value: float
     fits: float  # the value that fits the other columns best
+    moves: NotRequired[float | None]  # from one to the other, in spreads; with a single normal
 
 
 class OutlierRow(TypedDict):
@@ -28,6 +30,7 @@ class OutlierRow(TypedDict):
 
     row: int  # its number among the records of the file, from 0
     pixel: list[int] | None  # line and sample, where the data is an image
+    place: NotRequired[list[float] | None]  # coordinates, where the data is a cloud of points
     distance: float
     probability: float | None
     blame: list[Blame]
@@ -50,11 +53,15 @@ def outlier_facts(
     probability = to_numpy(answer.probability)
     outliers = np.flatnonzero(labels == -1)
     order = outliers[np.argsort(-distance[outliers], kind="stable")][:SHOWN]
-    blames = _blames(model, X, order) if X is not None and len(order) else [[] for _ in order]
+    blames: list[list[Blame]] = [[] for _ in order]
+    if X is not None and len(order):
+        single = model.codimension_ == 1
+        blames = _nearest(model, X, order, labels) if single else _blames(model, X, order)
     rows = [
         OutlierRow(
             row=record,
             pixel=_pixel(dataset, record),
+            place=_place(dataset, X, i),
             distance=float(distance[i]),
             probability=None if np.isnan(probability[i]) else float(probability[i]),
             blame=blame,
@@ -76,17 +83,20 @@ def _pixel(dataset: Dataset | None, record: int) -> list[int] | None:
     return [record // dataset.shape[1], record % dataset.shape[1]]
 
 
+def _place(dataset: Dataset | None, X: Array | None, i: int) -> list[float] | None:
+    if dataset is None or dataset.kind != "cloud" or X is None:
+        return None
+    return [float(v) for v in X[i, :3]]
+
+
 def _blames(model: SubspaceEstimator, X: Array, order: Array) -> list[list[Blame]]:
     """Return the columns with the largest shares of some rows, and the value that would fit.
 
     With P the projector on the normals and e = P x - N.T b the residual, a change of column j alone
-    brings the row nearest for x_j - e_j / P_jj. A single normal blames all of its columns alike,
-    which tells nobody anything: then there is none. Nor is a column blamed that would have to take
-    a value like none it has: noise alone gives columns that matter not at all a tiny coefficient.
+    brings the row nearest for x_j - e_j / P_jj. No column is blamed that would have to take a value
+    like none it has: noise alone gives columns that matter not at all a tiny coefficient.
     """
     N = to_numpy(model.normals_).astype(float)
-    if len(N) < 2:
-        return [[] for _ in order]
     low, high = X.min(axis=0).astype(float), X.max(axis=0).astype(float)
     margin = high - low
     X = X[order]
@@ -105,4 +115,40 @@ def _blames(model: SubspaceEstimator, X: Array, order: Array) -> list[list[Blame
             if share[j] >= WORTH_NAMING
         ]
         for columns, share, x, fit in zip(best, shares, X, fits, strict=True)
+    ]
+
+
+def _nearest(model: SubspaceEstimator, X: Array, order: Array, labels: Array) -> list[list[Blame]]:
+    """Return the columns that would have to move least to bring some rows to a hyperplane.
+
+    Any column that its normal n uses can make up for the distance, by x_j - (n @ x - b) / n_j.
+    So the columns are ranked by how far that is in units of their own spread among the inliers, and
+    only those are named that would get a value like the inliers'.
+    """
+    n = to_numpy(model.normals_).astype(float)[0]
+    unit = max(float(np.max(np.abs(X))), np.finfo(float).tiny)  # in it nothing overflows
+    inliers = (X[labels == 1] if np.any(labels == 1) else X).astype(float) / unit
+    rows = X[order].astype(float) / unit
+    spread, low, high = np.std(inliers, axis=0), inliers.min(axis=0), inliers.max(axis=0)
+    slack = BEYOND * (high - low)
+    residual = rows @ n - float(to_numpy(model.intercept_)[0]) / unit
+    used, varies = np.abs(n) > np.finfo(float).eps, spread > np.finfo(float).eps
+    fits = rows - residual[:, None] / np.where(used, n, 1.0)
+    likely = used & (fits >= low - slack) & (fits <= high + slack)
+    # A column that is the same in all inliers has no spread, and no reason to be another one.
+    moves = np.where(varies, np.abs(rows - fits) / np.where(varies, spread, 1.0), 0.0)
+    ranked = np.argsort(np.where(likely, moves, np.inf), axis=1, kind="stable")[:, :BLAMED]
+    return [
+        [
+            Blame(
+                column=int(j),
+                share=1.0,
+                value=unit * float(rows[i, j]),
+                fits=unit * float(fits[i, j]),
+                moves=float(moves[i, j]) if varies[j] else None,
+            )
+            for j in columns
+            if likely[i, j]
+        ]
+        for i, columns in enumerate(ranked)
     ]

@@ -9,7 +9,7 @@ import hashlib
 from functools import cache
 from importlib.resources import files
 
-from perpend.report import _figures, _sections, _tables
+from perpend.report import _equations, _figures, _sections, _tables
 from perpend.report._facts import Facts
 from perpend.report._html import Html, data_script, tag
 from perpend.report._text import short
@@ -31,7 +31,7 @@ def page(facts: Facts) -> str:
         _sections.evidence,
         _figures.pictures,
         _tables.outliers,
-        _tables.equation,
+        _equations.equation,
         _sections.how,
         _sections.what_next,
     )

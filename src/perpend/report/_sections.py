@@ -4,7 +4,8 @@ from perpend.report import _words
 from perpend.report._facts import Facts
 from perpend.report._html import Html, join, section, tag
 from perpend.report._next import next_steps
-from perpend.report._text import count, name, plural, short
+from perpend.report._nouns import nouns
+from perpend.report._text import count, name, number, percent, plural, short
 
 SOME = 12  # names of columns that were left out
 
@@ -15,7 +16,7 @@ def header(facts: Facts) -> Html:
     how = _words.level(answer)
     tiles = [
         tag("div", tag("dt", key), tag("dd", tag("b", value), tag("small", remark)))
-        for key, value, remark in _words.tiles(facts)
+        for key, value, remark in _tiles(facts)
     ]
     where = ["perpend report", answer["method"], facts["made"]]
     return tag(
@@ -37,6 +38,37 @@ def header(facts: Facts) -> Html:
         ),
         tag("dl", tiles, class_="tiles"),
     )
+
+
+def _tiles(facts: Facts) -> list[tuple[str, str, str]]:
+    """Return the key figures: name, value, remark."""
+    answer, data, say = facts["answer"], facts["data"], nouns(facts)
+    share = answer["outliers"] / max(data["n_rows"], 1)
+    unit = "sine of the angle" if answer["relative"] else "in the data's units"
+    how = {"auto": "found", "given": "given", "contamination": "from the given contamination"}
+    found = [
+        (say.rows.capitalize(), count(data["n_rows"]), plural(data["n_columns"], say.column)),
+        (
+            "Dimension",
+            count(answer["dimension"]),
+            f"codimension {count(answer['codimension'])}" + (", given" if answer["told"] else ""),
+        ),
+        ("Outliers", count(answer["outliers"]), percent(share)),
+    ]
+    if answer["codimension"]:
+        noise = number(answer["noise"]) if answer["noise"] > 0 else "none"
+        found.append(
+            (
+                "Noise of inliers",
+                noise,
+                f"over all {say.columns}, "
+                + ("relative to their length" if answer["relative"] else "in the data's units"),
+            )
+        )
+        found.append(
+            ("Threshold", number(answer["threshold"]), f"{how[answer['threshold_from']]}; {unit}")
+        )
+    return found
 
 
 def _meter(value: float) -> Html:
@@ -99,18 +131,18 @@ def _sign(good: bool | None) -> Html:
 
 
 def _intro(facts: Facts) -> Html:
-    answer = facts["answer"]
+    answer, say = facts["answer"], nouns(facts)
     if answer["codimension"] == 0 and not answer["told"]:
         return tag(
             "p",
-            "No direction was found that enough rows are orthogonal to. With "
-            "codimension 0 every row is an inlier by definition.",
+            f"No direction was found that enough {say.rows} are orthogonal to. With "
+            f"codimension 0 every {say.row} is an inlier by definition.",
         )
     if answer["sure"]:
         return tag(
             "p",
             "Two independent witnesses were asked: the descents, which only see "
-            "directions, and the rows, which only see distances. The answer counts as sure "
+            f"directions, and the {say.rows}, which only see distances. The answer counts as sure "
             "only where nothing speaks against it.",
         )
     return tag(
@@ -148,7 +180,7 @@ def how(facts: Facts) -> Html:
             f"{plural(answer['n_iter'], 'iteration')} each; "
             + ("came to rest" if answer["converged"] else "did not come to rest"),
         ),
-        ("Rows", _size(facts)),
+        (nouns(facts).rows.capitalize(), _size(facts)),
         ("Left out", _left_out(facts)),
         (
             "Distance",
@@ -191,7 +223,8 @@ def _size(facts: Facts) -> str:
     records = f", from {shape} pixels" if data["kind"] == "image" else ""
     dtype = f", {data['dtype']}" if data["dtype"] else ""
     counted = "" if data["named"] else ", counted from 1 as they have no names"
-    size = f"{count(data['n_rows'])} rows × {count(data['n_columns'])} columns"
+    say = nouns(facts)
+    size = f"{count(data['n_rows'])} {say.rows} × {count(data['n_columns'])} {say.columns}"
     return f"{size}{counted}{dtype}{records}"
 
 
@@ -204,7 +237,7 @@ def _left_out(facts: Facts) -> str:
     ]
     if data["dropped_columns"]:
         names = ", ".join(short(c, 20) for c in data["dropped_columns"][:SOME])
-        said.append(f"{plural(len(data['dropped_columns']), 'column')}: {names}")
+        said.append(f"{plural(len(data['dropped_columns']), nouns(facts).column)}: {names}")
     return "; ".join(said)
 
 

@@ -9,6 +9,7 @@ from perpend.report._html import Html, tag
 SHOWN = 48  # characters of a name that are shown
 THIN = "\u202f"  # a narrow space that does not break a line
 DIGITS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+COEFFICIENT = (4, 12)  # digits, at least and at most
 
 
 def column_labels(names: Iterable[Any], kind: str = "table") -> list[str]:
@@ -23,6 +24,11 @@ def column_labels(names: Iterable[Any], kind: str = "table") -> list[str]:
     word = "band" if kind == "image" else "column"
     texts = [str(name) or str(j + 1) for j, name in enumerate(names)]
     return [f"{word} {text}" if _is_number(text) else text for text in texts]
+
+
+def column_name(names: list[str], j: int) -> str:
+    """Return the name of a column; only so many are kept."""
+    return names[j] if j < len(names) else f"column {j + 1}"
 
 
 def _is_number(text: str) -> bool:
@@ -59,6 +65,19 @@ def number(value: float, digits: int = 3) -> str:
     mantissa, _, exponent = text.partition("e")
     mantissa = mantissa.replace("-", "−")
     return f"{mantissa} × 10{str(int(exponent)).translate(DIGITS)}" if exponent else mantissa
+
+
+def digits_needed(value: float, factor: float, error: float) -> int:
+    """Return the digits of a value that keep it, times a factor, within an error.
+
+    >>> digits_needed(0.01000319, 5e6, 0.0025), digits_needed(42288.2, 1.0, 0.001)
+    (8, 8)
+    """
+    least, most = COEFFICIENT
+    if error <= 0 or value == 0 or factor == 0:
+        return least
+    decimals = math.ceil(math.log10(abs(factor) / (2 * error)))  # 10^-decimals / 2 is its rounding
+    return min(max(decimals + math.floor(math.log10(abs(value))) + 1, least), most)
 
 
 def percent(share: float) -> str:

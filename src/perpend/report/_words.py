@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from perpend.codimension import SURE
 from perpend.report._facts import AnswerFacts, Facts
-from perpend.report._text import count, number, percent, plural
+from perpend.report._nouns import Nouns, nouns
+from perpend.report._text import count, number, plural
 
 MEDIUM = 0.5  # below this confidence an answer is a guess
 WORDS = {0: "a single point", 1: "a line", 2: "a plane"}
@@ -43,8 +44,9 @@ def confidence_text(value: float) -> str:
     return f"{value:.2f}" if value >= 0.01 else "below 0.01"
 
 
-def subspace(answer: AnswerFacts, n_columns: int) -> str:
+def subspace(facts: Facts) -> str:
     """Name the subspace."""
+    answer = facts["answer"]
     d = answer["dimension"]
     shape = (
         WORDS.get(d) or f"a {count(d)}-dimensional {'plane' if answer['affine'] else 'subspace'}"
@@ -54,14 +56,14 @@ def subspace(answer: AnswerFacts, n_columns: int) -> str:
     place = " that misses the origin" if misses else ""
     if d == 0 and not answer["affine"]:
         return "the origin alone"
-    return f"{shape} in {plural(n_columns, 'column')}{place}"
+    return f"{shape} in {plural(facts['data']['n_columns'], nouns(facts).column)}{place}"
 
 
 def verdict(facts: Facts) -> str:
     """Return the answer in one sentence."""
-    answer, n, D = facts["answer"], facts["data"]["n_rows"], facts["data"]["n_columns"]
+    answer, n, say = facts["answer"], facts["data"]["n_rows"], nouns(facts)
     if answer["codimension"] == 0:
-        return _no_subspace(answer, n, D)
+        return _no_subspace(answer, n, facts["data"]["n_columns"], say)
     outliers = answer["outliers"]
     exact = answer["noise"] == 0
     near = "lie on" if exact else "lie near"
@@ -69,29 +71,29 @@ def verdict(facts: Facts) -> str:
     if outliers == 1:
         rest = "the other one is an outlier"
     if outliers == 0:
-        rows, rest = f"All {count(n)} rows", "none is an outlier"
+        rows, rest = f"All {count(n)} {say.rows}", "none is an outlier"
     else:
-        rows = f"{count(n - outliers)} of {count(n)} rows"
+        rows = f"{count(n - outliers)} of {count(n)} {say.rows}"
     if n - outliers == 1:
         near = near.replace("lie", "lies")
-    said = f"{rows} {near} {subspace(answer, D)}; {rest}."
+    said = f"{rows} {near} {subspace(facts)}; {rest}."
     if not answer["sure"]:
         said = f"Perhaps, but this is not sure: {said[0].lower() + said[1:]}"
     told = f" The codimension, {answer['codimension']}, was given and not looked for."
     return said + (told if answer["told"] else "")
 
 
-def _no_subspace(answer: AnswerFacts, n: int, D: int) -> str:
+def _no_subspace(answer: AnswerFacts, n: int, D: int, say: Nouns) -> str:
     if answer["told"]:
         return (
-            f"Codimension 0 was given, so all {count(n)} rows are inliers of the whole space of "
-            f"{plural(D, 'column')}."
+            f"Codimension 0 was given, so all {count(n)} {say.rows} are inliers of the whole "
+            f"space of {plural(D, say.column)}."
         )
-    sure = "" if answer["sure"] else ", as far as these rows can tell"
-    whole = "the only column" if D == 1 else f"all {count(D)} dimensions"
+    sure = "" if answer["sure"] else f", as far as these {say.rows} can tell"
+    whole = f"the only {say.column}" if D == 1 else f"all {count(D)} dimensions"
     return (
-        f"No subspace was found: the {count(n)} rows fill {whole}{sure}, so "
-        "no row stands out as an outlier."
+        f"No subspace was found: the {count(n)} {say.rows} fill {whole}{sure}, so "
+        f"no {say.row} stands out as an outlier."
     )
 
 
@@ -134,56 +136,56 @@ def _with_help(text: str) -> tuple[str, str]:
 
 def witnesses(facts: Facts) -> list[Witness]:
     """Return every piece of evidence that means something to a person."""
-    answer = facts["answer"]
     makers = (_rows_on_it, _likelihood, _gap, _descents, _outlier_law, _origin, _span)
-    return [witness for make in makers if (witness := make(answer)) is not None]
+    return [witness for make in makers if (witness := make(facts)) is not None]
 
 
-def _rows_on_it(answer: AnswerFacts) -> Witness | None:
+def _rows_on_it(facts: Facts) -> Witness | None:
+    answer, say = facts["answer"], nouns(facts)
     evidence = answer["evidence"]
     if evidence.get("rows_on_subspace") is None:
         return None
     on_it, free = evidence["rows_on_subspace"], evidence["rows_on_any_subspace"]
     lifted = " The point where it lies counts as one of them." if answer["affine"] else ""
     return Witness(
-        "Different rows on the subspace",
+        f"Different {say.rows} on the subspace",
         count(on_it),
         f"{count(free)}",
-        f"Any subspace of this dimension can be laid through {plural(free, 'row')}; only rows "
-        f"beyond these are evidence.{lifted}",
+        f"Any subspace of this dimension can be laid through {plural(free, say.row)}; only "
+        f"{say.rows} beyond these are evidence.{lifted}",
         on_it > 2 * free,
     )
 
 
-def _likelihood(answer: AnswerFacts) -> Witness | None:
-    gain, needed = (answer["evidence"].get(key) for key in ("gain", "gain_needed"))
+def _likelihood(facts: Facts) -> Witness | None:
+    gain, needed = (facts["answer"]["evidence"].get(key) for key in ("gain", "gain_needed"))
     if gain is None or needed is None:
         return None
     return Witness(
         "How much better than no subspace",
         number(gain),
         f"up to {number(needed)}",
-        "The gain in log-likelihood over rows without any structure. Luck, and the freedom to "
-        "turn the subspace, reach the value in the third column.",
+        f"The gain in log-likelihood over {nouns(facts).rows} without any structure. Luck, and the "
+        "freedom to turn the subspace, reach the value in the third column.",
         gain > needed,
     )
 
 
-def _gap(answer: AnswerFacts) -> Witness | None:
-    evidence = answer["evidence"]
+def _gap(facts: Facts) -> Witness | None:
+    evidence, say = facts["answer"]["evidence"], nouns(facts)
     # Where the variances decay, the whitened rows were asked, and their step made the answer sure.
     white = "whitened_" if "whitened_inlier_gap" in evidence else ""
     names = ("inlier_gap", "inlier_gap_runner_up")
     gap, rest = (evidence.get(white + name) for name in names)
     if gap is None or rest is None:
         return None
-    scaled = " Each row was scaled by the variances of all rows for this." if white else ""
+    scaled = f" Each {say.row} was scaled by the variances of all {say.rows} for this."
     return Witness(
         "Step in the inliers' variance",
         f"{_times(gap)} times",
         f"up to {_times(rest)} times elsewhere",
         "The inliers vary this much more along the subspace than across it. A step that towers "
-        f"over all others shows the dimension.{scaled}",
+        f"over all others shows the dimension.{scaled if white else ''}",
         gap > max(rest, 1.2) ** CLEAR_STEP,
     )
 
@@ -197,7 +199,8 @@ def _times(factor: float) -> str:
     return f"{factor:.1f}" if factor < 10 else number(factor, 2)
 
 
-def _descents(answer: AnswerFacts) -> Witness | None:
+def _descents(facts: Facts) -> Witness | None:
+    answer, say = facts["answer"], nouns(facts)
     evidence, c = answer["evidence"], answer["codimension"]
     rank = evidence.get("directions_rank")
     if rank is None:
@@ -208,9 +211,13 @@ def _descents(answer: AnswerFacts) -> Witness | None:
     if evidence.get("directions_saturated"):
         meaning = "Every start found a normal of its own, so there may be more than these show."
     elif agrees:
-        meaning = "An independent witness: the descents from random starts agree with the rows."
+        meaning = (
+            f"An independent witness: the descents from random starts agree with the {say.rows}."
+        )
     else:
-        meaning = f"The descents from random starts do not agree with the rows, which say {c}."
+        meaning = (
+            f"The descents from random starts do not agree with the {say.rows}, which say {c}."
+        )
     return Witness(
         "Independent directions among the descents",
         f"{rank}{fall}",
@@ -220,7 +227,8 @@ def _descents(answer: AnswerFacts) -> Witness | None:
     )
 
 
-def _outlier_law(answer: AnswerFacts) -> Witness | None:
+def _outlier_law(facts: Facts) -> Witness | None:
+    answer, rows = facts["answer"], nouns(facts).rows
     misfit = answer["evidence"].get("outlier_misfit")
     if misfit is None or answer["outliers"] < 10 or (answer["affine"] and misfit == 0):
         return None
@@ -229,16 +237,16 @@ def _outlier_law(answer: AnswerFacts) -> Witness | None:
         "Outliers with a pattern of their own",
         number(misfit, 2),
         f"up to {number(MISFIT)}",
-        "The outliers' distances differ from those of rows without preferred direction: they may "
-        "be a group of their own."
+        f"The outliers' distances differ from those of {rows} without preferred direction: they "
+        "may be a group of their own."
         if structured
-        else "The outliers' distances are those of rows without preferred direction.",
+        else f"The outliers' distances are those of {rows} without preferred direction.",
         None if structured else True,
     )
 
 
-def _origin(answer: AnswerFacts) -> Witness | None:
-    evidence = answer["evidence"]
+def _origin(facts: Facts) -> Witness | None:
+    answer, evidence = facts["answer"], facts["answer"]["evidence"]
     distance, error = evidence.get("origin_distance"), evidence.get("origin_error")
     if distance is None:
         return None
@@ -254,45 +262,16 @@ def _origin(answer: AnswerFacts) -> Witness | None:
     )
 
 
-def _span(answer: AnswerFacts) -> Witness | None:
+def _span(facts: Facts) -> Witness | None:
+    answer, say = facts["answer"], nouns(facts)
     rank = answer["evidence"].get("rank")
     if rank is None or answer["codimension"] + answer["dimension"] == rank:
         return None
     return Witness(
-        "Dimension that all rows together span",
+        f"Dimension that all {say.rows} together span",
         count(rank),
         count(answer["codimension"] + answer["dimension"]),
-        "Columns are constant, copies of one another, or there are fewer rows than columns.",
+        f"{say.columns.capitalize()} are constant, copies of one another, or there are fewer "
+        f"{say.rows} than {say.columns}.",
         None,
     )
-
-
-def tiles(facts: Facts) -> list[tuple[str, str, str]]:
-    """Return the key figures: name, value, remark."""
-    answer, data = facts["answer"], facts["data"]
-    share = answer["outliers"] / max(data["n_rows"], 1)
-    unit = "sine of the angle" if answer["relative"] else "in the data's units"
-    how = {"auto": "found", "given": "given", "contamination": "from the given contamination"}
-    found = [
-        ("Rows", count(data["n_rows"]), f"{plural(data['n_columns'], 'column')}"),
-        (
-            "Dimension",
-            count(answer["dimension"]),
-            f"codimension {count(answer['codimension'])}" + (", given" if answer["told"] else ""),
-        ),
-        ("Outliers", count(answer["outliers"]), percent(share)),
-    ]
-    if answer["codimension"]:
-        noise = number(answer["noise"]) if answer["noise"] > 0 else "none"
-        found.append(
-            (
-                "Noise of inliers",
-                noise,
-                "over all columns, "
-                + ("relative to their length" if answer["relative"] else "in the data's units"),
-            )
-        )
-        found.append(
-            ("Threshold", number(answer["threshold"]), f"{how[answer['threshold_from']]}; {unit}")
-        )
-    return found

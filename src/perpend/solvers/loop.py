@@ -32,6 +32,7 @@ class Progress(NamedTuple):
     change: float  # of what the loop watches
     tol: float  # the loop ends once `change` is at most this
     objectives: Array | None = None  # of each start, where there are several
+    max_steps: int | None = None  # the loop ends after so many at the latest
 
 
 Callback: TypeAlias = Callable[[Progress], bool | None]
@@ -86,7 +87,8 @@ def iterate(
         state = step(state)
         history.append(state.objective)
         each = getattr(state, "objectives", None)
-        progress = Progress(stage, len(history), state.objective, state.change, tol, each)
+        now = (stage, len(history), state.objective, state.change, tol)
+        progress = Progress(*now, objectives=each, max_steps=max_steps)
         if callback is not None and callback(progress):
             status = Status.STOPPED
             break
