@@ -284,3 +284,18 @@ def test_single_precision_comes_to_rest(method):
     model = method(4, max_iter=500).fit(data.X.astype(np.float32))
     assert model.converged_
     assert subspace_error(model.normals_.astype(float), data.normals) < 1e-4
+
+
+@pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")
+@pytest.mark.parametrize("seed", [0, 5])
+def test_who_tells_the_codimension_gets_no_worse_than_who_does_not(seed):
+    """Relations among columns of different size: two normals alone are not found from a start."""
+    rng = np.random.default_rng(seed)
+    free = rng.standard_normal((400, 3)) * [3.0, 10.0, 30.0]
+    A = rng.uniform(0.5, 2, (2, 3)) * rng.choice([-1, 1], (2, 3))
+    X = np.c_[free, free @ A.T + [100.0, 0.0]] + 0.01 * rng.standard_normal((400, 5))
+    X[:80] = rng.standard_normal((80, 5)) * [3.0, 10.0, 30.0, 30.0, 30.0]
+    normals = np.linalg.qr(np.c_[A, -np.eye(2)].T)[0].T
+    for codimension in ("auto", 2):
+        model = DPCP(codimension=codimension, affine=True, random_state=seed + 1000).fit(X)
+        assert subspace_error(model.normals_, normals) < 1e-3

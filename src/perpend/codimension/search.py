@@ -53,17 +53,26 @@ def search(
     """Find the subspace of the inliers among `rows`; without `finish` the descents alone decide.
 
     Where the answer is not sure, whitened rows are asked as well, unless the subspace stands out in
-    the rows' second moments: whitening would hide it.
+    the rows' second moments: whitening would hide it. Who tells the codimension gets what would be
+    found without that, where it has as many normals and is better supported.
     """
 
-    def among(rows: RowSource) -> Found:
-        return _search(rows, descent, codimension, finish=finish, rng=rng, callback=callback)
+    def found_at(codimension: int | Auto) -> Found:
+        def among(rows: RowSource) -> Found:
+            return _search(rows, descent, codimension, finish=finish, rng=rng, callback=callback)
 
-    found = among(rows)
-    free = finish and codimension == "auto" and isinstance(descent.init, str)
-    if free and not found.sure and not found.stands_out:
-        return by_whitening(rows, found, among)
-    return found
+        found = among(rows)
+        free = finish and codimension == "auto" and isinstance(descent.init, str)
+        if free and not found.sure and not found.stands_out:
+            return by_whitening(rows, found, among)
+        return found
+
+    found = found_at(codimension)
+    if codimension == "auto" or not finish or not isinstance(descent.init, str) or found.sure:
+        return found
+    free = found_at("auto")
+    as_many = free.answer.normals.shape == found.answer.normals.shape
+    return free if as_many and free.support > found.support else found
 
 
 def _search(
