@@ -8,7 +8,7 @@ import typer
 
 from perpend.cli import _input, _output
 from perpend.cli import _options as options
-from perpend.cli._console import count, say, table, warn
+from perpend.cli._console import count, say, say_json, table, warn
 from perpend.cli._ids import remark_on_ids
 from perpend.cli._memory import check_fit, limit
 from perpend.cli._model import Wanted, build, check_threshold, fit_model
@@ -102,7 +102,7 @@ def fit(
         for remark in remarks:
             warn(remark)
     if json:
-        say(_output.as_json(result))
+        say_json(result)
     elif not quiet:
         seconds = time.perf_counter() - clock[0]
         lines = _summary(model, data, source, output, list(result["files"]))
