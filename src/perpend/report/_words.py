@@ -1,5 +1,6 @@
 """The answer in words: the verdict in one sentence, and what speaks for and against it."""
 
+import math
 import re
 from typing import NamedTuple
 
@@ -283,16 +284,18 @@ def tiles(facts: Facts) -> list[tuple[str, str, str]]:
         ("Outliers", count(answer["outliers"]), percent(share)),
     ]
     if answer["codimension"]:
-        noise = number(answer["noise"]) if answer["noise"] > 0 else "none"
-        found.append(
-            (
-                "Noise of inliers",
-                noise,
-                "over all columns, "
-                + ("relative to their length" if answer["relative"] else "in the data's units"),
-            )
-        )
+        found.append(("Noise of inliers", *_noise(answer, data["n_columns"])))
         found.append(
             ("Threshold", number(answer["threshold"]), f"{how[answer['threshold_from']]}; {unit}")
         )
     return found
+
+
+def _noise(answer: AnswerFacts, n_columns: int) -> tuple[str, str]:
+    """Return the expected length of an inlier's error, and what it is in one column."""
+    unit = "relative to their length" if answer["relative"] else "in the data's units"
+    if answer["noise"] == 0:
+        return "none", f"over all columns, {unit}"
+    each = number(answer["noise"] / math.sqrt(n_columns), 2)  # the error is as long as D of these
+    whole = f"length over all {n_columns} columns; about {each} in each" if n_columns > 1 else ""
+    return number(answer["noise"]), "; ".join(filter(None, [whole, unit]))
