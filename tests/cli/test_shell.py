@@ -4,7 +4,9 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -12,6 +14,10 @@ import pytest
 import perpend
 from perpend.cli._options import METHODS, complete_format, complete_method, complete_path
 from perpend.cli._progress import _bar
+
+PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
+MODULE, FUNCTION = PROJECT["project"]["scripts"]["perpend"].split(":")
+SCRIPT = f"import sys; from {MODULE} import {FUNCTION}; sys.exit({FUNCTION}())"  # as pip writes it
 
 
 def completions(line, cwd):
@@ -88,6 +94,21 @@ def test_standard_output_that_is_closed(csv):
         command, shell=True, capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("start", [["-m", "perpend"], ["-c", SCRIPT]], ids=["module", "script"])
+def test_an_interruption_of_the_imports_is_exit_code_130(home, start):
+    (home / "typer.py").write_text("raise KeyboardInterrupt\n")  # ours is the first one found
+    path = os.pathsep.join([str(home), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = subprocess.run(
+        [sys.executable, *start, "--help"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 
 
 # -- json ------------------------------------------------------------------------------------------
