@@ -12,6 +12,7 @@ has told anything about: neither its dimension nor how many rows are on it.
 # `make_subspace` draws inliers from a random subspace of codimension 5, that is of dimension 25
 # in 30 features, and outliers from everywhere. Only ``X`` is shown to the model.
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from perpend import DPCP, subspace_error
@@ -43,7 +44,7 @@ print("labels right  ", int(np.sum(model.labels_ == data.y)), "of", len(data.y))
 # the answer was clear. And the inliers spread along 25 axes, with noise alone along the other five.
 
 display = model.plot()
-display
+plt.show()
 
 # %%
 # Each picture can say in words what it shows:

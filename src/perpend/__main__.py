@@ -1,8 +1,20 @@
-"""``python -m perpend`` is the same as ``perpend``."""
+"""The program ``perpend``; ``python -m perpend`` is the same.
+
+The command line is imported inside a function: whoever interrupts that gets no traceback, either.
+"""
 
 import sys
 
-from perpend.cli import main
+
+def main() -> int:
+    """Run the command of this process's arguments and return its exit code."""
+    try:
+        from perpend.cli import main as run
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        return 130
+    return run()
+
 
 if __name__ == "__main__":
     sys.exit(main())

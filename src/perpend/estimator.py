@@ -344,12 +344,13 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
 
         The gap in the directions' singular values; the rows' distances with the threshold and the
         two groups; how the descents came to rest; and how the inliers spread along and across the
-        subspace. Needs matplotlib: ``pip install 'perpend[plots]'``.
+        subspace. The figure is one of pyplot: ``plt.show()`` and notebooks show it. Needs
+        matplotlib: ``pip install 'perpend[plots]'``.
 
         Returns
         -------
         perpend.plots.AnswerDisplay
-            With `figure_`, the four panels in `axes_`, and a `description` in words.
+            With `figure_`, the four panels in `ax_`, and a `description` in words.
 
         Examples
         --------

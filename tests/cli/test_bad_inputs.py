@@ -14,6 +14,10 @@ from cli.bad_inputs._run import Done, carry_out, make_models, problems
 
 HERE = Path(__file__).parents[1]
 
+OTHERS = [case for case in CASES if case.args[0] in ("apply", "compare", "inspect")]
+FITS = [case for case in CASES if case.args[0] == "fit"]  # so many that a sample must do
+WITH_JSON = OTHERS + [case for i, case in enumerate(FITS) if i % 6 == 0 or case.code in (5, 6)]
+
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX files and users")
 
 
@@ -36,6 +40,21 @@ def test_case(case, models):
         pytest.importorskip(case.needs)
     done = carry_out(case, models)
     assert not problems(case, done), done
+
+
+@pytest.mark.parametrize("case", WITH_JSON, ids=[ascii(case.name) for case in WITH_JSON])
+def test_case_with_json(case, models):
+    if case.needs:
+        pytest.importorskip(case.needs)
+    args = (case.args[0], "--json", *case.args[1:])
+    case = case._replace(args=args)
+    done = carry_out(case, models)
+    assert not problems(case, done), done
+
+
+def test_cases_with_json_are_of_all_kinds():
+    assert {case.code for case in WITH_JSON} == {2, 3, 5, 6}
+    assert {case.args[0] for case in WITH_JSON} == {"apply", "compare", "fit", "inspect"}
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux to know its size")

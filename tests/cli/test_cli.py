@@ -347,14 +347,14 @@ def with_gaps(path):
 
 
 def with_text(path):
-    path.write_text("a,b\n1,2\n3,n/a\n")
+    path.write_text("a,b\n1,2\n3,gone\n")
 
 
 BAD = {
     "missing.csv": (None, "no such file"),
     "folder.csv": (lambda path: path.mkdir(), "is a directory"),
     "gaps.csv": (with_gaps, '3 values are missing.* in 2 rows .*row 105, column "B3"'),
-    "text.csv": (with_text, 'line 3, column "b": cannot read "n/a"'),
+    "text.csv": (with_text, 'line 3, column "b": cannot read "gone"'),
     "one.csv": (lambda path: path.write_text("1,2,3\n"), "only one row"),
     "empty.csv": (lambda path: path.write_text(""), "empty"),
     "zero.csv": (lambda path: path.write_text("0,0\n0,0\n"), "is zero"),

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import perpend.methods
 from perpend.cli import _progress
 from perpend.cli._options import METHODS
+from perpend.datasets import make_subspace
 from perpend.estimator import METHODS as REGISTRY
 from perpend.exceptions import CodimensionWarning
 
@@ -169,3 +171,25 @@ def test_the_memory_limit(run, csv):
     assert done.code == 5
     assert "a fit needs about" in done.err
     assert run("fit", csv, "-o", "out", "--memory-limit", "2GB", "--no-report").code == 0
+
+
+def test_the_noise_is_said_as_a_whole_and_for_each_column(run, home):
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(-1, 1, (2, 2000))
+    plane = np.column_stack([x, y, 3 + rng.normal(0, 0.02, 2000)])  # 0.02 thick
+    np.save("plane.npy", plane)
+    done = run("fit", "plane.npy", "-o", "results", "--affine", "yes", "--no-report")
+    said = re.search(r"noise +(\S+) \(over all 3 columns; about (\S+) in each\)\n", done.out)
+    whole, each = map(float, said.groups())
+    assert each == pytest.approx(0.02, rel=0.05)
+    assert whole == pytest.approx(np.sqrt(3) * each, rel=0.05)
+    np.save(
+        "unit.npy",
+        make_subspace(200, 100, n_features=4, codimension=1, noise=0.1, random_state=0).X,
+    )
+    done = run("fit", "unit.npy", "-o", "unit", "--no-report", "--codimension", "1")
+    said = re.search(
+        r"noise +(\S+) of a row's length \(over all 4 columns; about (\S+) in", done.out
+    )
+    whole, each = map(float, said.groups())
+    assert whole == pytest.approx(2 * each, rel=0.05)

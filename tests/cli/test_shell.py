@@ -4,7 +4,9 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -12,6 +14,10 @@ import pytest
 import perpend
 from perpend.cli._options import METHODS, complete_format, complete_method, complete_path
 from perpend.cli._progress import _bar
+
+PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
+MODULE, FUNCTION = PROJECT["project"]["scripts"]["perpend"].split(":")
+SCRIPT = f"import sys; from {MODULE} import {FUNCTION}; sys.exit({FUNCTION}())"  # as pip writes it
 
 
 def completions(line, cwd):
@@ -79,6 +85,57 @@ def test_standard_input_that_is_closed(home):
     assert done.returncode == 3
     assert done.stderr.startswith("error: standard input: is closed.")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such shell")
+def test_standard_output_that_is_closed(csv):
+    command = f"exec {sys.executable} -m perpend inspect {csv} --json >&-"
+    done = subprocess.run(
+        command, shell=True, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("start", [["-m", "perpend"], ["-c", SCRIPT]], ids=["module", "script"])
+def test_an_interruption_of_the_imports_is_exit_code_130(home, start):
+    (home / "typer.py").write_text("raise KeyboardInterrupt\n")  # ours is the first one found
+    path = os.pathsep.join([str(home), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = subprocess.run(
+        [sys.executable, *start, "--help"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
+# -- json ------------------------------------------------------------------------------------------
+
+
+def test_a_bug_in_json(run, csv, monkeypatch):
+    def fail(*_args, **_kwargs):
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr(perpend.DPCP, "fit", fail)
+    done = run("fit", csv, "-o", "results", "--json")
+    assert done.code == 1
+    said = json.loads(done.out)
+    assert said == {"error": done.err.removeprefix("error: ").rstrip("\n"), "exit_code": 1}
+    assert said["error"].startswith("ZeroDivisionError: division by zero. This looks like a bug")
+
+
+def test_a_file_that_is_called_like_the_option_asks_for_no_json(run, home):
+    done = run("inspect", "--", "--json")
+    assert (done.code, done.out) == (3, "")
+    assert done.err.startswith("error: --json: no such file")
+
+
+@pytest.mark.parametrize("name", ["no\xa0break", "dele\x7fte", "tag\U000e0041", "Größe"])
+def test_json_of_names_that_cannot_be_printed(run, home, name):
+    (home / "scan.csv").write_text(f"a,{name}\n1,2\n3,5\n4,4\n", encoding="utf-8")
+    assert json.loads(run("inspect", "scan.csv", "--json").out)["columns"] == ["a", name]
 
 
 # -- doctor ----------------------------------------------------------------------------------------

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from perpend import DPCP
 from perpend.codimension import certify, distinct_shares, weigh_no_normals
 from perpend.datasets import make_subspace
+from perpend.exceptions import CodimensionWarning
 from perpend.rows import as_rows
 from perpend.solvers import RowSpan, fit_subspace, row_span
 from perpend.theory import average_height
@@ -103,6 +105,21 @@ def test_a_row_that_stands_often_may_be_a_line() -> None:
     assert "50% of the weight is on rows that are equal up to sign" in half.doubts[0]
     rare = weigh_no_normals(span_of(10, 10), 100_000, np.ones(1), heaviest=1e-4)
     assert rare == weigh_no_normals(span_of(10, 10), 100_000, np.ones(1))
+
+
+def test_doubts_do_not_deny_the_subspace_that_is_answered() -> None:
+    rng = np.random.default_rng(0)
+    row = np.arange(1.0, 6.0)
+    wide = np.column_stack([rng.standard_normal((8, 4)), np.zeros(8)])  # the last column is idle
+    for X, codimension, words in [
+        (np.tile(row, (50, 1)), 4, "all rows are equal up to sign and so count as one"),
+        (wide, 1, "no smaller subspace was found, but the rows are too few"),
+        (wide[:, :4], 0, "no subspace was found, but the rows are too few"),
+    ]:
+        with pytest.warns(CodimensionWarning, match=words):
+            model = DPCP(random_state=1000).fit(X)
+        assert model.codimension_ == codimension
+        assert words in model.doubts_[0]
 
 
 def test_rows_on_a_smaller_span_are_sure_once_they_are_more_than_it_takes() -> None:

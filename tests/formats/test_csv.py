@@ -57,7 +57,7 @@ def test_dialects(tmp_path, content, columns, X):
         ("id,a,when,b\ns1,1,May,2\ns2,3,June,4\n", ("a", "b"), ("id", "when"), [[1, 2], [3, 4]]),
         ("1,x\n2,y\n", ("1",), ("2",), [[1], [2]]),
         ("a,b\n,1\nx,2\n,3\n", ("b",), ("a",), [[1], [2], [3]]),  # gaps are no numbers
-        ("a,b\nn/a,1\nn/a,2\n", ("b",), ("a",), [[1], [2]]),
+        ("a,b\nn/a,1\nx,2\nnan,3\n", ("b",), ("a",), [[1], [2], [3]]),  # nor are these
         (",b\nx,1\n", ("b",), ("1",), [[1]]),
     ],
 )
@@ -66,6 +66,28 @@ def test_columns_of_text_are_left_out_and_listed(tmp_path, content, columns, dro
     assert data.columns == columns
     assert data.counts.dropped_columns == dropped
     np.testing.assert_array_equal(data.X, X)
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["", "NA", "N/A", "n/a", "#N/A", "NULL", "null", "NaN", "nan", "None", "<NA>", "?", " NA "],
+)
+def test_words_for_missing_values(tmp_path, word):
+    pandas = pytest.importorskip("pandas")
+    path = write(tmp_path, f"a,b\n1,2\n{word},4\n5,{word}\n")
+    data = read(path)
+    np.testing.assert_array_equal(data.X, [[1, 2], [NAN, 4], [5, NAN]])
+    assert data.counts.nan == 2
+    assert data.counts.dropped_columns == ()
+    if word == word.strip():
+        np.testing.assert_array_equal(data.X, pandas.read_csv(path, na_values=["?"]))
+    np.testing.assert_array_equal(read(path, columns=["b"]).X, [[2], [4], [NAN]])
+    first = write(tmp_path, f"{word},2\n3,4\n")  # no header
+    np.testing.assert_array_equal(read(first).X, [[NAN, 2], [3, 4]])
+
+
+def test_sodium_is_a_name(tmp_path):
+    assert read(write(tmp_path, "Na,K\n1,2\n3,4\n")).columns == ("Na", "K")
 
 
 def test_chosen_columns(tmp_path):
@@ -100,9 +122,10 @@ def test_tsv_is_separated_by_tabs_only(tmp_path):
         ("\n\n  \n", "no rows in this table, no values"),
         ("# nothing\n", "no rows in this table, no values"),
         ("a,b\n", "no rows in this table, only a header"),
-        ("A,B7\n1,2\n3,n/a\n", 'line 3, column "B7": cannot read "n/a" as a number. Replace or'),
+        ("A,B7\n1,2\n3,gone\n", 'line 3, column "B7": cannot read "gone" as a number. Replace or'),
+        ("a,b\n1,2\n3,Na\n", 'line 3, column "b": cannot read "Na"'),
+        ("a,b\n1,2\n3,-\n", 'line 3, column "b": cannot read "-"'),
         ("1,2\n3,x\n", 'line 2, column 2: cannot read "x" as a number'),
-        ("n/a,2\n3,4\n", 'line 1, column 1: cannot read "n/a"'),
         ("1.0,2x\n3,4\n", 'line 1, column 2: cannot read "2x"'),
         (",b\n1,1\nx,1\n", 'line 3, column 1: cannot read "x"'),
         ("a,b\nx,1\ny,2\n3,4\n", 'line 2, column "a": cannot read "x" as a number. Replace or'),

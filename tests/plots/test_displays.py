@@ -1,5 +1,6 @@
 """Displays: the arrays they hold against plain computations, and what they draw."""
 
+import os
 import subprocess
 import sys
 import warnings
@@ -7,6 +8,7 @@ import warnings
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from scipy import stats
 
@@ -165,12 +167,88 @@ def test_axes_that_are_given_are_used(model):
     assert SpectrumDisplay.from_estimator(model("noisy"), ax=axes[0, 0]).ax_ is axes[0, 0]
 
 
-def test_no_pyplot_and_no_matplotlib_before_something_is_drawn():
+def test_a_figure_of_its_own_is_one_that_pyplot_shows(model, tmp_path):
+    assert plt.get_fignums() == []
+    display = model("noisy").plot()
+    assert plt.gcf() is display.figure_
+    plt.savefig(tmp_path / "current.png")
+    assert (tmp_path / "current.png").stat().st_size > 10_000
+    spectrum = SpectrumDisplay.from_estimator(model("noisy"))
+    assert plt.gcf() is spectrum.figure_
+    assert len(plt.get_fignums()) == 2
+    assert SpectrumDisplay.of(model("noisy")).plot(spectrum.ax_).figure_ is spectrum.figure_
+    assert len(plt.get_fignums()) == 2
+
+
+def test_a_notebook_shows_a_figure_once(model):
+    display = model("noisy").plot()
+    assert display._repr_html_() is None  # open: pyplot shows it
+    plt.close(display.figure_)
+    shown = display._repr_html_()
+    assert shown.startswith('<img src="data:image/png;base64,iVBOR')
+    assert "Singular values of" in shown.partition(' alt="')[2]
+    assert SpectrumDisplay.of(model("noisy"))._repr_html_() is None  # not drawn yet
+    parts = plt.figure(layout="constrained").subfigures(1, 2)
+    part = SpectrumDisplay.from_estimator(model("noisy"), ax=parts[0].subplots())
+    assert part._repr_html_() is None
+    plt.close("all")
+    assert part._repr_html_().startswith("<img ")
+    plt.figure()  # of the same number
+    assert part._repr_html_().startswith("<img ")
+
+
+def test_a_picture_that_fails_leaves_no_figure_open(model):
+    display = AnswerDisplay([SpectrumDisplay.of(model("noisy"))], "one panel is not enough")
+    with pytest.raises(InputError, match=r"ax has 4 axes; expected 1"):
+        display.plot()
+    assert plt.get_fignums() == []
+
+
+def test_a_users_settings_are_neither_used_nor_changed(model, tmp_path):
+    def draw(stem):
+        return [path.read_bytes() for path in plots.save(model("noisy").plot().figure_, stem)]
+
+    plain = draw(tmp_path / "plain")
+    theirs = {
+        "font.size": 30,
+        "figure.dpi": 40,
+        "figure.facecolor": "red",
+        "figure.frameon": False,
+        "figure.subplot.left": 0.4,
+        "figure.autolayout": True,
+        "figure.constrained_layout.w_pad": 0.5,
+    }
+    with mpl.rc_context(theirs):
+        assert draw(tmp_path / "styled") == plain
+        assert {key: mpl.rcParams[key] for key in theirs} == theirs
+
+
+def test_settings_of_a_backend_that_starts_with_the_first_figure_stay(tmp_path):
+    # As in notebooks, where it turns the interactive mode on, without which they show nothing.
+    (tmp_path / "backend.py").write_text(
+        "from matplotlib.backends.backend_agg import *\n"
+        "from matplotlib import interactive\n"
+        "interactive(True)\n"
+    )
     code = (
-        "import sys; from perpend import DPCP, datasets; "
+        "import matplotlib as mpl; from perpend import plots; "
+        "plots.PhaseTransitionDisplay([0, 1], [0, 1], [[0, 1], [1, 0]]).plot(); "
+        "assert mpl.is_interactive()"
+    )
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "PYTHONPATH": path, "MPLBACKEND": "module://backend"}
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300, env=environment)
+
+
+def test_no_matplotlib_before_something_is_drawn_and_no_pyplot_on_axes_that_are_given():
+    code = (
+        "import sys; from perpend import DPCP, datasets, plots; "
         "m = DPCP(random_state=1).fit(datasets.make_subspace(60, 40, random_state=0).X); "
-        "assert 'matplotlib' not in sys.modules; m.plot(); "
-        "assert 'matplotlib' in sys.modules and 'matplotlib.pyplot' not in sys.modules"
+        "assert 'matplotlib' not in sys.modules; "
+        "from matplotlib.figure import Figure; "
+        "d = plots.AnswerDisplay.from_estimator(m, ax=Figure().subplots(2, 2)); "
+        "assert d._repr_html_() and 'matplotlib.pyplot' not in sys.modules; "
+        "m.plot(); assert 'matplotlib.pyplot' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
 
@@ -180,13 +258,6 @@ def test_without_matplotlib_the_error_says_how_to_get_it(model, monkeypatch):
     for draw in (model("noisy").plot, SpectrumDisplay.of(model("noisy")).plot):
         with pytest.raises(MissingExtraError, match=r"pip install 'perpend\[plots\]'"):
             draw()
-
-
-def test_a_notebook_shows_the_picture_and_its_words(model):
-    shown = SpectrumDisplay.from_estimator(model("noisy"))._repr_html_()
-    assert shown.startswith('<img src="data:image/png;base64,iVBOR')
-    assert 'alt="Singular values of' in shown
-    assert SpectrumDisplay.of(model("noisy"))._repr_html_() is None
 
 
 # -- what they hold ----------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import sys
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib import pyplot as plt
 
 from perpend import plots
 from perpend.exceptions import MissingExtraError
@@ -132,6 +133,12 @@ def test_a_users_settings_are_neither_used_nor_changed(tmp_path):
     with mpl.rc_context({"font.size": 30, "axes.facecolor": "red", "svg.hashsalt": "other"}):
         assert draw("styled") == plain
         assert mpl.rcParams["font.size"] == 30
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_for_files_are_not_known_to_pyplot(name):
+    FIGURES[name]()
+    assert plt.get_fignums() == []
 
 
 def test_importing_plots_loads_no_matplotlib_and_drawing_no_pyplot():

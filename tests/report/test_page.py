@@ -15,7 +15,7 @@ from perpend.formats._dataset import Answer
 from perpend.report import write_report
 from perpend.report._facts import gather
 from perpend.report._page import page
-from perpend.report._words import verdict, witnesses
+from perpend.report._words import tiles, verdict, witnesses
 from report.cases import (
     CASES,
     cloud,
@@ -422,3 +422,15 @@ def test_colours_have_contrast_in_both_schemes():
                 assert contrast(scheme[name], ground) >= 4.5, (name, ground)
             for name in ("in", "out", "rest", "mark"):
                 assert contrast(scheme[name], ground) >= 3, (name, ground)
+
+
+def test_the_noise_is_said_as_a_whole_and_for_each_column():
+    for case in (table, cloud):
+        facts = gather(*case())
+        whole, words = {name: rest for name, *rest in tiles(facts)}["Noise of inliers"]
+        D = facts["data"]["n_columns"]
+        each = re.match(rf"length over all {D} columns; about (\S+) in each; ", words)[1]
+        assert float(whole) == pytest.approx(np.sqrt(D) * float(each), rel=0.05)
+        assert words.endswith("relative to their length" if case is table else "the data's units")
+    facts["answer"]["noise"] = 0.0
+    assert ("Noise of inliers", "none", "over all columns, in the data's units") in tiles(facts)

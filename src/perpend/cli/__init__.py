@@ -13,18 +13,23 @@ Nothing here imports NumPy or scikit-learn before a command has understood its a
 6     an optional package is missing
 130   interrupted
 ====  ==========================================================================
+
+An error is one line on stderr; with ``--json`` there is an object on stdout, too:
+``{"error": message, "exit_code": 3}``.
 """
 
 import errno
 import os
+import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated
 
 import typer
 
 from perpend import __version__
-from perpend.cli._console import Refusal, complain, say
+from perpend.cli._console import Refusal, complain, say, say_json, worded
 from perpend.cli.apply import apply
 from perpend.cli.compare import compare
 from perpend.cli.demo import demo
@@ -74,7 +79,7 @@ def _perpend(
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code; errors become one line on stderr.
+    """Run a command and return its exit code; errors become one line on stderr, and JSON if wanted.
 
     Parameters
     ----------
@@ -88,34 +93,45 @@ def main(args: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001  the last line of defence
         if os.environ.get("PERPEND_DEBUG") == "1":
             traceback.print_exc()
-        return _explain(error)
+        code, message = _explain(error)
+        complain(message, label="" if _is_help(error) else "error: ")
+        if _wants_json(sys.argv[1:] if args is None else args):
+            with suppress(OSError):  # a full disk, say: the exit code tells what came first
+                say_json({"error": worded(message), "exit_code": code})
+        return code
     if code == INTERRUPTED:
         complain("interrupted", label="")
     return int(code)
 
 
-def _explain(error: Exception) -> int:
-    """Say what went wrong, and return the exit code."""
+def _wants_json(args: Sequence[str]) -> bool:
+    """Look for the option itself: a command that is not understood has no options yet."""
+    options = args[: args.index("--")] if "--" in args else args
+    return "--json" in options
+
+
+def _is_help(error: Exception) -> bool:
+    return type(error).__name__ == "NoArgsIsHelpError"
+
+
+def _explain(error: Exception) -> tuple[int, str]:
+    """Return the exit code, and what went wrong in words."""
     if hasattr(error, "format_message"):  # typer's own, whichever click it is built on
-        return _explain_usage(error)
+        return 2, _usage_message(error)
     if isinstance(error, Refusal):
-        complain(str(error))
-        return 2
+        return 2, str(error)
     if isinstance(error, InputError | ModelFileError | MissingExtraError):
-        complain(str(error))
         codes = {MissingExtraError: 6, TooLargeError: 5}
-        return codes.get(type(error), 3)
+        return codes.get(type(error), 3), str(error)
     if isinstance(error, MemoryError):
-        complain(f"not enough memory ({str(error) or 'no details'}). Use fewer rows, or float32.")
-        return 5
+        details = str(error) or "no details"
+        return 5, f"not enough memory ({details}). Use fewer rows, or float32."
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
-        complain(f"{place}{error.strerror or error}. {_advice(error.errno)}")
-        return 5
+        return 5, f"{place}{error.strerror or error}. {_advice(error.errno)}"
     from perpend.cli._crash import bug_message
 
-    complain(bug_message(error))
-    return 1
+    return 1, bug_message(error)
 
 
 def _advice(number: int | None) -> str:
@@ -127,13 +143,11 @@ def _advice(number: int | None) -> str:
     return "Check the disk space and the permissions."
 
 
-def _explain_usage(error: Exception) -> int:
+def _usage_message(error: Exception) -> str:
     context = getattr(error, "ctx", None)
-    message = error.format_message()  # type: ignore[attr-defined]
-    if type(error).__name__ == "NoArgsIsHelpError":
-        complain(message, label="")
-        return 2
+    message: str = error.format_message()  # type: ignore[attr-defined]
+    if _is_help(error):
+        return message
     message = message.replace("Value error, ", "")  # pydantic's words, where typer uses it
     message = message if message.endswith((".", "?")) else f"{message}."
-    complain(message + (f" See: {context.command_path} --help" if context else ""))
-    return 2
+    return message + (f" See: {context.command_path} --help" if context else "")

@@ -1,9 +1,12 @@
 """What the commands print: results on stdout, everything else on stderr, plain text in both."""
 
+import json
 import os
 import re
 import sys
-from typing import TextIO
+from typing import Any, TextIO
+
+from perpend._json import plain
 
 # The library speaks of its parameters; on the command line they are options.
 OPTIONS = {
@@ -25,13 +28,28 @@ def say(text: str) -> None:
     _print(text, sys.stdout)
 
 
+def say_json(result: Any) -> None:
+    """Print a result as strict JSON, in ASCII: no character of it is written in another way."""
+    text = json.dumps(plain(result), indent=2, allow_nan=False)
+    say(text.replace("\x7f", r"\u007f"))  # the only one of ASCII that JSON leaves unprintable
+
+
 def complain(message: str, *, label: str = "error: ", as_list: bool = False, of: str = "") -> None:
     """Print an error or a remark on stderr; what has a label is one line, unless it is a list."""
-    message = re.sub(r"\s*\n\s*", " ", message.strip()) if label and not as_list else message
+    _print(label + worded(message, one_line=bool(label) and not as_list, of=of), sys.stderr)
+
+
+def worded(message: str, *, one_line: bool = True, of: str = "") -> str:
+    r"""Return a message as it is printed: options by their names, and nothing endless or harmful.
+
+    >>> print(worded("max_iter is too small for \x1b[31m.csv"))
+    --max-iter is too small for \x1b[31m.csv
+    """
+    message = re.sub(r"\s*\n\s*", " ", message.strip()) if one_line else message
     message = re.sub(rf"\S{{{LONGEST},}}", _shortened, message)
     for name, option in OPTIONS.items():
         message = re.sub(rf"(?<![\w/.-]){name}", option + (f" of {of}" if of else ""), message)
-    _print(label + message, sys.stderr)
+    return _printable(message)
 
 
 def _shortened(word: re.Match[str]) -> str:
@@ -79,10 +97,15 @@ def count(n: int) -> str:
     return f"{n:,}".replace(",", " ")
 
 
-def _print(text: str, stream: TextIO) -> None:
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
+
+
+def _print(text: str, stream: TextIO | None) -> None:
+    if stream is None:  # closed before Python began (``>&-``): nobody wants to read it
+        return
     encoding = stream.encoding or "utf-8"
-    shown = "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
-    shown = shown.encode(encoding, errors="backslashreplace").decode(encoding)
+    shown = _printable(text).encode(encoding, errors="backslashreplace").decode(encoding)
     try:
         print(shown, file=stream, flush=True)
     except BrokenPipeError:

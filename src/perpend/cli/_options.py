@@ -276,5 +276,7 @@ Seed = Annotated[
     typer.Option(metavar="N", min=0, max=2**32 - 1, help="The same seed gives the same result."),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace results that exist.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a summary.")]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print JSON instead of a summary; of an error, too.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]

@@ -159,13 +159,9 @@ def write_result(folder: Path, result: dict[str, Any]) -> None:
 
     files = sorted(path for path in folder.iterdir() if path.is_file())
     result["files"] = {path.name: sha256(path) for path in files}
+    text = json.dumps(plain(result), indent=2, allow_nan=False, ensure_ascii=False)
     with writing(folder / RESULT) as stream:
-        stream.write(as_json(result).encode() + b"\n")
-
-
-def as_json(result: dict[str, Any]) -> str:
-    """Return strict JSON; what is not a finite number becomes null."""
-    return json.dumps(plain(result), indent=2, allow_nan=False, ensure_ascii=False)
+        stream.write(text.encode() + b"\n")
 
 
 def input_sha256(source: Source) -> str:

@@ -118,6 +118,20 @@ def outliers(model: Any, labels: Any) -> str:
     )
 
 
+def noise(model: Any, column: str = "column") -> Lines:
+    """Say how far noise moves inliers, as a whole and in one column; nothing if it does not.
+
+    `noise_` is the expected length of an inlier's error, so that of each of D columns is by
+    sqrt(D) smaller.
+    """
+    if model.noise_ == 0:
+        return []
+    D = model.n_features_in_
+    unit = " of a row's length" if model.normalize and not model.affine_ else ""
+    each = f" (over all {count(D)} {column}s; about {model.noise_ / math.sqrt(D):.2g} in each)"
+    return [("noise", f"{model.noise_:.2g}{unit}{each if D > 1 else ''}")]
+
+
 def left_out(data: Any) -> Lines:
     """Say which records and columns of a file were not used, if any."""
     counts, lines = data.counts, []

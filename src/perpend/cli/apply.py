@@ -9,7 +9,7 @@ import typer
 
 from perpend.cli import _input, _output
 from perpend.cli import _options as options
-from perpend.cli._console import Refusal, count, say, table, warn
+from perpend.cli._console import Refusal, count, say, say_json, table, warn
 from perpend.cli._memory import limit
 from perpend.cli._progress import monitor
 from perpend.cli._summary import Lines, collected_warnings, exit_code, left_out, level, outliers
@@ -79,7 +79,7 @@ def apply(
         for remark in remarks:
             warn(remark)
     if json:
-        say(_output.as_json(result))
+        say_json(result)
     elif not quiet:
         seconds = time.perf_counter() - began
         lines = _summary(fitted, path, data, source, said)

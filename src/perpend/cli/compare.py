@@ -9,11 +9,10 @@ import typer
 from perpend.cli import _input
 from perpend.cli import _options as options
 from perpend.cli._comparison import Row, compared, pca
-from perpend.cli._console import count, grid, say, table, warn
+from perpend.cli._console import count, grid, say, say_json, table, warn
 from perpend.cli._memory import check_fit, limit
 from perpend.cli._model import Wanted, build, fit_model, must_be_told
 from perpend.cli._options import METHODS
-from perpend.cli._output import as_json
 from perpend.cli._progress import step_monitor
 from perpend.cli._summary import NOT_SURE, exit_code, left_out
 from perpend.exceptions import PerpendError
@@ -57,7 +56,7 @@ def compare(
         rows = _run(wanted, data, watch)
     compared(rows)
     if json:
-        say(as_json(_described(rows, data, source, seed)))
+        say_json(_described(rows, data, source, seed))
     else:
         for row in rows:
             for remark in row.warnings:

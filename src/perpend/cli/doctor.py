@@ -8,9 +8,8 @@ from typing import Any
 
 from perpend import __version__
 from perpend.cli import _options as options
-from perpend.cli._console import say, table
+from perpend.cli._console import say, say_json, table
 from perpend.cli._memory import in_bytes
-from perpend.cli._output import as_json
 from perpend.cli._summary import Lines, collected_warnings
 
 CORE = ("numpy", "scipy", "scikit-learn", "typer", "rich")
@@ -36,7 +35,10 @@ def doctor(*, json: options.Json = False) -> None:
         "extras": _extras(),
         "self_test": _self_test(),
     }
-    say(as_json(found) if json else table(_lines(found)))
+    if json:
+        say_json(found)
+    else:
+        say(table(_lines(found)))
 
 
 def _version(name: str) -> str | None:

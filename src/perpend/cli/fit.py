@@ -8,13 +8,13 @@ import typer
 
 from perpend.cli import _input, _output
 from perpend.cli import _options as options
-from perpend.cli._console import count, say, table, warn
+from perpend.cli._console import count, say, say_json, table, warn
 from perpend.cli._ids import remark_on_ids
 from perpend.cli._memory import check_fit, limit
 from perpend.cli._model import Wanted, build, check_threshold, fit_model
 from perpend.cli._page import add_report
 from perpend.cli._progress import monitor
-from perpend.cli._summary import Lines, answer, exit_code, left_out, unsaid_doubts
+from perpend.cli._summary import Lines, answer, exit_code, left_out, noise, unsaid_doubts
 
 if TYPE_CHECKING:
     from perpend.estimator import SubspaceEstimator
@@ -102,7 +102,7 @@ def fit(
         for remark in remarks:
             warn(remark)
     if json:
-        say(_output.as_json(result))
+        say_json(result)
     elif not quiet:
         seconds = time.perf_counter() - clock[0]
         lines = _summary(model, data, source, output, list(result["files"]))
@@ -148,7 +148,6 @@ def _summary(
     n, D = data.X.shape
     records, features = _input.RECORDS[data.kind], _input.FEATURES[data.kind]
     size = f"{count(n)} {records}s x {count(D)} {features}s, {data.X.dtype}"
-    noise = [("noise", f"{model.noise_:.2g}")] if model.noise_ > 0 else []
     first, *others = [*files, _output.RESULT]
     has_report = _output.REPORT in files
     page = f"open {folder / _output.REPORT} in a browser"
@@ -157,7 +156,7 @@ def _summary(
         ("data", f"{source.name}: {size}"),
         *left_out(data),
         *answer(model),
-        *noise,
+        *noise(model, features),
         ("wrote", "  ".join([str(folder / first), *others])),
         ("next", page if has_report else command),
     ]

@@ -4,10 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 from perpend.cli import _input
 from perpend.cli import _options as options
-from perpend.cli._console import count, say, table
+from perpend.cli._console import count, say, say_json, table
 from perpend.cli._ids import remark_on_ids
 from perpend.cli._memory import fit_memory, in_bytes, limit
-from perpend.cli._output import as_json
 from perpend.cli._progress import monitor
 from perpend.cli._summary import Lines
 from perpend.exceptions import InputError
@@ -34,7 +33,10 @@ def inspect(
     with monitor() as watch, _input.opened(file, format, limit(None)) as source:
         watch.phase(f"reading {source.name}")
         found = _look(source, variable, columns)
-    say(as_json(found) if json else table(_lines(found, source)))
+    if json:
+        say_json(found)
+    else:
+        say(table(_lines(found, source)))
 
 
 def _look(

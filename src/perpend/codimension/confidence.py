@@ -199,10 +199,12 @@ def weigh_no_normals(
     else:
         share = min(1.0, 1 / (math.sqrt(n_rows) * average_height(span.rank)))
         confidence = 1 - max(share, heaviest)
-        doubt = "no subspace was found, but the rows are too few to see one (add rows)"
+        # Idle columns alone make a subspace: then it is a smaller one that was looked for.
+        what = "smaller subspace" if span.rank < span.n_features else "subspace"
+        doubt = f"no {what} was found, but the rows are too few to see one (add rows)"
         if share < 0.5:
             doubt = (
-                f"no subspace was found; one that holds more than about {share:.0%} of the rows "
+                f"no {what} was found; one that holds more than about {share:.0%} of the rows "
                 "would have been seen (more rows would show smaller ones)"
             )
         if heaviest > share:
@@ -210,6 +212,11 @@ def weigh_no_normals(
                 f"{heaviest:.0%} of the weight is on rows that are equal up to sign, and so lie on "
                 "a line, but count as one row here (look at these rows alone)"
             )
+    if n_rows < 1.5:
+        doubt = (
+            "all rows are equal up to sign and so count as one, which shows no subspace "
+            "(add rows that differ)"
+        )
     doubts = [doubt] if confidence < SURE else []
     long_rows = _long_rows(norms)
     if long_rows:

@@ -6,7 +6,8 @@ from the first lines; in a ``.txt`` or ``.xyz`` also by white space, however muc
 The text is UTF-8, with or without a byte order mark. A first row that begins with text is taken as
 the names of the columns; blank lines, and lines above the table that begin with ``#``, are skipped,
 in a ``.txt`` or ``.xyz`` also between the rows.
-Empty cells and "nan" become NaN, which the validation of the data reports later by row and column.
+Empty cells and the usual words for a missing value, such as "NA", "n/a", "null" or "?", become NaN,
+which the validation of the data reports later by row and column.
 A column without any number, such as names or dates, is left out and listed in the counts. Anything
 else that is no number is an error that names the line and the column.
 
@@ -36,7 +37,12 @@ from perpend.formats._points import PLACE, from_points
 from perpend.formats._records import NO_DATA, added_values, from_table, select
 
 CLOUD = "xyz"  # the format that is a cloud of points
-NOT_A_NAME = {"", "na", "n/a", "null", "none", "-", "?"}  # marks of a missing value
+# Words for a missing value: those of pandas and R, and the question mark of older collections. As
+# they are written: "Na" is sodium.
+MISSING = frozenset(
+    ("", "NA", "N/A", "n/a", "#N/A", "NULL", "null", "NaN", "nan", "None", "<NA>", "?")
+)
+NOT_A_NAME = MISSING | {"-"}
 FORMULA = ("=", "+", "-", "@")  # what spreadsheets run
 
 
@@ -132,7 +138,7 @@ class _Collector:
     def add(self, line: int, cells: list[str]) -> None:
         """Add the values of a row; those of text are NaN."""
         for j, error in self.text.items():
-            if _is_number(cells[j]):
+            if _is_number(cells[j]) and not _is_missing(cells[j]):
                 raise error
             cells[j] = "nan"
         floats = _floats(cells)
@@ -157,8 +163,8 @@ class _Collector:
         return _Table(X[:, keep], tuple(names[j] for j in keep), dropped)
 
     def _value(self, line: int, j: int, cell: str) -> float:
-        """Read a cell that may be empty or no number."""
-        if not cell.strip():
+        """Read a cell that may be missing or no number."""
+        if _is_missing(cell):
             return math.nan
         if _is_number(cell):
             return float(cell)
@@ -211,7 +217,7 @@ def _rows(path: Path, text: Iterable[str], dialect: Dialect) -> Iterator[_Row]:
             if len(cells) < 2 and not "".join(cells).strip():
                 continue
             if width == 0:
-                if cells[0].lstrip().startswith("#"):
+                if cells[0].lstrip().startswith("#") and not _is_missing(cells[0]):
                     continue
                 width, first_line = len(cells), reader.line_num
                 yield _Row(first_line, cells, _names_columns(cells))
@@ -248,6 +254,10 @@ def _advice(cell: str) -> str:
     return ""
 
 
+def _is_missing(cell: str) -> bool:
+    return cell.strip() in MISSING
+
+
 def _is_number(cell: str) -> bool:
     if "_" in cell:
         return False
@@ -261,7 +271,7 @@ def _is_number(cell: str) -> bool:
 def _names_columns(row: list[str]) -> bool:
     """Whether a first row is a header: its first filled cell is text."""
     first = next((cell for cell in row if cell.strip()), "")
-    return first.strip().lower() not in NOT_A_NAME and not _is_number(first)
+    return first.strip() not in NOT_A_NAME and not _is_number(first)
 
 
 def _names_of_points(width: int) -> tuple[str, ...]:

@@ -4,8 +4,10 @@
 drawn from a model and draws it, ``plot(ax=...)`` draws onto axes that are given, and
 `description` says in words what is seen. The functions draw several panels from plain arrays.
 
-matplotlib is imported inside the functions, so that it is needed only by those who draw. The
-figures belong to no display and no global state; `save` writes them as PNG and SVG.
+matplotlib is imported inside the functions, so that it is needed only by those who draw. A display
+that is given no axes makes its figure with pyplot, as scikit-learn's do: ``plt.show()`` shows it.
+The figures of the functions belong to no screen and no global state. `save` writes either as PNG
+and SVG.
 """
 
 from perpend.plots._angles import PrincipalAnglesDisplay

@@ -11,7 +11,7 @@ from perpend.plots._convergence import ConvergenceDisplay
 from perpend.plots._display import Display, ModelDisplay
 from perpend.plots._distances import DistanceDisplay
 from perpend.plots._spectrum import SpectrumDisplay, SpreadDisplay
-from perpend.plots._style import figure, require_matplotlib
+from perpend.plots._style import pyplot_figure, require_matplotlib
 from perpend.plots._words import verdict
 
 PANEL = (4.7, 3.5)  # inches
@@ -65,7 +65,8 @@ class AnswerDisplay(ModelDisplay):
         Parameters
         ----------
         ax : four matplotlib.axes.Axes, optional
-            Where to draw, in any shape; by default a new figure with the verdict as its title.
+            Where to draw, in any shape; by default a new figure with the verdict as its title,
+            which ``plt.show()`` shows.
 
         Returns
         -------
@@ -75,7 +76,7 @@ class AnswerDisplay(ModelDisplay):
         if ax is not None:
             self._draw(ax)
         else:
-            with figure(2, 2, panel=PANEL) as (made, axes):
+            with pyplot_figure(2, 2, panel=PANEL) as (made, axes):
                 self._draw(axes)
                 made.suptitle(self.verdict.replace("; ", ";\n"))
         return self

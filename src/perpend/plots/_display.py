@@ -1,8 +1,9 @@
 """What all displays have in common: they hold plain arrays, and draw them when asked.
 
 A display is made from a fitted model by `from_estimator`, or from arrays by its constructor, and
-`plot` draws it, onto axes that are given or into a figure of its own. As all of our figures that
-one is not known to pyplot, so nothing stays open; in a notebook the display shows itself.
+`plot` draws it, onto axes that are given or into a figure of its own. As with scikit-learn's
+displays that one is pyplot's, so ``plt.show()`` and notebooks show it. Once it is closed, the
+display shows itself in a notebook.
 """
 
 import html
@@ -15,9 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.plots._style import figure, house_style, require_matplotlib
-
-SCREEN_DPI = 100
+from perpend.plots._style import (
+    SCREEN_DPI,
+    house_style,
+    is_open,
+    pyplot_figure,
+    require_matplotlib,
+)
 
 
 class Display(ABC):
@@ -43,7 +48,7 @@ class Display(ABC):
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure by default.
+            Where to draw; by default a new figure, which ``plt.show()`` shows.
 
         Returns
         -------
@@ -60,7 +65,8 @@ class Display(ABC):
             self._draw(ax)
             self.ax_, self.figure_ = ax, ax.figure
             return self
-        with figure(panel=self.size, subplot_kw={"projection": self.projection}) as (made, axes):
+        subplot = {"projection": self.projection}
+        with pyplot_figure(panel=self.size, subplot_kw=subplot) as (made, axes):
             self._draw(axes[0, 0])
         self.ax_, self.figure_ = axes[0, 0], made
         return self
@@ -74,12 +80,18 @@ class Display(ABC):
     def _draw(self, ax: Any) -> None: ...
 
     def _repr_html_(self) -> str | None:
-        """Show the picture in a notebook, with its description for those who cannot see it."""
+        """Show the picture in a notebook, with its description for those who cannot see it.
+
+        Not while pyplot has it open: the notebook shows it at the end of the cell, then.
+        """
         if not hasattr(self, "figure_"):
+            return None
+        whole = self.figure_.figure  # axes may be in a part of a figure
+        if is_open(whole):
             return None
         stream = io.BytesIO()
         with house_style():
-            self.figure_.savefig(stream, format="png", dpi=SCREEN_DPI)
+            whole.savefig(stream, format="png", dpi=SCREEN_DPI)
         data, alt = b64encode(stream.getvalue()).decode(), html.escape(self.description)
         return f'<img src="data:image/png;base64,{data}" alt="{alt}">'
 
@@ -97,7 +109,7 @@ class ModelDisplay(Display):
         X : array-like of shape (n_samples, n_features), optional
             Only distances depend on rows: those of X are drawn instead of those of the fit.
         ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure by default.
+            Where to draw; by default a new figure, which ``plt.show()`` shows.
 
         Returns
         -------

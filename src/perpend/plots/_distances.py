@@ -127,7 +127,7 @@ class DistanceDisplay(ModelDisplay):
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure by default.
+            Where to draw; by default a new figure, which ``plt.show()`` shows.
         log_y : bool, optional
             Whether the numbers of rows are on a logarithmic axis; by default if one of the groups
             could not be seen otherwise.

@@ -121,7 +121,7 @@ class MaskDisplay(Display):
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure by default.
+            Where to draw; by default a new figure, which ``plt.show()`` shows.
         color : str
             Of the outliers.
 

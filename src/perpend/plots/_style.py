@@ -1,7 +1,8 @@
 """The house style: sizes, colours, and how a figure is made and saved.
 
-Figures are plain `matplotlib.figure.Figure` objects with the Agg canvas. There is no pyplot, so
-nothing that a user has open or has set is touched, and no display is needed.
+`figure` makes plain `matplotlib.figure.Figure` objects with the Agg canvas, for what is written to
+files. There is no pyplot, so nothing that a user has open or has set is touched, and no screen is
+needed. `pyplot_figure` makes those that a user asks to see: ``plt.show()`` shows them.
 """
 
 import io
@@ -24,6 +25,7 @@ RIGHT, WRONG, MUTED = COLORS[0], COLORS[1], "#8A8A8A"
 COLOR_MAP = "cividis"  # even steps of brightness, the same with any colour vision
 MISSING = "#DDDDDD"
 DPI = 150
+SCREEN_DPI = 100
 
 STYLE: Any = {  # matplotlib has a type for its keys, another one in each version
     "axes.axisbelow": True,
@@ -99,6 +101,34 @@ def figure(
         made = Figure(figsize=(columns * panel[0], rows * panel[1]), layout="constrained")
         FigureCanvasAgg(made)
         yield made, made.subplots(rows, columns, squeeze=False, **subplots)
+
+
+@contextmanager
+def pyplot_figure(
+    rows: int = 1, columns: int = 1, *, panel: tuple[float, float], **subplots: Any
+) -> Iterator[tuple[Any, Array]]:
+    """Make a figure as `figure` does, but one that pyplot knows; closed if drawing it fails."""
+    require_matplotlib()
+    from matplotlib import pyplot as plt
+
+    # Loads the backend, whose changes to settings must outlast our style.
+    plt.draw_if_interactive()  # type: ignore[no-untyped-call]
+    with house_style():
+        made = plt.figure(
+            figsize=(columns * panel[0], rows * panel[1]), dpi=SCREEN_DPI, layout="constrained"
+        )
+        try:
+            yield made, made.subplots(rows, columns, squeeze=False, **subplots)
+        except BaseException:
+            plt.close(made)
+            raise
+
+
+def is_open(figure: Any) -> bool:
+    """Whether pyplot has this figure open, and so shows it."""
+    from matplotlib._pylab_helpers import Gcf  # as notebooks ask; pyplot only compares numbers
+
+    return any(manager.canvas.figure is figure for manager in Gcf.get_all_fig_managers())
 
 
 def grid(n: int, columns: int | None = None, *, at_most: int = 4) -> tuple[int, int]:

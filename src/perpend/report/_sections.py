@@ -1,5 +1,7 @@
 """The parts of the page that are words: verdict, evidence, how it was computed, what next."""
 
+import math
+
 from perpend.report import _words
 from perpend.report._facts import Facts
 from perpend.report._html import Html, join, section, tag
@@ -56,19 +58,22 @@ def _tiles(facts: Facts) -> list[tuple[str, str, str]]:
         ("Outliers", count(answer["outliers"]), percent(share)),
     ]
     if answer["codimension"]:
-        noise = number(answer["noise"]) if answer["noise"] > 0 else "none"
-        found.append(
-            (
-                "Noise of inliers",
-                noise,
-                f"over all {say.columns}, "
-                + ("relative to their length" if answer["relative"] else "in the data's units"),
-            )
-        )
+        found.append(("Noise of inliers", *_noise(facts)))
         found.append(
             ("Threshold", number(answer["threshold"]), f"{how[answer['threshold_from']]}; {unit}")
         )
     return found
+
+
+def _noise(facts: Facts) -> tuple[str, str]:
+    """Return the expected length of an inlier's error, and what it is in one column."""
+    answer, n, say = facts["answer"], facts["data"]["n_columns"], nouns(facts)
+    unit = "relative to their length" if answer["relative"] else "in the data's units"
+    if answer["noise"] == 0:
+        return "none", f"over all {say.columns}, {unit}"
+    each = number(answer["noise"] / math.sqrt(n), 2)  # the error is as long as D of these
+    whole = f"length over all {n} {say.columns}; about {each} in each" if n > 1 else ""
+    return number(answer["noise"]), "; ".join(filter(None, [whole, unit]))
 
 
 def _meter(value: float) -> Html:

@@ -1,6 +1,7 @@
 """Carry out one case of the catalogue, in whichever process this is."""
 
 import io
+import json
 import os
 import shutil
 import sys
@@ -81,11 +82,18 @@ def problems(case: Case, done: Done) -> list[str]:
         "not an error": done.err.startswith("error: "),
         "a traceback": "Traceback" not in done.err,
         "an escape": "\x1b" not in done.err,
-        "something on stdout": done.out == "",
+        "not this on stdout": done.out == "" or "--json" in case.args,
+        "not this object on stdout": "--json" not in case.args or _is_the_error(done),
         f"left {done.left}": not done.left,
         "too long": len(done.err) < 1000 or len(" ".join(case.args)) > 200,
     }
     return [problem for problem, fine in checks.items() if not fine]
+
+
+def _is_the_error(done: Done) -> bool:
+    """Whether stdout is one JSON object that says the same as stderr."""
+    said = {"error": done.err.removeprefix("error: ").removesuffix("\n"), "exit_code": done.code}
+    return bool(json.loads(done.out) == said)
 
 
 @contextmanager
