@@ -15,7 +15,8 @@ from perpend.formats._dataset import Answer
 from perpend.report import write_report
 from perpend.report._facts import gather
 from perpend.report._page import page
-from perpend.report._words import tiles, verdict, witnesses
+from perpend.report._sections import tiles
+from perpend.report._words import verdict, witnesses
 from report.cases import (
     CASES,
     cloud,

@@ -16,9 +16,9 @@ def header(facts: Facts) -> Html:
     """The verdict, the confidence and the key figures."""
     answer = facts["answer"]
     how = _words.level(answer)
-    tiles = [
+    figures = [
         tag("div", tag("dt", key), tag("dd", tag("b", value), tag("small", remark)))
-        for key, value, remark in _tiles(facts)
+        for key, value, remark in tiles(facts)
     ]
     where = ["perpend report", answer["method"], facts["made"]]
     return tag(
@@ -38,11 +38,11 @@ def header(facts: Facts) -> Html:
             _meter(answer["confidence"]),
             class_=f"card {how}",
         ),
-        tag("dl", tiles, class_="tiles"),
+        tag("dl", figures, class_="tiles"),
     )
 
 
-def _tiles(facts: Facts) -> list[tuple[str, str, str]]:
+def tiles(facts: Facts) -> list[tuple[str, str, str]]:
     """Return the key figures: name, value, remark."""
     answer, data, say = facts["answer"], facts["data"], nouns(facts)
     share = answer["outliers"] / max(data["n_rows"], 1)
