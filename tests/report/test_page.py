@@ -430,8 +430,9 @@ def test_the_noise_is_said_as_a_whole_and_for_each_column():
         facts = gather(*case())
         whole, words = {name: rest for name, *rest in tiles(facts)}["Noise of inliers"]
         D = facts["data"]["n_columns"]
-        each = re.match(rf"length over all {D} columns; about (\S+) in each; ", words)[1]
+        noun = "columns" if case is table else "coordinates"
+        each = re.match(rf"length over all {D} {noun}; about (\S+) in each; ", words)[1]
         assert float(whole) == pytest.approx(np.sqrt(D) * float(each), rel=0.05)
         assert words.endswith("relative to their length" if case is table else "the data's units")
     facts["answer"]["noise"] = 0.0
-    assert ("Noise of inliers", "none", "over all columns, in the data's units") in tiles(facts)
+    assert ("Noise of inliers", "none", f"over all {noun}, in the data's units") in tiles(facts)
