@@ -436,3 +436,19 @@ def test_the_noise_is_said_as_a_whole_and_for_each_column():
         assert words.endswith("relative to their length" if case is table else "the data's units")
     facts["answer"]["noise"] = 0.0
     assert ("Noise of inliers", "none", f"over all {noun}, in the data's units") in tiles(facts)
+
+
+def test_descents_that_were_outvoted_do_not_speak_against_a_sure_answer():
+    facts = gather(*table())
+    assert facts["answer"]["sure"]
+    facts["answer"]["evidence"] |= {"directions_rank": facts["answer"]["codimension"] + 1}
+    name = "Independent directions among the descents"
+
+    def descents():
+        (found,) = [witness for witness in witnesses(facts) if witness[0] == name]
+        return found
+
+    assert descents()[-1] is None
+    assert "two other ways" in descents()[3]
+    facts["answer"]["sure"] = False
+    assert descents()[-1] is False

@@ -214,6 +214,11 @@ def _descents(facts: Facts) -> Witness | None:
         meaning = (
             f"An independent witness: the descents from random starts agree with the {say.rows}."
         )
+    elif answer["sure"]:
+        meaning = (
+            "The descents from random starts do not agree, but two other ways that know nothing of "
+            f"them led to the same {c} normals."
+        )
     else:
         meaning = (
             f"The descents from random starts do not agree with the {say.rows}, which say {c}."
@@ -223,7 +228,7 @@ def _descents(facts: Facts) -> Witness | None:
         f"{rank}{fall}",
         f"{min(answer['n_starts'], c + answer['dimension'])} without a subspace",
         meaning,
-        agrees,
+        None if answer["sure"] and not agrees else agrees,
     )
 
 
