@@ -1,8 +1,8 @@
 """What does a fit gain on rows without any structure? The ground under the confidence.
 
 For Gaussian rows, which lie on no subspace, this prints the largest gain that any candidate
-subspace reaches, divided by the gain that `perpend.codimension.certificate` asks for. An answer is
-"no accident" above 1. Run ``python benchmarks/no_structure.py``; ``--store`` writes the table.
+subspace reaches, of the descents or of joint reweighting, divided by the gain that
+`perpend.codimension.certificate` asks for. An answer is "no accident" above 1. Run ``python benchmarks/no_structure.py``; ``--store`` writes the table.
 """
 
 import os
@@ -17,6 +17,7 @@ import numpy as np
 from _store import store
 
 from perpend.codimension import Judge, distinct_shares, grow_starts, rank_of_directions
+from perpend.codimension.choice import sweep_sizes
 from perpend.rows import as_rows
 from perpend.solvers import AutoStep, psgm, random_starts, row_span
 
@@ -48,19 +49,21 @@ def largest_gain(n_rows: int, n_features: int, seed: int) -> tuple[float, float]
     rng = np.random.default_rng(seed)
     rows = as_rows(rng.standard_normal((n_rows, n_features)))
     span = row_span(rows)
+    rule = AutoStep()
     _, evidence = grow_starts(
-        lambda k: psgm(rows, random_starts(rng, span, k), rule=AutoStep(), max_iter=1000, tol=1e-9),
+        lambda k, _: psgm(rows, random_starts(rng, span, k), rule=rule, max_iter=1000, tol=1e-9),
         lambda directions: rank_of_directions(rows, directions, span.rank),
         at_least=0,
         at_most=2 * span.rank + 16,
     )
     judge = Judge(rows, span, distinct_shares(rows, rng), refine=True)
     candidate, ratios, confidences = min(evidence.value, span.rank - 1), [0.0], [0.0]
+    found = [judge.from_spectrum(k, evidence) for k in sweep_sizes(span.rank)]
     while candidate > 0:
-        judgement = judge.settle(evidence.basis[:, :candidate], evidence)
-        ratios.append(judgement.certificate.gain / judgement.certificate.needed)
-        confidences.append(judgement.codimension.confidence)
+        found.append(judge.follow(evidence.basis[:, :candidate], evidence))
         candidate //= 2
+    ratios += [one.certificate.gain / one.certificate.needed for one in found]
+    confidences += [one.codimension.confidence for one in found]
     return max(ratios), max(confidences)
 
 
