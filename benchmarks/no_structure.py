@@ -2,7 +2,9 @@
 
 For Gaussian rows, which lie on no subspace, this prints the largest gain that any candidate
 subspace reaches, of the descents or of joint reweighting, divided by the gain that
-`perpend.codimension.certificate` asks for. An answer is "no accident" above 1. Run ``python benchmarks/no_structure.py``; ``--store`` writes the table.
+`perpend.codimension.certificate` asks for. An answer is "no accident" above 1.
+
+Run ``python benchmarks/no_structure.py``; ``--store`` writes the table.
 """
 
 import os
