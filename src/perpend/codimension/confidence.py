@@ -6,7 +6,7 @@ import numpy as np
 from scipy import special
 
 from perpend._typing import Array
-from perpend.codimension.certificate import ALL_ROWS, Certificate
+from perpend.codimension.certificate import Certificate
 from perpend.codimension.directions import RankEvidence
 from perpend.codimension.result import SURE, Codimension
 from perpend.codimension.spectrum import SpectralGap
@@ -18,6 +18,7 @@ MISFIT_LIMIT = 2.0  # of the outliers' distances; beyond it they have directions
 CROWDED = 1.5  # outliers per dimension of the span from which on their directions have a law
 OVERLAP_LIMIT = 0.07  # of the labels of inliers, by the harmonic mean of precision and recall
 TOO_SHORT = 0.25  # of the outliers that are as near as inliers, but for their length
+MANY_SHORT = 0.02  # of all rows: fewer of them do no harm
 LONG_ROWS = 8.0  # times the typical norm: a few such rows decide alone
 CLEAR_SCORE = 0.2  # of the directions' rank: a gap of 1.6 with the full rise of the objective
 HALF = 0.5  # of the confidence is left where two answers are as good
@@ -81,7 +82,8 @@ def _about_rows(fit: Fit, certificate: Certificate, norms: Array) -> list[str]:
             "nearly all rows are near the subspace, but not as noise would be: some may lie on "
             "it, others only be near (look at the distances, set a threshold, or use perpend.peel)"
         )
-    if certificate.too_short > TOO_SHORT and fit.groups.share <= ALL_ROWS:
+    n_short = certificate.too_short * n_outliers
+    if certificate.too_short > TOO_SHORT and n_short > MANY_SHORT * fit.groups.counts.sum():
         doubts.append(
             f"{certificate.too_short:.0%} of the outliers are short rows that are as near to the "
             "subspace as the inliers, in the units of the data: their noise is only large in "
