@@ -54,25 +54,25 @@ def search(
 
     Where the answer is not sure, whitened rows are asked as well, unless the subspace stands out in
     the rows' second moments: whitening would hide it. Who tells the codimension gets what would be
-    found without that, where it has as many normals and is better supported.
+    found without that, where it has as many normals and is surer.
     """
+    may_look_again = finish and isinstance(descent.init, str)
 
     def found_at(codimension: int | Auto) -> Found:
         def among(rows: RowSource) -> Found:
             return _search(rows, descent, codimension, finish=finish, rng=rng, callback=callback)
 
         found = among(rows)
-        free = finish and codimension == "auto" and isinstance(descent.init, str)
-        if free and not found.sure and not found.stands_out:
-            return by_whitening(rows, found, among)
-        return found
+        done = codimension != "auto" or found.sure or found.stands_out
+        return found if done or not may_look_again else by_whitening(rows, found, among)
 
-    found = found_at(codimension)
-    if codimension == "auto" or not finish or not isinstance(descent.init, str) or found.sure:
-        return found
-    free = found_at("auto")
-    as_many = free.answer.normals.shape == found.answer.normals.shape
-    return free if as_many and free.support > found.support else found
+    told = found_at(codimension)
+    if codimension == "auto" or told.sure or not may_look_again:
+        return told
+    untold = found_at("auto")
+    as_many = untold.answer.normals.shape == told.answer.normals.shape
+    surer = untold.answer.codimension.confidence > told.answer.codimension.confidence
+    return untold if as_many and surer else told
 
 
 def _search(

@@ -39,7 +39,7 @@ FIRST_STEPS = 10  # from the spectral start, in which
 FIRST_SHARE = 0.5  # is the largest share of inliers: with all of them the start would never move
 NEGLIGIBLE = 0.05  # of the error that the noise makes
 SMALL_TURN = 0.1  # of the noise: distances, and so the groups, hardly change by it
-STEADY = 0.9  # ratio of the noise to what it was a step before, from which on it is known
+STEADY = 0.9  # ratio to what it was a step before, from which on noise or turns stay as they are
 PATIENCE = 10  # steps after which the evidence must have grown
 GROWTH = 1.04  # by so much, or nothing will come of it
 
@@ -177,7 +177,7 @@ class _Reweighted:
 
 
 def _is_settled(state: _State, change: float, n_inliers: float) -> bool:
-    """Say whether this turn, in units of the noise, and all that follow may be left undone.
+    """Say whether all that would follow this turn, given in units of the noise, may be left undone.
 
     The noise of N rows turns their subspace by about scale sqrt(d R / N). Turns that shrink by the
     same ratio q every time still add up to change q / (1 - q). Rows at the edge of a bin may make
