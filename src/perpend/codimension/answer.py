@@ -9,6 +9,7 @@ from perpend.codimension.choice import choose, if_likely
 from perpend.codimension.confidence import weigh_everything, weigh_no_normals
 from perpend.codimension.decision import Judge, Judgement
 from perpend.codimension.directions import RankEvidence
+from perpend.codimension.inside import smaller_inside
 from perpend.codimension.result import Codimension
 from perpend.geometry import complement
 from perpend.rows import Kept, RowSource
@@ -51,7 +52,7 @@ def find_answer(
     if judgement is None:
         found = weigh_no_normals(judge.span, judge.n_distinct, judge.rows.norms, judge.heaviest)
         return in_whole_space(judge.span, found, None)
-    return as_answer(judge.span, judgement)
+    return as_answer(judge.span, smaller_inside(judge, judgement))
 
 
 def as_answer(span: RowSpan, judgement: Judgement) -> Answer:
