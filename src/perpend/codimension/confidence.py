@@ -70,8 +70,7 @@ def _about_rows(fit: Fit, certificate: Certificate, norms: Array) -> list[str]:
             "subspace (centre the rows if they are far from the origin)"
         )
     # Outliers that are not more than the dimensions of their span have each one of its own.
-    n_outliers = (1 - fit.groups.share) * fit.groups.counts.sum()
-    crowded = n_outliers > CROWDED * len(fit.spectrum)
+    crowded = n_outliers(fit) > CROWDED * len(fit.spectrum)
     if crowded and fit.groups.share < 0.5 and certificate.misfit > MISFIT_LIMIT:
         doubts.append(
             "the outliers are the majority and have preferred directions themselves, so the rows "
@@ -82,7 +81,7 @@ def _about_rows(fit: Fit, certificate: Certificate, norms: Array) -> list[str]:
             "nearly all rows are near the subspace, but not as noise would be: some may lie on "
             "it, others only be near (look at the distances, set a threshold, or use perpend.peel)"
         )
-    n_short = certificate.too_short * n_outliers
+    n_short = certificate.too_short * n_outliers(fit)
     if certificate.too_short > TOO_SHORT and n_short > MANY_SHORT * fit.groups.counts.sum():
         doubts.append(
             f"{certificate.too_short:.0%} of the outliers are short rows that are as near to the "
@@ -96,6 +95,11 @@ def _about_rows(fit: Fit, certificate: Certificate, norms: Array) -> list[str]:
             "labelled wrongly (less noise, or more features, would help)"
         )
     return doubts + _long_rows(norms)
+
+
+def n_outliers(fit: Fit) -> float:
+    """Return the number of rows that are no inliers, as the model expects it."""
+    return (1 - fit.groups.share) * float(fit.groups.counts.sum())
 
 
 def expected_f1(groups: TwoGroups) -> float:

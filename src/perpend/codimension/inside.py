@@ -13,7 +13,7 @@ import numpy as np
 from perpend._typing import Array
 from perpend.codimension.certificate import ALL_ROWS, distinct_shares, row_distances
 from perpend.codimension.choice import is_sure
-from perpend.codimension.confidence import DOUBTFUL, MISFIT_LIMIT
+from perpend.codimension.confidence import DOUBTFUL, MISFIT_LIMIT, n_outliers
 from perpend.codimension.decision import FEW_STEPS, Judge, Judgement
 from perpend.codimension.result import SURE
 from perpend.geometry import orthonormal
@@ -43,9 +43,12 @@ def smaller_inside(judge: Judge, found: Judgement) -> Judgement:
 
 
 def _may_be_a_sum(found: Judgement) -> bool:
-    left_over = found.fit.groups.share <= ALL_ROWS
-    dimension = found.certificate.n_free
-    return dimension > 1 and (not left_over or found.certificate.misfit > MISFIT_LIMIT)
+    if found.certificate.n_free < 2:  # nothing is smaller than a line
+        return False
+    fit = found.fit
+    # No more outliers than dimensions have each a direction of its own.
+    preferred = n_outliers(fit) > len(fit.spectrum) and found.certificate.misfit > MISFIT_LIMIT
+    return preferred or fit.groups.share > ALL_ROWS
 
 
 def _is_as_thin(smaller: Judgement, found: Judgement) -> bool:
