@@ -4,14 +4,15 @@ For Gaussian rows, which lie on no subspace, this prints the largest gain that a
 subspace reaches, of the descents or of joint reweighting, divided by the gain that
 `perpend.codimension.certificate` asks for. An answer is "no accident" above 1.
 
-Run ``python benchmarks/no_structure.py``; ``--store`` writes the table.
+Run ``python benchmarks/no_structure.py``; ``--jobs 4`` takes more processes than two, ``--store``
+writes the table.
 """
 
 import os
 
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
-import sys
+import argparse
 import warnings
 from concurrent.futures import ProcessPoolExecutor
 
@@ -71,10 +72,14 @@ def largest_gain(n_rows: int, n_features: int, seed: int) -> tuple[float, float]
 
 def main() -> None:
     """Print the table; store it if asked to."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
+    parser.add_argument("--store", action="store_true", help="write results/no_structure.json")
+    chosen = parser.parse_args()
     warnings.simplefilter("ignore")
     results = []
     print("  rows features  seeds  gain / needed: median, largest   largest confidence")
-    with ProcessPoolExecutor(2) as pool:
+    with ProcessPoolExecutor(chosen.jobs) as pool:
         for n, D, seeds in SHAPES:
             draws = pool.map(largest_gain, [n] * seeds, [D] * seeds, range(seeds))
             ratio, confidence = np.array(list(draws)).T
@@ -91,7 +96,7 @@ def main() -> None:
                 f"{row['largest_confidence']:18.3f}",
                 flush=True,
             )
-    if "--store" in sys.argv:
+    if chosen.store:
         store("no_structure", {"results": results})
 
 

@@ -1,11 +1,12 @@
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 
-from perpend.exceptions import MissingExtraError
+from perpend.exceptions import InputError, MissingExtraError
 from perpend.formats import read, write_answer
 from scene_files import QUICK, SEEDS, damage, in_records, refused, some_answer, survives
 
@@ -90,6 +91,13 @@ def test_compression_beyond_tifffile_names_the_extra(tmp_path, monkeypatch):
     with pytest.raises(MissingExtraError) as caught:
         read(path)
     assert 'needs rasterio. Run: pip install "perpend[geo]"' in str(caught.value)
+
+
+def test_strips_that_are_declared_but_not_listed(monkeypatch):
+    """Found by damage at random: eleven million strips of one bit a pixel, filled one by one."""
+    monkeypatch.setitem(sys.modules, "rasterio", None)
+    with pytest.raises(InputError, match="declares 11426312 strips or tiles but lists 1"):
+        read(Path(__file__).parent / "found" / "tifffile-17474.tif")
 
 
 def test_missing_package(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """TIFF through tifffile, where rasterio is not installed: plain files, and the tags of GeoTIFF."""
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -91,6 +92,11 @@ def _pages(path: Path, file: Any) -> list[Page]:
 def _page(path: Path, page: Any) -> Page:
     if page.axes not in AXES:
         raise InputError(f"{path}: has the axes {page.axes}, not those of an image with bands.")
+    declared, listed = math.prod(page.chunked), len(page.dataoffsets)
+    if listed < declared:
+        raise InputError(
+            f"{path}: declares {declared} strips or tiles but lists {listed}. Is it damaged?"
+        )
     sides = dict(zip(AXES[page.axes], page.shape, strict=True))
     samples = sides.get("S", 1)
     alpha = samples > 1 and bool(page.extrasamples) and page.extrasamples[-1] in TRANSPARENT
