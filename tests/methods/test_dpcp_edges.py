@@ -195,6 +195,16 @@ def test_rows_of_any_length_with_equal_noise_and_outliers_are_no_doubt(seed) -> 
     assert model.confidence_ >= 0.95
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_short_outliers_that_are_near_by_chance_are_no_doubt(seed) -> None:
+    data = make_subspace(
+        600, 200, n_features=40, codimension=13, noise=0.4, outliers="heavy", random_state=seed
+    )
+    model = DPCP(random_state=seed + 1000).fit(data.X)
+    assert model.codimension_ == 13
+    assert model.confidence_ >= 0.95
+
+
 def test_all_rows_zero_is_an_error() -> None:
     with pytest.raises(InputError, match="Every row of X is zero"):
         DPCP().fit(np.zeros((20, 5)))

@@ -73,9 +73,8 @@ def certify(
         return certificate  # exact inliers: nothing to ask about noise
     lengths = rows.gather(rows.lengths)
     is_noise = groups.share <= ALL_ROWS or _is_noise(J[near], lengths[near], V.shape[1])
-    return certificate._replace(
-        is_noise=is_noise, too_short=_share_too_short(J, lengths, near, V.shape[1])
-    )
+    too_short = _share_too_short(J, lengths, near, V.shape[1], dimension)
+    return certificate._replace(is_noise=is_noise, too_short=too_short)
 
 
 def _is_noise(J: Array, lengths: Array, codimension: int) -> bool:
@@ -96,11 +95,15 @@ def _by_chance(n: int) -> float:
     return max(NOISE_MISFIT, NOISE_CHANCE / math.sqrt(max(n, 1)))
 
 
-def _share_too_short(J: Array, lengths: Array, near: Array, codimension: int) -> float:
-    """Return the share of outliers that are as near as the inliers, in the units of the data.
+def _share_too_short(
+    J: Array, lengths: Array, near: Array, codimension: int, dimension: int
+) -> float:
+    """Return the share of outliers that are inliers by their distance in the units of the data.
 
     Where noise is alike in all rows as they were given, it is large in proportion to short ones,
-    and these look like outliers: rows around the origin, on a subspace through it.
+    and these look like outliers: rows around the origin, on a subspace through it. Short outliers
+    are near by chance, too: unit rows without preferred direction have distances J with J^2 ~
+    Beta(c/2, d/2). If a share p of them is near by that, of all far rows a share s + (1 - s) p is.
     """
     some = slice(None, None, max(len(J) // ENOUGH, 1))
     J, lengths, near = J[some].astype(float), lengths[some].astype(float), near[some]
@@ -112,7 +115,19 @@ def _share_too_short(J: Array, lengths: Array, near: Array, codimension: int) ->
     absolute = J * lengths
     misfit = _from_chi(absolute[near], codimension)
     alike = misfit <= _by_chance(int(near.sum())) and misfit < _from_chi(J[near], codimension)
-    return float(np.mean(absolute[far] <= np.quantile(absolute[near], AS_NEAR))) if alike else 0.0
+    if not alike:
+        return 0.0
+    limit = np.quantile(absolute[near], AS_NEAR)
+
+    def law(distance: Array) -> Array:
+        square = np.square(np.minimum(distance, 1.0))
+        return special.betainc(codimension / 2, dimension / 2, square)
+
+    out_of_reach = law(np.max(J[near]))
+    by_chance = np.mean(np.maximum(law(limit / lengths[far]) - out_of_reach, 0.0))
+    by_chance = float(by_chance / max(1 - out_of_reach, np.finfo(float).tiny))
+    as_near = float(np.mean(absolute[far] <= limit))
+    return max(as_near - by_chance, 0.0) / max(1 - by_chance, np.finfo(float).tiny)
 
 
 def _from_chi(distance: Array, codimension: int) -> float:
