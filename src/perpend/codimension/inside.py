@@ -17,7 +17,6 @@ from perpend.codimension.confidence import DOUBTFUL, MISFIT_LIMIT, n_outliers
 from perpend.codimension.decision import FEW_STEPS, Judge, Judgement
 from perpend.codimension.result import SURE
 from perpend.geometry import orthonormal
-from perpend.rows import as_rows
 from perpend.solvers import AutoStep, psgm, random_starts, row_span
 
 N_STARTS = 16  # of the descents inside
@@ -63,9 +62,9 @@ def _normals_inside(judge: Judge, found: Judgement) -> Array | None:
     members = members[:: -(-len(members) // max(ENOUGH, ENOUGH_PER_DIMENSION * d))]
     moments = np.maximum(fit.spectrum[-d:], np.finfo(float).tiny)
     stretch = fit.axes[:, -d:] / np.sqrt(moments)  # (D, d)
-    Z = judge.rows.take(members) @ stretch
-    lengths = np.linalg.norm(Z, axis=1)
-    rows = as_rows(Z[lengths > 0] / lengths[lengths > 0][:, None])
+    rows = judge.rows.subset(members).mapped(stretch, rescale=True)
+    if rows is None:  # for memory
+        return None
     span, rng = row_span(rows), np.random.default_rng(0)
     starts = random_starts(rng, span, N_STARTS)
     directions = psgm(rows, starts, rule=AutoStep(), max_iter=MAX_ITER, tol=TOL)
