@@ -56,6 +56,7 @@ def test_where_the_sum_explains_more_rows_it_is_doubted(seed):
     assert again.codimension.value == C - 1
     assert again.codimension.confidence < 0.95 <= found.codimension.confidence
     assert SUM_OF_TWO in again.codimension.doubts[-1]
+    assert again.codimension.evidence["smaller_codimension"] in (C, D - 1)
 
 
 @pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")

@@ -38,7 +38,9 @@ def smaller_inside(judge: Judge, found: Judgement) -> Judgement:
     smaller = judge.consider(np.hstack([found.fit.V, normals]), found.evidence)
     if smaller.certificate.confidence < SURE or not _is_as_thin(smaller, found):
         return found
-    return smaller if smaller.support > found.support else _may_be_two(found, smaller)
+    if smaller.support > found.support:
+        return smaller
+    return _may_be_two(found, smaller, judge.span.n_outside)
 
 
 def _may_be_a_sum(found: Judgement) -> bool:
@@ -76,16 +78,23 @@ def _normals_inside(judge: Judge, found: Judgement) -> Array | None:
     return None
 
 
-def _may_be_two(found: Judgement, smaller: Judgement) -> Judgement:
-    """Say that the subspace holds a smaller one."""
-    known = found.codimension
+def _may_be_two(found: Judgement, smaller: Judgement, n_outside: int) -> Judgement:
+    """Say that the subspace holds a smaller one; `n_outside` are orthogonal to every row."""
+    known, value = found.codimension, smaller.codimension.value + n_outside
+    evidence = {
+        **known.evidence,
+        "smaller_codimension": value,
+        "rows_on_smaller": smaller.certificate.n_rows,
+    }
     doubt = (
         f"{smaller.certificate.n_rows} of the {found.certificate.n_rows} rows on the subspace lie "
-        f"on a smaller one, of codimension {smaller.codimension.value}: it may be the sum of two "
+        f"on a smaller one, of codimension {value}: it may be the sum of two "
         "(perpend.peel would find both)"
     )
     return found._replace(
         codimension=known._replace(
-            confidence=min(known.confidence, DOUBTFUL), doubts=(*known.doubts, doubt)
+            confidence=min(known.confidence, DOUBTFUL),
+            evidence=evidence,
+            doubts=(*known.doubts, doubt),
         )
     )

@@ -92,7 +92,13 @@ def _mend(facts: Facts) -> list[Step]:
     if not answer["converged"]:
         why = "The descents did not come to rest. Allow more iterations:"
         steps.append(Step(why, _fit(facts, max_iter=10 * answer["n_iter"], random_state=0)))
-    if _worth_peeling(facts):
+    if "rows_on_smaller" in evidence:
+        why = (
+            f"{evidence['rows_on_smaller']} {nouns(facts).rows} lie on a smaller subspace inside "
+            "this one, which may be the sum of two. Find them one by one:"
+        )
+        steps.append(Step(why, _peel(facts)))
+    elif _worth_peeling(facts):
         why = "The outliers have a pattern of their own. Look for further subspaces among them:"
         steps.append(Step(why, _peel(facts)))
     return steps
