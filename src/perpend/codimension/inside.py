@@ -61,7 +61,8 @@ def _normals_inside(judge: Judge, found: Judgement) -> Array | None:
     fit, d = found.fit, found.certificate.n_free
     near = row_distances(judge.rows, fit.V) <= fit.groups.threshold
     members = np.flatnonzero(near & (judge.share > 0))
-    members = members[:: -(-len(members) // max(ENOUGH, ENOUGH_PER_DIMENSION * d))]
+    enough = max(ENOUGH, ENOUGH_PER_DIMENSION * d)
+    members = members[:: max(len(members) // enough, 1)]
     moments = np.maximum(fit.spectrum[-d:], np.finfo(float).tiny)
     stretch = fit.axes[:, -d:] / np.sqrt(moments)  # (D, d)
     rows = judge.rows.subset(members).mapped(stretch, rescale=True)
