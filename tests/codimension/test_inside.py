@@ -30,9 +30,9 @@ def inliers_and_line(seed, n_line, noise):
     return X, both, inliers.normals
 
 
-def looked_inside(X, V):
+def looked_inside(X, V, weight=None):
     """Finish at the normals V (D, c), then look inside."""
-    rows = as_rows(X)
+    rows = as_rows(X, weight=weight)
     judge = Judge(rows, row_span(rows), distinct_shares(rows, np.random.default_rng(0)), True)
     found = judge.consider(V, None)
     return found, smaller_inside(judge, found)
@@ -49,6 +49,28 @@ def test_inliers_that_are_better_supported_alone_are_the_answer(seed):
     assert subspace_error(smaller.fit.V.T, normals) <= 0.1
 
 
+@pytest.mark.parametrize("weight", [1e-4, 1.0, 100.0])
+def test_outliers_with_preferred_directions_may_hide_it_whatever_their_weight(weight):
+    X, both, _ = inliers_and_line(0, 20, 0.02)
+    rng = np.random.default_rng(1)
+    outliers = rng.standard_normal((100, D)) * np.geomspace(1, 30, D)
+    X = np.vstack([X, outliers / np.linalg.norm(outliers, axis=1, keepdims=True)])
+    found, smaller = looked_inside(X, both, np.full(len(X), weight))
+    assert found.codimension.value == C - 1
+    assert found.codimension.confidence >= 0.95
+    assert smaller.codimension.value == C
+
+
+def test_rows_of_weight_zero_are_not_there():
+    X, both, _ = inliers_and_line(0, 20, 0.02)
+    weight = np.ones(len(X))
+    weight[N:] = 0  # the line
+    _, again = looked_inside(X, both, weight)
+    without, _ = looked_inside(X[:N], both)
+    assert again.codimension.value == without.codimension.value
+    assert again.codimension.confidence == pytest.approx(without.codimension.confidence)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_where_the_sum_explains_more_rows_it_is_doubted(seed):
     X, both, _ = inliers_and_line(seed, 100, 0.02)
@@ -56,7 +78,7 @@ def test_where_the_sum_explains_more_rows_it_is_doubted(seed):
     assert again.codimension.value == C - 1
     assert again.codimension.confidence < 0.95 <= found.codimension.confidence
     assert SUM_OF_TWO in again.codimension.doubts[-1]
-    assert again.codimension.evidence["smaller_codimension"] in (C, D - 1)
+    assert again.codimension.evidence["rows_on_smaller"] in (100, N)
 
 
 @pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")

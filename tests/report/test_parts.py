@@ -243,7 +243,7 @@ def test_peeling_is_advised_where_it_can_help():
 
 def test_a_sum_of_two_is_advised_to_be_peeled():
     facts = gather(*table())
-    facts["answer"]["evidence"] |= {"smaller_codimension": 3, "rows_on_smaller": 90}
+    facts["answer"]["evidence"]["rows_on_smaller"] = 90
     step = next(step for step in next_steps(facts) if "sum of two" in step.why)
     assert step.why.startswith("90 rows lie on a smaller subspace")
     assert "peel(X," in step.how

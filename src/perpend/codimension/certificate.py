@@ -41,7 +41,8 @@ ENOUGH = 10_000  # rows to tell laws of noise apart by
 class Certificate(NamedTuple):
     """How far the rows support a subspace."""
 
-    n_rows: int  # rows nearer than the threshold
+    n_distinct: float  # rows, without counting equal ones twice
+    n_rows: int  # of these, nearer than the threshold
     n_free: int  # rows that any subspace of this dimension can be laid through
     gain: float  # L over the rows, without the n_free nearest
     needed: float  # the gain from which on an accident is the less likely explanation
@@ -104,6 +105,7 @@ def _share_too_short(
     and these look like outliers: rows around the origin, on a subspace through it. Short outliers
     are near by chance, too: unit rows without preferred direction have distances J with J^2 ~
     Beta(c/2, d/2). If a share p of them is near by that, of all far rows a share s + (1 - s) p is.
+    Rows that would be near in any direction are shorter than the noise, and no such outliers.
     """
     some = slice(None, None, max(len(J) // ENOUGH, 1))
     J, lengths, near = J[some].astype(float), lengths[some].astype(float), near[some]
@@ -124,10 +126,11 @@ def _share_too_short(
         return special.betainc(codimension / 2, dimension / 2, square)
 
     out_of_reach = law(np.max(J[near]))
-    by_chance = np.mean(np.maximum(law(limit / lengths[far]) - out_of_reach, 0.0))
-    by_chance = float(by_chance / max(1 - out_of_reach, np.finfo(float).tiny))
+    reach = limit / lengths[far]
+    by_chance = np.where(reach < 1, np.maximum(law(reach) - out_of_reach, 0.0), 0.0)
+    chance = float(np.mean(by_chance) / max(1 - out_of_reach, np.finfo(float).tiny))
     as_near = float(np.mean(absolute[far] <= limit))
-    return max(as_near - by_chance, 0.0) / max(1 - by_chance, np.finfo(float).tiny)
+    return max(as_near - chance, 0.0) / max(1 - chance, np.finfo(float).tiny)
 
 
 def _from_chi(distance: Array, codimension: int) -> float:
@@ -173,6 +176,7 @@ def weigh_counts(
     threshold = label_threshold(counts, groups.edges, law, groups.threshold)
     first = min(int(np.searchsorted(groups.edges, threshold, side="right")), len(law) - 1)
     return Certificate(
+        n_distinct=float(counts.sum()),
         n_rows=round(float(counts[:first].sum())),
         n_free=dimension,
         gain=gain,

@@ -70,7 +70,7 @@ def _about_rows(fit: Fit, certificate: Certificate, norms: Array) -> list[str]:
             "subspace (centre the rows if they are far from the origin)"
         )
     # Outliers that are not more than the dimensions of their span have each one of its own.
-    crowded = n_outliers(fit) > CROWDED * len(fit.spectrum)
+    crowded = n_outliers(fit, certificate) > CROWDED * len(fit.spectrum)
     if crowded and fit.groups.share < 0.5 and certificate.misfit > MISFIT_LIMIT:
         doubts.append(
             "the outliers are the majority and have preferred directions themselves, so the rows "
@@ -81,8 +81,8 @@ def _about_rows(fit: Fit, certificate: Certificate, norms: Array) -> list[str]:
             "nearly all rows are near the subspace, but not as noise would be: some may lie on "
             "it, others only be near (look at the distances, set a threshold, or use perpend.peel)"
         )
-    n_short = certificate.too_short * n_outliers(fit)
-    if certificate.too_short > TOO_SHORT and n_short > MANY_SHORT * fit.groups.counts.sum():
+    n_short = certificate.too_short * n_outliers(fit, certificate)
+    if certificate.too_short > TOO_SHORT and n_short > MANY_SHORT * certificate.n_distinct:
         doubts.append(
             f"{certificate.too_short:.0%} of the outliers are short rows that are as near to the "
             "subspace as the inliers, in the units of the data: their noise is only large in "
@@ -97,9 +97,9 @@ def _about_rows(fit: Fit, certificate: Certificate, norms: Array) -> list[str]:
     return doubts + _long_rows(norms)
 
 
-def n_outliers(fit: Fit) -> float:
-    """Return the number of rows that are no inliers, as the model expects it."""
-    return (1 - fit.groups.share) * float(fit.groups.counts.sum())
+def n_outliers(fit: Fit, certificate: Certificate) -> float:
+    """Return the number of distinct rows that are no inliers, as the model expects it."""
+    return (1 - fit.groups.share) * certificate.n_distinct
 
 
 def expected_f1(groups: TwoGroups) -> float:

@@ -25,6 +25,7 @@ MAX_ITER = 100
 TOL = 1e-6
 ENOUGH = 2000  # rows to see a smaller subspace by,
 ENOUGH_PER_DIMENSION = 10  # or so many for each dimension
+ON_SMALLER = "rows_on_smaller"  # name of the evidence
 AS_THIN = 1.5  # times the noise around the found subspace: the most around a smaller one
 
 
@@ -38,37 +39,43 @@ def smaller_inside(judge: Judge, found: Judgement) -> Judgement:
     smaller = judge.consider(np.hstack([found.fit.V, normals]), found.evidence)
     if smaller.certificate.confidence < SURE or not _is_as_thin(smaller, found):
         return found
-    if smaller.support > found.support:
-        return smaller
-    return _may_be_two(found, smaller, judge.span.n_outside)
+    if smaller.fit.converged and smaller.support > found.support:
+        return smaller_inside(judge, smaller)
+    return _may_be_two(judge, found, smaller)
 
 
 def _may_be_a_sum(found: Judgement) -> bool:
-    if found.certificate.n_free < 2:  # nothing is smaller than a line
+    fit, certificate = found.fit, found.certificate
+    if certificate.n_free < 2:  # nothing is smaller than a line
         return False
-    fit = found.fit
     # No more outliers than dimensions have each a direction of its own.
-    preferred = n_outliers(fit) > len(fit.spectrum) and found.certificate.misfit > MISFIT_LIMIT
-    return preferred or fit.groups.share > ALL_ROWS
+    crowded = n_outliers(fit, certificate) > len(fit.spectrum)
+    return fit.groups.share > ALL_ROWS or (crowded and certificate.misfit > MISFIT_LIMIT)
 
 
 def _is_as_thin(smaller: Judgement, found: Judgement) -> bool:
     return smaller.fit.groups.scale <= AS_THIN * found.fit.groups.scale
 
 
+def _near(judge: Judge, found: Judgement) -> Array:
+    """Say which rows (n,) lie on the subspace and count."""
+    J = row_distances(judge.rows, found.fit.V)
+    near: Array = (found.fit.groups.threshold >= J) & (judge.share > 0)
+    return near
+
+
 def _normals_inside(judge: Judge, found: Judgement) -> Array | None:
     """Return normals (D, k) inside the subspace of a smaller one that many of its rows lie on."""
-    fit, d = found.fit, found.certificate.n_free
-    near = row_distances(judge.rows, fit.V) <= fit.groups.threshold
-    members = np.flatnonzero(near & (judge.share > 0))
-    enough = max(ENOUGH, ENOUGH_PER_DIMENSION * d)
-    members = members[:: max(len(members) // enough, 1)]
+    fit, d, rng = found.fit, found.certificate.n_free, np.random.default_rng(0)
+    members, enough = np.flatnonzero(_near(judge, found)), max(ENOUGH, ENOUGH_PER_DIMENSION * d)
+    if len(members) > enough:
+        members = np.sort(rng.choice(members, enough, replace=False, shuffle=False))
     moments = np.maximum(fit.spectrum[-d:], np.finfo(float).tiny)
     stretch = fit.axes[:, -d:] / np.sqrt(moments)  # (D, d)
     rows = judge.rows.subset(members).mapped(stretch, rescale=True)
     if rows is None:  # for memory
         return None
-    span, rng = row_span(rows), np.random.default_rng(0)
+    span = row_span(rows)
     starts = random_starts(rng, span, N_STARTS)
     directions = psgm(rows, starts, rule=AutoStep(), max_iter=MAX_ITER, tol=TOL)
     inner = Judge(rows, span, distinct_shares(rows, rng), refine=True)
@@ -79,23 +86,18 @@ def _normals_inside(judge: Judge, found: Judgement) -> Array | None:
     return None
 
 
-def _may_be_two(found: Judgement, smaller: Judgement, n_outside: int) -> Judgement:
-    """Say that the subspace holds a smaller one; `n_outside` are orthogonal to every row."""
-    known, value = found.codimension, smaller.codimension.value + n_outside
-    evidence = {
-        **known.evidence,
-        "smaller_codimension": value,
-        "rows_on_smaller": smaller.certificate.n_rows,
-    }
+def _may_be_two(judge: Judge, found: Judgement, smaller: Judgement) -> Judgement:
+    """Say that the subspace holds a smaller one."""
+    on_both = _near(judge, found) & _near(judge, smaller)
+    n, known = round(float(judge.share[on_both].sum())), found.codimension
     doubt = (
-        f"{smaller.certificate.n_rows} of the {found.certificate.n_rows} rows on the subspace lie "
-        f"on a smaller one, of codimension {value}: it may be the sum of two "
-        "(perpend.peel would find both)"
+        f"{n} of the {found.certificate.n_rows} rows on the subspace lie on a smaller one inside: "
+        "it may be the sum of two (perpend.peel would find both)"
     )
     return found._replace(
         codimension=known._replace(
             confidence=min(known.confidence, DOUBTFUL),
-            evidence=evidence,
+            evidence={**known.evidence, ON_SMALLER: n},
             doubts=(*known.doubts, doubt),
         )
     )

@@ -28,6 +28,7 @@ from perpend.codimension.answer import in_whole_space
 from perpend.codimension.certificate import mapped_lengths, row_distances
 from perpend.codimension.decision import SAME
 from perpend.codimension.found import Found
+from perpend.codimension.inside import ON_SMALLER
 from perpend.geometry import orthonormal
 from perpend.kernels import gram, logarithmic_bins
 from perpend.rows import RowSource
@@ -66,7 +67,9 @@ def by_whitening(rows: RowSource, plain: Found, search: Callable[[RowSource], Fo
     if found.answer.fit is None or not surer:
         return plain
     if _is_noisy(found.answer.fit) and found.answer.fit.groups.share > MOST_INLIERS:
-        return _confirmed(plain, found) if _agree(plain, found, white) else plain
+        may_be_two = ON_SMALLER in plain.answer.codimension.evidence
+        confirmed = _agree(plain, found, white) and not may_be_two
+        return _confirmed(plain, found) if confirmed else plain
     if found.support + white.gain <= plain.support:
         return plain
     fit = _brought_back(rows, white, found, span)

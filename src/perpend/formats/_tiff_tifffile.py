@@ -93,7 +93,7 @@ def _page(path: Path, page: Any) -> Page:
     if page.axes not in AXES:
         raise InputError(f"{path}: has the axes {page.axes}, not those of an image with bands.")
     declared, listed = math.prod(page.chunked), len(page.dataoffsets)
-    if listed < declared:
+    if listed < declared and not page.is_contiguous:
         raise InputError(
             f"{path}: declares {declared} strips or tiles but lists {listed}. Is it damaged?"
         )
