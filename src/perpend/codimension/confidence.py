@@ -63,10 +63,10 @@ def weigh(
 def _about_rows(fit: Fit, certificate: Certificate, norms: Array) -> list[str]:
     """Return the doubts about noise, groups and rows: as true where the codimension was told."""
     doubts = []
-    spread = fit.groups.scale**2 * len(fit.spectrum) / float(np.median(norms)) ** 2
-    if spread > NOISE_LIMIT:
+    noise = noise_share(fit, norms)
+    if noise > NOISE_LIMIT:
         doubts.append(
-            f"the inliers' noise holds {spread:.0%} of their squared norm, which is hardly a "
+            f"the inliers' noise holds {noise:.0%} of their squared norm, which is hardly a "
             "subspace (centre the rows if they are far from the origin)"
         )
     # Outliers that are not more than the dimensions of their span have each one of its own.
@@ -95,6 +95,11 @@ def _about_rows(fit: Fit, certificate: Certificate, norms: Array) -> list[str]:
             "labelled wrongly (less noise, or more features, would help)"
         )
     return doubts + _long_rows(norms)
+
+
+def noise_share(fit: Fit, norms: Array) -> float:
+    """Return the share of the inliers' squared norm that is noise, over all directions."""
+    return fit.groups.scale**2 * len(fit.spectrum) / float(np.median(norms)) ** 2
 
 
 def n_outliers(fit: Fit, certificate: Certificate) -> float:

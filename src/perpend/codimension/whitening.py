@@ -26,6 +26,7 @@ from scipy import optimize
 from perpend._typing import Array
 from perpend.codimension.answer import in_whole_space
 from perpend.codimension.certificate import mapped_lengths, row_distances
+from perpend.codimension.confidence import NOISE_LIMIT, noise_share
 from perpend.codimension.decision import SAME
 from perpend.codimension.found import Found
 from perpend.codimension.inside import ON_SMALLER
@@ -66,6 +67,8 @@ def by_whitening(rows: RowSource, plain: Found, search: Callable[[RowSource], Fo
     surer = found.answer.codimension.confidence > max(plain.answer.codimension.confidence, LIKELY)
     if found.answer.fit is None or not surer:
         return plain
+    if noise_share(found.answer.fit, white.rows.norms) > NOISE_LIMIT:
+        return plain  # hardly a subspace: the dense middle of heavy-tailed noise, say
     if _is_noisy(found.answer.fit) and found.answer.fit.groups.share > MOST_INLIERS:
         may_be_two = ON_SMALLER in plain.answer.codimension.evidence
         confirmed = _agree(plain, found, white) and not may_be_two
