@@ -8,7 +8,7 @@ told share and noise and so where a row is as likely an inlier as an outlier, sh
 without hindsight. Settings in which the subspace is not found in two seeds are given up. Where
 there is no outlier, at most 1 % of the rows may be flagged.
 
-Run ``python benchmarks/labels.py`` (a few minutes on one core). ``--seeds 5`` is a quick look,
+Run ``python benchmarks/labels.py`` (about half an hour on one core). ``--seeds 5`` is a quick look,
 ``--first 1000`` takes other seeds, ``--store`` writes benchmarks/results/labels.json.
 """
 

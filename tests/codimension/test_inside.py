@@ -78,6 +78,7 @@ def test_where_the_sum_explains_more_rows_it_is_doubted(seed):
     assert again.codimension.value == C - 1
     assert again.codimension.confidence < 0.95 <= found.codimension.confidence
     assert SUM_OF_TWO in again.codimension.doubts[-1]
+    assert again.codimension.doubts[-1].endswith("(use perpend.peel to find both)")
     assert again.codimension.evidence["rows_on_smaller"] in (100, N)
 
 

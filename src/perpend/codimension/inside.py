@@ -92,7 +92,7 @@ def _may_be_two(judge: Judge, found: Judgement, smaller: Judgement) -> Judgement
     n, known = round(float(judge.share[on_both].sum())), found.codimension
     doubt = (
         f"{n} of the {found.certificate.n_rows} rows on the subspace lie on a smaller one inside: "
-        "it may be the sum of two (perpend.peel would find both)"
+        "it may be the sum of two (use perpend.peel to find both)"
     )
     return found._replace(
         codimension=known._replace(
