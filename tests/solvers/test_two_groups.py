@@ -61,6 +61,19 @@ def test_share_and_scale_are_recovered(c, d, seed):
 
 
 @laws
+@pytest.mark.parametrize("share", [0.003, 0.1, 0.5, 0.9, 0.997])
+def test_the_share_is_the_mean_probability(c, d, share, seed):
+    """Where the likelihood is greatest, its derivative by the share is zero: that says it."""
+    rng, n = np.random.default_rng(seed), 4000
+    n_in, scale = round(share * n), typical_scale(c, d)
+    J = np.append(inlier_distances(rng, n_in, c, scale), outlier_distances(rng, n - n_in, c, d))
+    groups = fit(J, c, d)
+    assert_sane(groups)
+    assert 2e-6 < groups.share < 1 - 2e-6  # inside what is allowed
+    assert groups.counts @ groups.posterior / n == pytest.approx(groups.share, abs=1e-8)
+
+
+@laws
 def test_without_outliers_everything_is_an_inlier(c, d, seed):
     scale = typical_scale(c, d)
     groups = fit(inlier_distances(np.random.default_rng(seed), 5000, c, scale), c, d)

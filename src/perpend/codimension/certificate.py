@@ -66,7 +66,7 @@ def certify(
     `share` is what `distinct_shares` returned.
     """
     J = row_distances(rows, V)
-    counts = np.bincount(logarithmic_bins(J, groups.edges), share, minlength=len(groups.edges))
+    counts = distinct_counts(J, groups, share)
     certificate = weigh_counts(counts, groups, rows.norms, V.shape[1], dimension)
     near = certificate.threshold >= J
     certificate = certificate._replace(n_rows=round(float(share[near].sum())))
@@ -166,12 +166,7 @@ def weigh_counts(
 
     `counts` says how many distinct rows are in each bin.
     """
-    # Leave out the n_free nearest: what is left of each bin after they are taken away.
-    left = np.diff(np.maximum(np.cumsum(counts) - dimension, 0.0), prepend=0.0)
-    gain = float(left @ groups.gain)
-    n_parameters = codimension * dimension
-    rows_per_dimension = counts.sum() / (codimension + dimension)
-    needed = LUCK + n_parameters * (LUCK_PER_PARAMETER + math.log(max(rows_per_dimension, 1)) / 2)
+    gain, needed = _gain(counts, groups, dimension), _needed(counts, codimension, dimension)
     law = outlier_law(groups.edges, norms, codimension, dimension)
     threshold = label_threshold(counts, groups.edges, law, groups.threshold)
     first = min(int(np.searchsorted(groups.edges, threshold, side="right")), len(law) - 1)
@@ -184,8 +179,32 @@ def weigh_counts(
         threshold=threshold,
         misfit=outlier_misfit(counts, law, first),
         # Luck varies by a few units, and more with more parameters: the slope of the step.
-        confidence=float(special.expit((gain - needed) / (3 + n_parameters / 6))),
+        confidence=float(special.expit((gain - needed) / (3 + codimension * dimension / 6))),
     )
+
+
+def support_of(counts: Array, groups: TwoGroups, codimension: int, dimension: int) -> float:
+    """Return the support alone of what `weigh_counts` would say."""
+    return _gain(counts, groups, dimension) - _needed(counts, codimension, dimension)
+
+
+def _gain(counts: Array, groups: TwoGroups, dimension: int) -> float:
+    """Return L without the nearest rows: what is left of each bin after they are taken away."""
+    left = np.diff(np.maximum(np.cumsum(counts) - dimension, 0.0), prepend=0.0)
+    return float(left @ groups.gain)
+
+
+def _needed(counts: Array, codimension: int, dimension: int) -> float:
+    rows_per_dimension = float(counts.sum()) / (codimension + dimension)
+    per_parameter = LUCK_PER_PARAMETER + math.log(max(rows_per_dimension, 1)) / 2
+    return LUCK + codimension * dimension * per_parameter
+
+
+def distinct_counts(J: Array, groups: TwoGroups, share: Array) -> Array:
+    """Return how many distinct rows are in each bin of distances (m,)."""
+    bins = logarithmic_bins(J, groups.edges)
+    counts: Array = np.bincount(bins, share, minlength=len(groups.edges))
+    return counts
 
 
 def distinct_shares(rows: RowSource, rng: np.random.Generator) -> Array:

@@ -5,13 +5,27 @@ from typing import NamedTuple
 import numpy as np
 
 from perpend._typing import Array
-from perpend.codimension.certificate import Certificate, certify, mapped_lengths, row_distances
+from perpend.codimension.certificate import (
+    Certificate,
+    certify,
+    distinct_counts,
+    mapped_lengths,
+    row_distances,
+    support_of,
+)
 from perpend.codimension.confidence import weigh
 from perpend.codimension.directions import RankEvidence
 from perpend.codimension.result import SURE, Codimension
 from perpend.codimension.spectrum import SpectralGap, largest_gap
 from perpend.rows import RowSource
-from perpend.solvers import Fit, RowSpan, fit_from_spectrum, fit_subspace, groups_at, turned_to
+from perpend.solvers import (
+    Fit,
+    RowSpan,
+    fit_from_spectrum,
+    fit_subspace,
+    groups_by_distance,
+    turned_to,
+)
 from perpend.solvers.loop import Callback
 
 MAX_FINISH = 60  # steps of reweighted least squares
@@ -146,10 +160,11 @@ class Judge(NamedTuple):
         return None
 
     def _glance(self, V: Array) -> float:
-        """Return the support of normals V as they are; it costs two thin products."""
-        groups = groups_at(self.rows, V, self.span.rank)
-        dimension = self.span.rank - V.shape[1]
-        return certify(self.rows, V, groups, dimension, self.share).support
+        """Return the support of normals V as they are; it costs a thin product."""
+        c, R = V.shape[1], self.span.rank
+        J = row_distances(self.rows, V)
+        groups = groups_by_distance(self.rows, J, c, R)
+        return support_of(distinct_counts(J, groups, self.share), groups, c, R - c)
 
     def weigh_again(self, judgement: Judgement, evidence: RankEvidence | None) -> Judgement:
         """Weigh the same subspace with other evidence from the descents; no row is asked."""

@@ -15,7 +15,7 @@ from perpend.solvers.result import Directions, Fit, Solution
 from perpend.solvers.reweighted import (
     fit_from_spectrum,
     fit_subspace,
-    groups_at,
+    groups_by_distance,
     principal_axes,
     turned_by,
     turned_to,
@@ -56,7 +56,7 @@ __all__ = [
     "fit_from_spectrum",
     "fit_subspace",
     "given_starts",
-    "groups_at",
+    "groups_by_distance",
     "in_their_span",
     "inlier_noise",
     "iterate",

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from perpend._typing import Array
-from perpend.kernels import weighted_gram
+from perpend.kernels import logarithmic_bins, weighted_gram
 from perpend.rows import RowSource, Scan
 from perpend.solvers.loop import Callback, Run, Status, iterate
 from perpend.solvers.result import Fit
@@ -85,14 +85,12 @@ def fit_subspace(
     )
 
 
-def groups_at(rows: RowSource, V: Array, rank: int) -> TwoGroups:
-    """Tell the groups apart at the normals V (D, c), given by whoever, inside a span of that rank.
-
-    No second moments are formed: this costs a thin product.
-    """
+def groups_by_distance(rows: RowSource, J: Array, codimension: int, rank: int) -> TwoGroups:
+    """Tell the groups apart by distances J (n,) to a subspace, in memory; no row is asked."""
     edges = distance_edges(float(rows.norms[-1]), rows.dtype)
-    counts = np.ravel(scan_grouped_distances(rows, V, edges).product)
-    return GroupModel(edges, rows.norms, V.shape[1], rank - V.shape[1]).fit(counts)
+    weight = rows.gather(rows.weights)
+    counts = np.bincount(logarithmic_bins(J, edges), weight, minlength=len(edges))
+    return GroupModel(edges, rows.norms, codimension, rank - codimension).fit(counts)
 
 
 def fit_from_spectrum(

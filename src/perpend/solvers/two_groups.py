@@ -22,6 +22,8 @@ N_BINS = 1024
 N_POINTS = 8  # in a bin, to average over
 COARSE = 4  # bins between the scales that are tried first
 SHARE_LEAST, SHARE_MOST = 1e-6, 1 - 1e-6  # neither group is ever taken to be empty
+SHARE_PRECISION = 1e-9  # of the best share
+MAX_NEWTON = 50  # steps; halving alone would need 30
 LOG_LARGEST = 600.0  # beyond exp(600) a ratio of densities is as good as infinite
 
 
@@ -90,8 +92,8 @@ class GroupModel:
         # The edges grow geometrically: J / s depends on the difference of the bins' numbers alone.
         m = len(edges)
         x2 = np.square(growth ** np.arange(2.0 - m, m)[:, None] * points)
-        self._inlier = special.logsumexp(weight - x2 / 2, axis=1)  # (2 m - 2,)
-        self._exact = special.logsumexp(weight)  # at J = 0
+        self._inlier = _log_sum_exp(weight - x2 / 2, axis=1)  # (2 m - 2,)
+        self._exact = _log_sum_exp(weight, axis=0)  # at J = 0
 
     def fit(self, counts: Array, most: float = SHARE_MOST) -> TwoGroups:
         """Return the most likely groups for the weight (m,) of the rows in each bin.
@@ -156,8 +158,11 @@ class GroupModel:
     ) -> tuple[Array, Array]:
         """Return the mean log-likelihood beyond that of outliers alone, and the best shares."""
         evidence = self._evidence(scales, bins)
-        share = _best_shares(np.expm1(np.minimum(evidence, LOG_LARGEST)), weight, most)
-        gain = np.logaddexp(np.log1p(-share)[:, None], np.log(share)[:, None] + evidence)
+        within = np.minimum(evidence, LOG_LARGEST)
+        excess = np.expm1(within)
+        share = _best_shares(excess, weight, most)
+        # log(1 - p + p e^E), which is log p + E where E is beyond
+        gain = np.log1p(share[:, None] * excess) + (evidence - within)
         return gain @ weight, share
 
     def _evidence(self, scales: Array, bins: Array) -> Array:
@@ -186,22 +191,53 @@ def _outlier_density(edges: Array, points: Array, norms: Array, c: int, d: int) 
     possible = ratio2 < 1
     outlier = (d / 2 - 1) * np.log1p(-np.where(possible, ratio2, 0.0)) + weight
     outlier = np.where(possible, outlier - c * np.log(norms)[:, None, None], -np.inf)
-    law: Array = special.logsumexp(outlier, axis=(0, 2), b=1 / len(norms))
+    law = _log_sum_exp(outlier, axis=(0, 2)) - np.log(len(norms))
     return law - special.betaln(c / 2, d / 2)
+
+
+def _log_sum_exp(A: Array, axis: int | tuple[int, ...]) -> Array:
+    """Return log(sum(exp(A))) over some axes, in a third of the time of scipy's."""
+    top = np.max(A, axis=axis, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):  # log(0): nothing is possible there
+        summed: Array = np.log(np.sum(np.exp(A - top), axis=axis))
+    return summed + np.squeeze(top, axis=axis)
 
 
 def _best_shares(excess: Array, weight: Array, most: float) -> Array:
     """Return, for each scale, the share p that maximises sum_j w_j log(1 + p (ratio_j - 1)).
 
-    The sum is concave in p, so its derivative has one zero: bisection, at every scale at once.
+    The sum is concave in p, so its derivative g has one zero, if not the same sign everywhere.
+    Newton's method finds that of p (1 - p) g(p), at every scale at once: with w_1 of the weight
+    at high ratios and w_0 at low ones this is w_1 (1 - p) - w_0 p, a straight line. Steps that
+    leave the interval in which g changes its sign are replaced by halving it.
     """
-    low = np.full(len(excess), SHARE_LEAST)
-    high = np.full(len(excess), most)
-    for _ in range(30):
-        middle = (low + high) / 2
-        rises = (excess / (1 + middle[:, None] * excess)) @ weight > 0
-        low, high = np.where(rises, middle, low), np.where(rises, high, middle)
-    return (low + high) / 2
+    share = np.where(_slope(excess, weight, SHARE_LEAST) <= 0, SHARE_LEAST, most)
+    # The scales whose best share is in between.
+    some = np.flatnonzero((share == most) & (_slope(excess, weight, most) < 0))
+    low, high = np.full(len(some), SHARE_LEAST), np.full(len(some), most)
+    p, excess = (low + high) / 2, excess[some]
+    for _ in range(MAX_NEWTON):
+        if not len(some):
+            break
+        ratio = excess / (1 + p[:, None] * excess)
+        g, bend = ratio @ weight, np.square(ratio) @ weight
+        low, high = np.where(g > 0, p, low), np.where(g > 0, high, p)
+        falls = p * (1 - p) * bend - g * (1 - 2 * p)  # the derivative of p (1 - p) g, negated
+        step = p * (1 - p) * g / np.where(falls > 0, falls, np.inf)
+        useful = (falls > 0) & (low <= p + step) & (p + step <= high)
+        new = np.where(useful, p + step, (low + high) / 2)
+        moves = np.abs(new - p) > SHARE_PRECISION
+        share[some] = new
+        some, excess = some[moves], excess[moves]
+        p, low, high = new[moves], low[moves], high[moves]
+    return share
+
+
+def _slope(excess: Array, weight: Array, p: float) -> Array:
+    """Return the derivative by p at one share for all scales."""
+    slope: Array = (excess / (1 + p * excess)) @ weight
+    return slope
 
 
 def knots(edges: Array) -> Array:
