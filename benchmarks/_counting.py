@@ -62,4 +62,5 @@ def flops_per_row(kernel: str, D: int, params: tuple[Any, ...]) -> float:
         "gram": 2 * D * D,
         "weighted_gram": 2 * D * D,
         "distance_weighted_gram": 2 * D * (D + columns),
+        "residual_weighted_gram": 2 * D * (D + 2 * columns),
     }[kernel]

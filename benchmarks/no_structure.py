@@ -19,7 +19,7 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy as np
 from _store import store
 
-from perpend.codimension import Judge, distinct_shares, grow_starts, rank_of_directions
+from perpend.codimension import Judge, distinct_rows, grow_starts, rank_of_directions
 from perpend.codimension.choice import sweep_sizes
 from perpend.rows import as_rows
 from perpend.solvers import AutoStep, psgm, random_starts, row_span
@@ -59,7 +59,7 @@ def largest_gain(n_rows: int, n_features: int, seed: int) -> tuple[float, float]
         at_least=0,
         at_most=2 * span.rank + 16,
     )
-    judge = Judge(rows, span, distinct_shares(rows, rng), refine=True)
+    judge = Judge(rows, span, distinct_rows(rows, rng), refine=True)
     candidate, ratios, confidences = min(evidence.value, span.rank - 1), [0.0], [0.0]
     found = [judge.from_spectrum(k, evidence) for k in sweep_sizes(span.rank)]
     while candidate > 0:

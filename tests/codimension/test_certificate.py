@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from perpend import DPCP
-from perpend.codimension import certify, distinct_shares, weigh_no_normals
+from perpend.codimension import certify, distinct_rows, weigh_no_normals
 from perpend.datasets import make_subspace
 from perpend.exceptions import CodimensionWarning
 from perpend.rows import as_rows
@@ -21,28 +21,31 @@ def span_of(rank: int, n_features: int) -> RowSpan:
 def test_rows_that_stand_many_times_count_once() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 6))
-    assert_allclose(distinct_shares(as_rows(X), rng), 1)
-    assert_allclose(distinct_shares(as_rows(np.repeat(X, 5, axis=0)), rng), 0.2)
-    assert_allclose(distinct_shares(as_rows(X, weight=np.full(40, 3.0)), rng), 1)
-    assert_allclose(distinct_shares(as_rows(np.vstack([X, -X])), rng), 0.5)  # up to sign
-    assert_allclose(distinct_shares(as_rows(np.vstack([X, 2 * X])), rng), 1)  # a line has many rows
+    assert_allclose(distinct_rows(as_rows(X), rng).share, 1)
+    assert_allclose(distinct_rows(as_rows(np.repeat(X, 5, axis=0)), rng).share, 0.2)
+    assert_allclose(distinct_rows(as_rows(X, weight=np.full(40, 3.0)), rng).share, 1)
+    assert_allclose(distinct_rows(as_rows(np.vstack([X, -X])), rng).share, 0.5)  # up to sign
+    twice = distinct_rows(as_rows(np.vstack([X, 2 * X])), rng)
+    assert_allclose(twice.share, 1)  # a line has many rows
 
 
 def test_one_heavy_row_is_one_row() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 6))
     heavy = np.vstack([X, np.repeat(X[:1], 100, axis=0)])
-    assert distinct_shares(as_rows(heavy), rng).sum() == pytest.approx(40)
+    distinct = distinct_rows(as_rows(heavy), rng)
+    assert distinct.share.sum() == pytest.approx(40)
+    assert_allclose(distinct.in_common, np.repeat([101, 1, 101], [1, 39, 100]))
     weight = np.ones(40)
     weight[3] = 1000.0
-    assert_allclose(distinct_shares(as_rows(X, weight=weight), rng), 1)
+    assert_allclose(distinct_rows(as_rows(X, weight=weight), rng).share, 1)
 
 
 def test_a_weight_is_as_good_as_repetition() -> None:
     rng = np.random.default_rng(0)
     X, weight = rng.standard_normal((40, 6)), rng.integers(0, 4, 40)
-    weighted = distinct_shares(as_rows(X, weight=weight.astype(float)), rng)
-    repeated = distinct_shares(as_rows(np.repeat(X, weight, axis=0)), rng)
+    weighted = distinct_rows(as_rows(X, weight=weight.astype(float)), rng).share
+    repeated = distinct_rows(as_rows(np.repeat(X, weight, axis=0)), rng).share
     assert weighted.sum() == pytest.approx(repeated.sum())
     assert np.all(weighted[weight == 0] == 0)
 
@@ -50,7 +53,7 @@ def test_a_weight_is_as_good_as_repetition() -> None:
 def certificate_at(X: np.ndarray, V: np.ndarray):
     rows = as_rows(X)
     fit = fit_subspace(rows, V, row_span(rows).basis, max_iter=30)
-    share = distinct_shares(rows, np.random.default_rng(0))
+    share = distinct_rows(rows, np.random.default_rng(0)).share
     return certify(rows, fit.V, fit.groups, X.shape[1] - V.shape[1], share)
 
 
@@ -70,7 +73,7 @@ def test_a_subspace_through_d_rows_says_nothing() -> None:
         V = np.linalg.svd(X[:6])[2][6:].T  # two normals of the first six rows
         rows = as_rows(X)
         fit = fit_subspace(rows, V, np.eye(8), max_iter=0)
-        share = distinct_shares(rows, np.random.default_rng(0))
+        share = distinct_rows(rows, np.random.default_rng(0)).share
         found = certify(rows, fit.V, fit.groups, 6, share)
         assert found.n_rows == found.n_free == 6
         assert found.gain < 1

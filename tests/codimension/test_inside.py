@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from perpend import DPCP, subspace_error
-from perpend.codimension import Judge, distinct_shares
+from perpend.codimension import Judge, distinct_rows
 from perpend.codimension.inside import smaller_inside
 from perpend.datasets import make_subspace
 from perpend.geometry import complement, orthonormal, random_directions
@@ -33,7 +33,7 @@ def inliers_and_line(seed, n_line, noise):
 def looked_inside(X, V, weight=None):
     """Finish at the normals V (D, c), then look inside."""
     rows = as_rows(X, weight=weight)
-    judge = Judge(rows, row_span(rows), distinct_shares(rows, np.random.default_rng(0)), True)
+    judge = Judge(rows, row_span(rows), distinct_rows(rows, np.random.default_rng(0)), True)
     found = judge.consider(V, None)
     return found, smaller_inside(judge, found)
 

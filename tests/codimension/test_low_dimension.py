@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from helpers import assert_same_subspace
 from perpend import DPCP
-from perpend.codimension.certificate import distinct_shares
+from perpend.codimension.certificate import distinct_rows
 from perpend.codimension.decision import Judge
 from perpend.codimension.low_dimension import landed, low_dimensional
 from perpend.datasets import make_subspace
@@ -24,7 +24,7 @@ def look(X, codimension=None):
 
     def ask():
         asked.append(True)
-        return Judge(rows, span, distinct_shares(as_rows(X), np.random.default_rng(0)), True)
+        return Judge(rows, span, distinct_rows(as_rows(X), np.random.default_rng(0)), True)
 
     return low_dimensional(rows, span, ask, codimension), span, bool(asked)
 

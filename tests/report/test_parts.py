@@ -249,6 +249,15 @@ def test_a_sum_of_two_is_advised_to_be_peeled():
     assert "peel(X," in step.how
 
 
+def test_the_larger_subspace_that_all_rows_lie_on_is_advised():
+    facts = gather(*table())
+    facts["answer"]["evidence"]["exact_codimension"] = 4
+    step = next(step for step in next_steps(facts) if "larger subspace" in step.why)
+    assert step.why.startswith("All rows lie exactly")
+    assert "--codimension 4" in step.how
+    assert "codimension=4" in step.how
+
+
 def test_names_in_commands_are_quoted():
     model, data = hopeless()
     facts = gather(model, data)

@@ -204,7 +204,7 @@ def _noise2(last: Polished, view: View, groups: TwoGroups | None) -> float:
     c = last.flat.W.shape[1]
     seen = float(np.mean(last.variances[:c])) if c else 0.0
     noise2 = (seen + float(np.finfo(float).eps * np.sum(last.variances))) * view.scale**2
-    if groups is not None and groups.scale > groups.edges[1]:
+    if groups is not None and not groups.is_exact:
         noise2 = max(noise2, groups.scale**2)  # the weights cut off the inliers' far end
     return noise2
 

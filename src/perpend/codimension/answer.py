@@ -5,10 +5,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from perpend._typing import Array
-from perpend.codimension.choice import choose, if_likely
+from perpend.codimension.choice import choose, if_likely, is_sure
 from perpend.codimension.confidence import weigh_everything, weigh_no_normals
 from perpend.codimension.decision import Judge, Judgement
 from perpend.codimension.directions import RankEvidence
+from perpend.codimension.exact_span import doubted_noise, without_lone_rows
 from perpend.codimension.inside import smaller_inside
 from perpend.codimension.result import Codimension
 from perpend.geometry import complement
@@ -49,10 +50,12 @@ def find_answer(
         judgement = if_likely(judge, first)
     else:
         judgement = choose(judge, evidence, first, swept)
+    if judgement is None or not is_sure(judgement):
+        judgement = without_lone_rows(judge) or judgement
     if judgement is None:
         found = weigh_no_normals(judge.span, judge.n_distinct, judge.rows.norms, judge.heaviest)
         return in_whole_space(judge.span, found, None)
-    return as_answer(judge.span, smaller_inside(judge, judgement))
+    return as_answer(judge.span, doubted_noise(judge, smaller_inside(judge, judgement)))
 
 
 def as_answer(span: RowSpan, judgement: Judgement) -> Answer:

@@ -63,14 +63,14 @@ def certify(
 ) -> Certificate:
     """Weigh the rows for the subspace with normals V (D, c) and the given dimension.
 
-    `share` is what `distinct_shares` returned.
+    `share` says how distinct each row is.
     """
     J = row_distances(rows, V)
     counts = distinct_counts(J, groups, share)
     certificate = weigh_counts(counts, groups, rows.norms, V.shape[1], dimension)
     near = certificate.threshold >= J
     certificate = certificate._replace(n_rows=round(float(share[near].sum())))
-    if groups.scale <= groups.edges[1]:
+    if groups.is_exact:
         return certificate  # exact inliers: nothing to ask about noise
     lengths = rows.gather(rows.lengths)
     is_noise = groups.share <= ALL_ROWS or _is_noise(J[near], lengths[near], V.shape[1])
@@ -166,7 +166,7 @@ def weigh_counts(
 
     `counts` says how many distinct rows are in each bin.
     """
-    gain, needed = _gain(counts, groups, dimension), _needed(counts, codimension, dimension)
+    gain, needed = glance(counts, groups, codimension, dimension)
     law = outlier_law(groups.edges, norms, codimension, dimension)
     threshold = label_threshold(counts, groups.edges, law, groups.threshold)
     first = min(int(np.searchsorted(groups.edges, threshold, side="right")), len(law) - 1)
@@ -183,21 +183,25 @@ def weigh_counts(
     )
 
 
-def support_of(counts: Array, groups: TwoGroups, codimension: int, dimension: int) -> float:
-    """Return the support alone of what `weigh_counts` would say."""
-    return _gain(counts, groups, dimension) - _needed(counts, codimension, dimension)
+class Glance(NamedTuple):
+    """The first two numbers of a certificate, without the rest."""
+
+    gain: float
+    needed: float
+
+    @property
+    def support(self) -> float:
+        """The gain beyond what accidents reach."""
+        return self.gain - self.needed
 
 
-def _gain(counts: Array, groups: TwoGroups, dimension: int) -> float:
-    """Return L without the nearest rows: what is left of each bin after they are taken away."""
+def glance(counts: Array, groups: TwoGroups, codimension: int, dimension: int) -> Glance:
+    """Return what `weigh_counts` would say first."""
+    # Leave out the nearest rows: what is left of each bin after they are taken away.
     left = np.diff(np.maximum(np.cumsum(counts) - dimension, 0.0), prepend=0.0)
-    return float(left @ groups.gain)
-
-
-def _needed(counts: Array, codimension: int, dimension: int) -> float:
     rows_per_dimension = float(counts.sum()) / (codimension + dimension)
     per_parameter = LUCK_PER_PARAMETER + math.log(max(rows_per_dimension, 1)) / 2
-    return LUCK + codimension * dimension * per_parameter
+    return Glance(float(left @ groups.gain), LUCK + codimension * dimension * per_parameter)
 
 
 def distinct_counts(J: Array, groups: TwoGroups, share: Array) -> Array:
@@ -207,8 +211,15 @@ def distinct_counts(J: Array, groups: TwoGroups, share: Array) -> Array:
     return counts
 
 
-def distinct_shares(rows: RowSource, rng: np.random.Generator) -> Array:
-    """Return how much each row counts as evidence.
+class Distinct(NamedTuple):
+    """Which rows are equal."""
+
+    share: Array  # (n,) how much each row counts as evidence
+    in_common: Array  # (n,) the weight of each row and of those that are equal to it
+
+
+def distinct_rows(rows: RowSource, rng: np.random.Generator) -> Distinct:
+    """Say how much each row counts as evidence.
 
     Rows that are equal up to sign count like one row together, however often they stand there and
     however heavy they are; and for less than one if they weigh less than a typical distinct row. So
@@ -226,6 +237,7 @@ def distinct_shares(rows: RowSource, rng: np.random.Generator) -> Array:
     tolerance = 4 * np.finfo(rows.dtype).eps * height[order]
     group = np.cumsum(np.diff(height[order], prepend=-np.inf) > tolerance) - 1
     total = np.bincount(group, weight[order])
-    share = np.zeros(len(weight))
+    share, in_common = np.zeros(len(weight)), np.zeros(len(weight))
     share[order] = weight[order] / np.maximum(total, np.median(total))[group]
-    return share
+    in_common[order] = total[group]
+    return Distinct(share, in_common)

@@ -16,16 +16,19 @@ from perpend.codimension.certificate import weigh_counts
 from perpend.codimension.confidence import weigh
 from perpend.codimension.found import Found
 from perpend.codimension.spectrum import largest_gap
-from perpend.kernels import distance_weighted_gram, grouped_distances
+from perpend.geometry import complement
 from perpend.rows import RowSource
 from perpend.solvers import (
     Fit,
     RowSpan,
     TwoGroups,
     distance_edges,
+    in_their_span,
     iterate,
     principal_axes,
     row_span,
+    scan_grouped_distances,
+    scan_weighted_gram,
     turned_to,
     two_groups,
 )
@@ -46,17 +49,17 @@ def confirm(
     rows: RowSource, found: Found, n_sampled: int, callback: Callback | None = None
 ) -> Found:
     """Finish at the answer of a sample of `n_sampled` rows with all rows, and weigh it by them."""
-    span = found.span
-    n_steps = 2
+    given, span, n_steps = rows, found.span, 2
     if span.n_outside:  # a scan: rows that are not in the sample may leave its span
-        span, n_steps = row_span(rows), 1
-    V = _inside(found.answer.normals, span)
+        rows, span = _span_of(rows)
+        n_steps = 1
+    V = _inside(found, span)
     c, d = V.shape[1], span.rank - V.shape[1]
     if c == 0 or d == 0:
         return found
     fit = _finish(rows, V, span, found, n_steps=n_steps, callback=callback)
     edges = fit.groups.edges
-    scan = rows.scan(grouped_distances, fit.V, edges, keep=True)
+    scan = scan_grouped_distances(rows, fit.V, edges)
     counts = np.ravel(scan.product)
     # Whether rows are equal was seen in the sample only: all rows count as its distinct ones do.
     distinct = counts * (found.n_distinct / rows.total_weight)
@@ -74,17 +77,24 @@ def confirm(
         answer=in_whole_space(span, codimension, fit)._replace(evidence=found.answer.evidence),
         span=span,
         converged=fit.converged,
-        distances=scan.kept,
+        distances=scan.kept if rows is given else None,  # kept in the blocks of these rows
     )
 
 
-def _inside(normals: Array, span: RowSpan) -> Array:
-    """Return those of the normals (D, c) that are inside the span, without those of its rest."""
-    rest = span.rest
-    if rest.shape[1] == 0:
-        return normals
-    U, _, _ = np.linalg.svd(normals - rest @ (rest.T @ normals), full_matrices=False)
-    return U[:, : max(normals.shape[1] - rest.shape[1], 0)]
+def _span_of(rows: RowSource) -> tuple[RowSource, RowSpan]:
+    """Find the span of all rows; fewer than features are turned into it, as their moments are not.
+
+    Many rows are left where they are: turning them would take another scan.
+    """
+    return in_their_span(rows) if rows.shape[0] < rows.shape[1] else (rows, row_span(rows))
+
+
+def _inside(found: Found, span: RowSpan) -> Array:
+    """Return the normals (D', c) inside the span of all rows: what the components leave of it."""
+    if span.n_outside == 0:
+        return found.answer.normals
+    V = complement(span.basis.T @ span.inside(found.answer.components))  # (R, c)
+    return V if len(span.basis) == span.rank else span.basis @ V
 
 
 def _finish(
@@ -101,7 +111,7 @@ def _finish(
     groups = _sample_groups(found, edges)
 
     def step(state: _State) -> _State:
-        scan = rows.scan(distance_weighted_gram, state.V, groups.posterior, edges)
+        scan = scan_weighted_gram(rows, state.V, groups.posterior, edges)
         spectrum, axes = principal_axes(scan, span.basis)
         V = axes[:, : state.V.shape[1]]
         change = turned_to(state.V, axes) * float(rows.norms[-1]) / groups.scale

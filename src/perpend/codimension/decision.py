@@ -7,11 +7,13 @@ import numpy as np
 from perpend._typing import Array
 from perpend.codimension.certificate import (
     Certificate,
+    Distinct,
+    Glance,
     certify,
     distinct_counts,
+    glance,
     mapped_lengths,
     row_distances,
-    support_of,
 )
 from perpend.codimension.confidence import weigh
 from perpend.codimension.directions import RankEvidence
@@ -54,11 +56,11 @@ class Judgement(NamedTuple):
 
 
 class Judge(NamedTuple):
-    """The rows as a jury; `share` says how distinct each row is."""
+    """The rows as a jury."""
 
     rows: RowSource
     span: RowSpan
-    share: Array
+    distinct: Distinct
     refine: bool
     callback: Callback | None = None
 
@@ -68,11 +70,14 @@ class Judge(NamedTuple):
         return float(self.share.sum())
 
     @property
+    def share(self) -> Array:
+        """How much each row (n,) counts as evidence."""
+        return self.distinct.share
+
+    @property
     def heaviest(self) -> float:
         """The share of the weight that the most frequent row holds, with those equal to it."""
-        weight = self.rows.gather(self.rows.weights)
-        counts = weight > 0
-        return float(np.max(weight[counts] / self.share[counts])) / self.rows.total_weight
+        return float(np.max(self.distinct.in_common)) / self.rows.total_weight
 
     def from_spectrum(
         self, codimension: int, evidence: RankEvidence | None = None, *, follow: bool = True
@@ -129,7 +134,7 @@ class Judge(NamedTuple):
 
         The leverage x.T G^+ x of a row, with G the inliers' second moments, is 1 if the others lie
         in fewer dimensions, whatever the axes are, and d / N on average. With random directions W
-        it is the mean of (w.T G^(-1/2) x)^2.
+        it is the mean of (w.T G^(-1/2) x)^2. Equal rows have one in common.
         """
         fit, dimension = judgement.fit, judgement.certificate.n_free
         n_inliers = fit.groups.share * self.rows.total_weight
@@ -139,32 +144,35 @@ class Judge(NamedTuple):
         W = np.random.default_rng(0).standard_normal((dimension, N_PROBES)) / np.sqrt(N_PROBES)
         A = (axes / np.sqrt(np.maximum(spectrum, np.finfo(float).tiny) * n_inliers)) @ W
         near = row_distances(self.rows, fit.V) <= fit.groups.threshold
-        spoilers = np.flatnonzero(near & (np.square(mapped_lengths(self.rows, A)) > MOST_LEVERAGE))
-        if not 0 < len(spoilers) < dimension:
+        leverage = self.distinct.in_common * np.square(mapped_lengths(self.rows, A))
+        spoilers = np.flatnonzero(near & (leverage > MOST_LEVERAGE))
+        n_spoilers = round(float(self.share[spoilers].sum()))
+        if not 0 < n_spoilers < dimension:
             return None
-        H = self.rows.take(spoilers) @ axes  # (m, d)
+        weight = self.rows.gather(self.rows.weights)[spoilers].astype(float)
+        H = np.sqrt(weight)[:, None] * (self.rows.take(spoilers) @ axes)  # (m, d)
         _, turned = np.linalg.eigh(np.diag(spectrum * n_inliers) - H.T @ H)
-        return np.hstack([fit.V, axes @ turned[:, : len(spoilers)]])
+        return np.hstack([fit.V, axes @ turned[:, :n_spoilers]])
 
     def _better_neighbour(self, judgement: Judgement, seen: dict[int, float]) -> Array | None:
         """Return normals of a neighbouring codimension that look better supported, if there are."""
         fit, c = judgement.fit, judgement.fit.V.shape[1]
         if fit.groups.scale <= fit.groups.edges[0]:
             return None  # exact inliers: what is not zero is no noise
-        own = self._glance(fit.V)
+        own = self.glance(fit.V).support
         for value in dict.fromkeys([c + 1, judgement.gap.second, c - 1]):
             if 0 < value < self.span.rank and value not in seen:
                 V = fit.axes[:, :value]
-                if self._glance(V) > own:
+                if self.glance(V).support > own:
                     return V
         return None
 
-    def _glance(self, V: Array) -> float:
-        """Return the support of normals V as they are; it costs a thin product."""
+    def glance(self, V: Array) -> Glance:
+        """Say what speaks for the normals V as they are; it costs a thin product."""
         c, R = V.shape[1], self.span.rank
         J = row_distances(self.rows, V)
         groups = groups_by_distance(self.rows, J, c, R)
-        return support_of(distinct_counts(J, groups, self.share), groups, c, R - c)
+        return glance(distinct_counts(J, groups, self.share), groups, c, R - c)
 
     def weigh_again(self, judgement: Judgement, evidence: RankEvidence | None) -> Judgement:
         """Weigh the same subspace with other evidence from the descents; no row is asked."""

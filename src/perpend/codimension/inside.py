@@ -1,56 +1,51 @@
-"""Is the found subspace the sum of two? Its rows are searched for a smaller one inside.
+r"""Is the found subspace the sum of two? Its rows tell, by whom they have anything in common with.
 
 Inliers and a small group beside them, a tight cluster or a plane, lie on a common subspace, whose
-rows are as near to it as the inliers are to theirs: a clear answer with a dimension too many. Only
-rows of two kinds can make one: it holds nearly all rows, or the outliers that are left have
-preferred directions. There the rows on it are stretched to equal variances, so that a smaller
-subspace shows and not an uneven spread, and a few descents look for a normal. What they find must
-be as thin as the subspace that was found, or it is only its shape.
+rows are as near to it as the inliers are to theirs: a clear answer with a dimension too many. Let H
+be the projection onto the columns of the rows on it, in coordinates of the subspace,
+
+.. math:: H = Y (Y^T Y)^{-1} Y^T, \qquad \sum_j H_{ij}^2 = H_{ii}
+
+(as :math:`H^2 = H`), so that :math:`P_{ij} = H_{ij}^2 / H_{ii}` are the probabilities of a walk
+from row to row. It does not depend on how the rows are spread in the subspace. Where these are rows
+of two subspaces that have only the origin in common, H is zero between the two, the walk never
+leaves its part, and P has the eigenvalue 1 twice. Rows of one subspace mix at once: for n of them
+in d dimensions, the second eigenvalue is about :math:`d/n + \sqrt{8/n}`. Where it is close to 1 its
+eigenvector has one sign on each part, and each part's dimension is the sum of its
+:math:`H_{ii}`.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
 from perpend._typing import Array
-from perpend.codimension.certificate import ALL_ROWS, distinct_shares, row_distances
-from perpend.codimension.choice import is_sure
-from perpend.codimension.confidence import DOUBTFUL, MISFIT_LIMIT, n_outliers
-from perpend.codimension.decision import FEW_STEPS, Judge, Judgement
+from perpend.codimension.certificate import row_distances
+from perpend.codimension.confidence import DOUBTFUL
+from perpend.codimension.decision import Judge, Judgement
 from perpend.codimension.result import SURE
 from perpend.geometry import orthonormal
-from perpend.solvers import AutoStep, psgm, random_starts, row_span
 
-N_STARTS = 16  # of the descents inside
-N_LOOKS = 4  # of them, those that end lowest
-MAX_ITER = 100
-TOL = 1e-6
-ENOUGH = 2000  # rows to see a smaller subspace by,
-ENOUGH_PER_DIMENSION = 10  # or so many for each dimension
-ON_SMALLER = "rows_on_smaller"  # name of the evidence
+ENOUGH = 400  # rows to see two parts by,
+ENOUGH_PER_DIMENSION = 4  # or so many for each dimension
+APART = 0.8  # the second eigenvalue from which on rows may be of two kinds
+N_STEPS = 40  # of the power method
 AS_THIN = 1.5  # times the noise around the found subspace: the most around a smaller one
+ON_SMALLER = "rows_on_smaller"  # name of the evidence
 
 
 def smaller_inside(judge: Judge, found: Judgement) -> Judgement:
     """Return a smaller subspace that is better supported, or a doubt where there is another one."""
-    if not judge.refine or not is_sure(found) or not _may_be_a_sum(found):
+    if not judge.refine or found.codimension.confidence < SURE or found.certificate.n_free < 2:
         return found
-    normals = _normals_inside(judge, found)
-    if normals is None:
-        return found
-    smaller = judge.consider(np.hstack([found.fit.V, normals]), found.evidence)
-    if smaller.certificate.confidence < SURE or not _is_as_thin(smaller, found):
-        return found
-    if smaller.fit.converged and smaller.support > found.support:
-        return smaller_inside(judge, smaller)
-    return _may_be_two(judge, found, smaller)
-
-
-def _may_be_a_sum(found: Judgement) -> bool:
-    fit, certificate = found.fit, found.certificate
-    if certificate.n_free < 2:  # nothing is smaller than a line
-        return False
-    # No more outliers than dimensions have each a direction of its own.
-    crowded = n_outliers(fit, certificate) > len(fit.spectrum)
-    return fit.groups.share > ALL_ROWS or (crowded and certificate.misfit > MISFIT_LIMIT)
+    for normals in _normals_of_parts(judge, found):
+        smaller = judge.consider(np.hstack([found.fit.V, normals]), found.evidence)
+        if smaller.certificate.confidence < SURE or not _is_as_thin(smaller, found):
+            continue
+        if smaller.fit.converged and smaller.support > found.support:
+            return smaller_inside(judge, smaller)
+        return _may_be_two(judge, found, smaller)
+    return found
 
 
 def _is_as_thin(smaller: Judgement, found: Judgement) -> bool:
@@ -64,26 +59,54 @@ def _near(judge: Judge, found: Judgement) -> Array:
     return near
 
 
-def _normals_inside(judge: Judge, found: Judgement) -> Array | None:
-    """Return normals (D, k) inside the subspace of a smaller one that many of its rows lie on."""
-    fit, d, rng = found.fit, found.certificate.n_free, np.random.default_rng(0)
+def _normals_of_parts(judge: Judge, found: Judgement) -> list[Array]:
+    """Return normals (D, k) inside the subspace for each of two parts of its rows, if there are."""
+    d, rng = found.certificate.n_free, np.random.default_rng(0)
     members, enough = np.flatnonzero(_near(judge, found)), max(ENOUGH, ENOUGH_PER_DIMENSION * d)
     if len(members) > enough:
         members = np.sort(rng.choice(members, enough, replace=False, shuffle=False))
-    moments = np.maximum(fit.spectrum[-d:], np.finfo(float).tiny)
-    stretch = fit.axes[:, -d:] / np.sqrt(moments)  # (D, d)
-    rows = judge.rows.subset(members).mapped(stretch, rescale=True)
-    if rows is None:  # for memory
-        return None
-    span = row_span(rows)
-    starts = random_starts(rng, span, N_STARTS)
-    directions = psgm(rows, starts, rule=AutoStep(), max_iter=MAX_ITER, tol=TOL)
-    inner = Judge(rows, span, distinct_shares(rows, rng), refine=True)
-    for j in np.argsort(directions.objective, kind="stable")[:N_LOOKS]:
-        smaller = inner.follow(directions.B[:, [j]], None, FEW_STEPS)
-        if smaller.certificate.confidence >= SURE:
-            return orthonormal(stretch @ smaller.fit.V)
-    return None
+    if len(members) <= d:
+        return []
+    axes = found.fit.axes[:, -d:]  # (D, d)
+    # Rows of any weight show equally well where the others are; Q.T Q = 1 and H = Q Q.T.
+    Q, R = np.linalg.qr(judge.rows.take(members).astype(float) @ axes)
+    if np.min(np.abs(np.diag(R))) <= np.finfo(float).eps * len(R) * np.max(np.abs(np.diag(R))):
+        return []  # the chosen rows lie on less, exactly
+    parts = _parts(np.square(Q @ Q.T), rng)
+    if parts.eigenvalue < APART:
+        return []
+    normals = []
+    for part in sorted((parts.first, ~parts.first), key=np.count_nonzero, reverse=True):
+        kept = round(float(np.sum(np.square(Q[part]))))  # its dimension
+        if 0 < kept < d:
+            # Beside the part's own directions, Q.T Q of its rows is zero.
+            _, turned = np.linalg.eigh(Q[part].T @ Q[part])
+            normals.append(orthonormal(axes @ np.linalg.solve(R, turned[:, : d - kept])))
+    return normals
+
+
+class _Parts(NamedTuple):
+    first: Array  # (n,) bool: of the first part
+    eigenvalue: float  # the second largest, from below
+
+
+def _parts(H2: Array, rng: np.random.Generator) -> _Parts:
+    """Part the rows by the second eigenvector of the walk, given the squares of H (n, n).
+
+    S = D^(-1/2) H2 D^(-1/2), with the row sums D, is symmetric and positive semidefinite, and has
+    the eigenvalues of P. Its first eigenvector is D^(1/2) 1. The power method finds the second.
+    """
+    root = np.sqrt(np.maximum(H2.sum(axis=1), np.finfo(float).tiny))
+    S = H2 / np.outer(root, root)
+    first = root / np.linalg.norm(root)
+    v = rng.standard_normal(len(S))
+    eigenvalue = 0.0
+    for _ in range(N_STEPS):
+        v -= first * (first @ v)
+        v /= max(float(np.linalg.norm(v)), np.finfo(float).tiny)
+        after = S @ v
+        eigenvalue, v = float(v @ after), after
+    return _Parts(v > 0, eigenvalue)
 
 
 def _may_be_two(judge: Judge, found: Judgement, smaller: Judgement) -> Judgement:

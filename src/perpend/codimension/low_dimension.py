@@ -22,6 +22,7 @@ from perpend.codimension.certificate import ALL_ROWS
 from perpend.codimension.choice import is_sure
 from perpend.codimension.confidence import DOUBTFUL
 from perpend.codimension.decision import FEW_STEPS, Judge, Judgement, same, support
+from perpend.codimension.found import Found
 from perpend.codimension.result import SURE
 from perpend.kernels import l1_objective
 from perpend.rows import RowSource
@@ -89,9 +90,34 @@ def _stands_out(span: RowSpan, n_rows: int) -> bool:
 
     Linearly independent rows have room in all features of the data, not only in their span.
     """
-    room = span.rank if span.rank < n_rows else span.n_features
     largest = float(span.variances[-1] / np.sum(span.variances)) * n_rows
-    return largest > STANDS_OUT * (1 + math.sqrt(n_rows / room)) ** 2
+    return largest > STANDS_OUT * _largest_by_chance(n_rows, _room(span, n_rows))
+
+
+def _room(span: RowSpan, n_rows: int) -> int:
+    return span.rank if span.rank < n_rows else span.n_features
+
+
+def _largest_by_chance(n_rows: float, room: int) -> float:
+    """Return the largest second moment of unit rows without preferred direction."""
+    return (1 + math.sqrt(n_rows / room)) ** 2
+
+
+def others_stand_out(found: Found, rows: RowSource) -> bool:
+    """Say whether a subspace may stand out of the rows that are not on the found one.
+
+    `found` has the span of these rows. Beside the found dimensions, their second moments are those
+    of the outliers and of the inliers' noise.
+    """
+    fit, span = found.answer.fit, found.span
+    assert fit is not None
+    n_rows, total = rows.shape[0], float(np.sum(span.variances))
+    room, n_inliers = _room(span, n_rows), fit.groups.share * n_rows
+    dimension = span.rank - fit.V.shape[1]
+    largest = float(span.variances[-1 - dimension]) / total * n_rows
+    noise = fit.groups.scale**2 * span.rank / (total / rows.total_weight)  # of the squared norm
+    by_chance = _largest_by_chance(n_rows - n_inliers, room)
+    return largest > STANDS_OUT * (by_chance + noise * _largest_by_chance(n_inliers, room))
 
 
 def _from_largest_axes(judge: Judge) -> tuple[Judgement, bool]:

@@ -1,13 +1,13 @@
 """From rows to an answer: descents, watched on their way, and the rows' verdict."""
 
-from functools import cache
+from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from perpend._typing import Array
-from perpend.codimension.answer import find_answer, n_inside
-from perpend.codimension.certificate import distinct_shares
+from perpend.codimension.answer import Answer, find_answer, n_inside
+from perpend.codimension.certificate import distinct_rows
 from perpend.codimension.decision import Judge
 from perpend.codimension.directions import RankEvidence, rank_of_directions
 from perpend.codimension.found import Found
@@ -75,6 +75,66 @@ def search(
     return untold if as_many and surer else told
 
 
+def search_low_dimension(
+    rows: RowSource,
+    *,
+    codimension: int | Auto,
+    rng: np.random.Generator,
+    callback: Callback | None = None,
+) -> Found | None:
+    """Find a subspace that stands out in the rows' second moments, and look for nothing else."""
+    return _stands_out(_Ground(rows, rng, callback), codimension)
+
+
+class _Ground:
+    """The rows in their span, and a judge for those who ask: the first of them pays for a scan."""
+
+    def __init__(
+        self,
+        rows: RowSource,
+        rng: np.random.Generator,
+        callback: Callback | None,
+        *,
+        finish: bool = True,
+    ) -> None:
+        self._given, self._finish, self._callback = rows, finish, callback
+        self.rng = rng
+        self.rows, self.span = in_their_span(rows)
+
+    @cached_property
+    def judge(self) -> Judge:
+        distinct = distinct_rows(self._given, self.rng)
+        return Judge(self.rows, self.span, distinct, self._finish, self._callback)
+
+    def found(
+        self, answer: Answer, directions: Directions, *, converged: bool, stands_out: bool = False
+    ) -> Found:
+        """Put together what was found; directions are those of the rows in their span."""
+        directions = directions._replace(B=self.span.in_data(directions.B))
+        n_distinct = self.judge.n_distinct
+        return Found(answer, directions, self.span, n_distinct, converged, stands_out=stands_out)
+
+
+def _stands_out(ground: _Ground, codimension: int | Auto) -> Found | None:
+    """Return the answer without any descent, where there is one."""
+    rows, span = ground.rows, ground.span
+    low = low_dimensional(rows, span, lambda: ground.judge, _told_inside(span, codimension))
+    if low is None:
+        return None
+    directions = landed(rows, span, low.fit.V, ground.rng)
+    evidence = rank_of_directions(rows, directions, span.rank)
+    answer = find_answer(ground.judge, evidence, codimension, low, final=True)
+    return ground.found(answer, directions, converged=_at_rest(answer), stands_out=True)
+
+
+def _told_inside(span: RowSpan, codimension: int | Auto) -> int | None:
+    return None if codimension == "auto" else n_inside(span, codimension)
+
+
+def _at_rest(answer: Answer) -> bool:
+    return answer.fit is None or answer.fit.converged
+
+
 def _search(
     rows: RowSource,
     descent: Descent,
@@ -84,15 +144,18 @@ def _search(
     rng: np.random.Generator,
     callback: Callback | None,
 ) -> Found:
-    given, (rows, span) = rows, in_their_span(rows)
+    ground = _Ground(rows, rng, callback, finish=finish)
+    automatic = (
+        descent.n_starts == "auto" and isinstance(descent.init, str) and descent.init == "random"
+    )
+    found = _stands_out(ground, codimension) if automatic and finish else None
+    if found is not None:
+        return found
+
+    rows, span = ground.rows, ground.span
     tol = max(descent.tol, 8 * rows.precision)
-
-    @cache  # the first to ask for the judge pays for a scan
-    def judge() -> Judge:
-        return Judge(rows, span, distinct_shares(given, rng), finish, callback)
-
-    inside = None if codimension == "auto" else n_inside(span, codimension)
-    watch = Watch(rows, span.rank, judge, inside)
+    inside = _told_inside(span, codimension)
+    watch = Watch(rows, span.rank, lambda: ground.judge, inside)
 
     def descend(B: Array, before: Directions | None = None) -> Directions:
         def enough(now: Directions) -> bool:
@@ -114,14 +177,7 @@ def _search(
             return watch.evidence
         return rank_of_directions(rows, directions, span.rank)
 
-    automatic = (
-        descent.n_starts == "auto" and isinstance(descent.init, str) and descent.init == "random"
-    )
-    low = low_dimensional(rows, span, judge, inside) if automatic and finish else None
-    if low is not None:
-        directions = landed(rows, span, low.fit.V, rng)
-        evidence = rank_of_directions(rows, directions, span.rank)
-    elif automatic:
+    if automatic:
         directions, evidence = grow_starts(
             lambda k, before: descend(random_starts(rng, span, k), before),
             weigh,
@@ -133,15 +189,11 @@ def _search(
         directions = descend(_starts(descent, span, rng))
         evidence = weigh(directions)
 
-    first = watch.judgement if watch.answered else low
-    answer = find_answer(judge(), evidence, codimension, first, watch.swept, final=low is not None)
-    if finish:  # the descents only propose; the finish decides
-        converged = answer.fit is None or answer.fit.converged
-    else:
-        converged = bool(np.all(directions.converged))
-    n_distinct = judge().n_distinct
-    directions = directions._replace(B=span.in_data(directions.B))
-    return Found(answer, directions, span, n_distinct, converged, stands_out=low is not None)
+    first = watch.judgement if watch.answered else None
+    answer = find_answer(ground.judge, evidence, codimension, first, watch.swept)
+    # The descents only propose; the finish decides, where there is one.
+    converged = _at_rest(answer) if finish else bool(np.all(directions.converged))
+    return ground.found(answer, directions, converged=converged)
 
 
 def _starts(descent: Descent, span: RowSpan, rng: np.random.Generator) -> Array:

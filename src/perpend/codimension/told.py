@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from perpend.codimension.answer import as_solution, n_inside, told_answer
-from perpend.codimension.certificate import distinct_shares
+from perpend.codimension.certificate import distinct_rows
 from perpend.codimension.decision import Judge
 from perpend.exceptions import InputError
 from perpend.rows import RowSource
@@ -30,7 +30,7 @@ def solve_told(
     turned, span = in_their_span(rows)
     inside = n_inside(span, codimension)
     directions = find(turned, span, inside) if inside else _no_directions(turned.shape[1])
-    judge = Judge(turned, span, distinct_shares(rows, rng), refine=False)
+    judge = Judge(turned, span, distinct_rows(rows, rng), refine=False)
     answer = told_answer(judge, codimension, directions.B)
     directions = directions._replace(B=span.in_data(directions.B))
     converged = bool(np.all(directions.converged))

@@ -28,6 +28,7 @@ from perpend.codimension.answer import in_whole_space
 from perpend.codimension.certificate import mapped_lengths, row_distances
 from perpend.codimension.confidence import NOISE_LIMIT, noise_share
 from perpend.codimension.decision import SAME
+from perpend.codimension.exact_span import EXACT_CODIMENSION
 from perpend.codimension.found import Found
 from perpend.codimension.inside import ON_SMALLER
 from perpend.geometry import orthonormal
@@ -67,11 +68,14 @@ def by_whitening(rows: RowSource, plain: Found, search: Callable[[RowSource], Fo
     surer = found.answer.codimension.confidence > max(plain.answer.codimension.confidence, LIKELY)
     if found.answer.fit is None or not surer:
         return plain
-    if noise_share(found.answer.fit, white.rows.norms) > NOISE_LIMIT:
-        return plain  # hardly a subspace: the dense middle of heavy-tailed noise, say
-    if _is_noisy(found.answer.fit) and found.answer.fit.groups.share > MOST_INLIERS:
-        may_be_two = ON_SMALLER in plain.answer.codimension.evidence
-        confirmed = _agree(plain, found, white) and not may_be_two
+    groups, known = found.answer.fit.groups, plain.answer.codimension.evidence
+    # Hardly a subspace is the dense middle of heavy-tailed noise, say.
+    hardly = noise_share(found.answer.fit, white.rows.norms) > NOISE_LIMIT
+    # Whitened rows do not know that all rows lie exactly on more.
+    if hardly or (EXACT_CODIMENSION in known and not groups.is_exact):
+        return plain
+    if not groups.is_exact and groups.share > MOST_INLIERS:  # exact inliers can't be false
+        confirmed = _agree(plain, found, white) and ON_SMALLER not in known
         return _confirmed(plain, found) if confirmed else plain
     if found.support + white.gain <= plain.support:
         return plain
@@ -83,11 +87,6 @@ def by_whitening(rows: RowSource, plain: Found, search: Callable[[RowSource], Fo
         span=span,
         whitened=True,
     )
-
-
-def _is_noisy(fit: Fit) -> bool:
-    """Say whether inliers are off the subspace by more than rounding; exact ones can't be false."""
-    return bool(fit.groups.scale > fit.groups.edges[1])
 
 
 def _agree(plain: Found, found: Found, white: _Whitened) -> bool:

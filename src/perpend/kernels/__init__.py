@@ -18,6 +18,7 @@ from perpend.kernels.gram import (
     distance_weighted_gram,
     gram,
     inverse_distance_gram,
+    residual_weighted_gram,
     weighted_gram,
 )
 from perpend.kernels.l1 import heights, l1_objective, l1_objective_and_gradient
@@ -35,6 +36,7 @@ __all__ = [
     "l1_objective",
     "l1_objective_and_gradient",
     "logarithmic_bins",
+    "residual_weighted_gram",
     "residuals",
     "weighted_gram",
 ]

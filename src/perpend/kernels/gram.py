@@ -2,7 +2,7 @@
 
 from perpend._typing import Array, namespace
 from perpend.kernels.contribution import Contribution
-from perpend.kernels.distances import distances, logarithmic_bins
+from perpend.kernels.distances import distances, logarithmic_bins, residuals
 
 
 def gram(X: Array) -> Contribution:
@@ -28,6 +28,11 @@ def distance_weighted_gram(X: Array, V: Array, table: Array, edges: Array) -> Co
     the weights of the bins beforehand.
     """
     return weighted_gram(X, table, edges, distances(X, V).kept)
+
+
+def residual_weighted_gram(X: Array, U: Array, table: Array, edges: Array) -> Contribution:
+    """Give the same for the distances ||x - U U.T x||."""
+    return weighted_gram(X, table, edges, residuals(X, U).kept)
 
 
 def inverse_distance_gram(X: Array, V: Array, floor: Array) -> Contribution:

@@ -18,7 +18,17 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 
 from perpend._typing import Array, RandomState
-from perpend.codimension import Descent, Found, as_solution, confirm, sample_sizes, search
+from perpend.codimension import (
+    Descent,
+    Found,
+    Look,
+    as_solution,
+    by_sample,
+    sample_sizes,
+    search,
+    search_low_dimension,
+    size_for_low_dimension,
+)
 from perpend.estimator import HasMethods, Interval, StrOptions, SubspaceEstimator
 from perpend.exceptions import InputError
 from perpend.rows import RowSource
@@ -63,7 +73,10 @@ def dpcp(
     _check_sizes(codimension, n_starts, init, rows.shape[1])
     finish = refine is not False
     descent = Descent(n_starts, init, step_rule(step), max_iter, tol)
-    how: dict[str, Any] = {"codimension": codimension, "finish": finish, "callback": callback}
+    how: dict[str, Any] = {"codimension": codimension, "rng": rng, "callback": callback}
+
+    def among(seen: RowSource) -> Found:
+        return search(seen, descent, finish=finish, **how)
 
     def solved(found: Found, seen: RowSource) -> Solution:
         return as_solution(
@@ -75,26 +88,18 @@ def dpcp(
             distances=found.distances,
         )
 
-    def asked(size: int) -> Solution | None:
-        """Return the answer of all rows by way of a sample, if that is sure."""
-        sample = rows.subset(np.sort(rng.choice(rows.shape[0], size, replace=False, shuffle=False)))
-        if sample.total_weight == 0:
-            return None
-        found = search(sample, descent, rng=rng, **how)
-        # Few rows can't show a thin subspace: "there is none" is for all rows to say.
-        # Whitening depends on all rows, too.
-        if not found.sure or found.whitened or found.answer.normals.shape[1] == 0:
-            return None
-        found = confirm(rows, found, size, callback)
-        return solved(found, sample) if found.sure else None
-
-    # A sample may be orthogonal to a start that was given.
-    may_sample = finish and isinstance(init, str)
-    for size in sample_sizes(sample_size if may_sample else None, *rows.shape):
-        solution = asked(size)
-        if solution is not None:
-            return solution
-    return solved(search(rows, descent, rng=rng, **how), rows)
+    if not finish or not isinstance(init, str):  # a sample may be orthogonal to given starts
+        sample_size = None
+    looks = [Look(size, among) for size in sample_sizes(sample_size, *rows.shape)]
+    few = size_for_low_dimension(sample_size, *rows.shape)
+    if few is not None and n_starts == "auto" and init == "random":
+        low = Look(few, lambda sample: search_low_dimension(sample, **how), for_all=False)
+        looks = [low, *looks]
+    for look in looks:
+        answered = by_sample(rows, look, rng, callback)
+        if answered is not None:
+            return solved(*answered)
+    return solved(among(rows), rows)
 
 
 def _check_sizes(

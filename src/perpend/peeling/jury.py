@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from perpend._typing import Array
-from perpend.codimension import SURE, Judge, Judgement, distinct_shares
+from perpend.codimension import SURE, Judge, Judgement, distinct_rows
 from perpend.geometry import orthonormal
 from perpend.kernels import distances
 from perpend.rows import as_rows
@@ -100,7 +100,7 @@ class Jury:
         self.data = data
         self.rows = as_rows(data.X, weight=data.weight, normalize=data.normalize)
         self.span = row_span(self.rows)
-        self.judge = Judge(self.rows, self.span, distinct_shares(self.rows, rng), refine=True)
+        self.judge = Judge(self.rows, self.span, distinct_rows(self.rows, rng), refine=True)
 
     def weigh(self, V: Array, max_steps: int = ALL_STEPS) -> Candidate | None:
         """Finish at the normals V (D, c) and weigh the result; None if no subspace is left.

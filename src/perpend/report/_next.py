@@ -92,6 +92,15 @@ def _mend(facts: Facts) -> list[Step]:
     if not answer["converged"]:
         why = "The descents did not come to rest. Allow more iterations:"
         steps.append(Step(why, _fit(facts, max_iter=10 * answer["n_iter"], random_state=0)))
+    if "exact_codimension" in evidence:
+        larger = str(evidence["exact_codimension"])
+        why = (
+            f"All {nouns(facts).rows} lie exactly on a larger subspace, and on this one only up to "
+            "noise, which may be their shape. Ask for the larger one:"
+        )
+        command = _command(facts, "fit", codimension=larger)
+        code = _fit(facts, codimension=int(larger), random_state=0)
+        steps.append(Step(why, f"{command}\n\n{code}"))
     if "rows_on_smaller" in evidence:
         why = (
             f"{evidence['rows_on_smaller']} {nouns(facts).rows} lie on a smaller subspace inside "

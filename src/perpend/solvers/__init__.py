@@ -21,7 +21,7 @@ from perpend.solvers.reweighted import (
     turned_to,
 )
 from perpend.solvers.riemannian import riemannian
-from perpend.solvers.sides import scan_distances, scan_grouped_distances
+from perpend.solvers.sides import scan_distances, scan_grouped_distances, scan_weighted_gram
 from perpend.solvers.span import RowSpan, in_their_span, rank_tolerance, row_span
 from perpend.solvers.starts import given_starts, random_starts, spectral_starts
 from perpend.solvers.steps import (
@@ -73,6 +73,7 @@ __all__ = [
     "row_span",
     "scan_distances",
     "scan_grouped_distances",
+    "scan_weighted_gram",
     "solution_odds",
     "spectral_starts",
     "step_rule",

@@ -17,7 +17,7 @@ def inlier_noise(
     the noise by sqrt(1 + |e|^2).
     """
     groups = solution.groups
-    if groups is None or groups.scale <= groups.edges[1]:
+    if groups is None or groups.is_exact:
         return 0.0
     error = solution.components.shape[1] / (groups.share * groups.counts.sum())
     noise2 = groups.scale**2 * solution.rank / (1 + error if linear else max(1 - error, 0.1))

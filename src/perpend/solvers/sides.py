@@ -7,7 +7,14 @@ is formed as a difference of rows and not of squares, so tiny distances keep the
 import numpy as np
 
 from perpend._typing import Array
-from perpend.kernels import distances, grouped_distances, grouped_residuals, residuals
+from perpend.kernels import (
+    distance_weighted_gram,
+    distances,
+    grouped_distances,
+    grouped_residuals,
+    residual_weighted_gram,
+    residuals,
+)
 from perpend.rows import RowSource, Scan
 
 CHEAPER = (
@@ -27,6 +34,14 @@ def scan_grouped_distances(rows: RowSource, V: Array, edges: Array) -> Scan:
     if U is None:
         return rows.scan(grouped_distances, V, edges, keep=True)
     return rows.scan(grouped_residuals, U, edges, keep=True)
+
+
+def scan_weighted_gram(rows: RowSource, V: Array, table: Array, edges: Array) -> Scan:
+    """Give sum_i u_i x_i x_i.T and sum_i u_i, with the table's value u_i at the row's distance."""
+    U = few_components(V)
+    if U is None:
+        return rows.scan(distance_weighted_gram, V, table, edges)
+    return rows.scan(residual_weighted_gram, U, table, edges)
 
 
 def few_components(V: Array) -> Array | None:

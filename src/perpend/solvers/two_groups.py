@@ -38,6 +38,11 @@ class TwoGroups(NamedTuple):
     scale: float  # s; at the floor where the inliers are exact
     threshold: float  # the distance at which a row is as likely an inlier as an outlier
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the inliers are off the subspace by no more than rounding errors."""
+        return bool(self.scale <= self.edges[1])
+
 
 def distance_edges(largest: float, dtype: Any) -> Array:
     """Return the edges of the bins, from rounding errors to the largest norm.
