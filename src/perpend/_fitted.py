@@ -252,7 +252,8 @@ class FittedSubspace(
         """Return ||N (x / ||x||)||, the sine of the angle to the subspace; 0 for zero rows."""
         # There is room for one value a row, and not for another X.
         rows = as_rows(X, memory_budget=X.nbytes - 1, n_jobs=effective_n_jobs(self.n_jobs))
-        kept = scan_distances(rows, to_numpy(self.normals_).T).kept
+        V, U = to_numpy(self.normals_).T, to_numpy(self.components_).T
+        kept = scan_distances(rows, V, U).kept
         assert kept is not None
         return per_row(rows, kept)
 

@@ -5,7 +5,7 @@ import pytest
 
 from perpend import DPCP, subspace_error
 from perpend.codimension import Judge, distinct_rows
-from perpend.codimension.inside import smaller_inside
+from perpend.codimension.inside import APART, _parts, smaller_inside
 from perpend.datasets import make_subspace
 from perpend.geometry import complement, orthonormal, random_directions
 from perpend.rows import as_rows
@@ -80,6 +80,67 @@ def test_where_the_sum_explains_more_rows_it_is_doubted(seed):
     assert SUM_OF_TWO in again.codimension.doubts[-1]
     assert again.codimension.doubts[-1].endswith("(use perpend.peel to find both)")
     assert again.codimension.evidence["rows_on_smaller"] in (100, N)
+
+
+def walk(Y):
+    """Return the squares of the projection onto the columns of Y (n, d)."""
+    return np.square(Y @ np.linalg.pinv(Y))
+
+
+def second_eigenvalue(H2):
+    return np.sort(np.linalg.eigvals(H2 / H2.sum(axis=1, keepdims=True)).real)[-2]
+
+
+@pytest.mark.parametrize("stretch", [1.0, 1e-3])
+def test_the_walk_among_rows_of_two_subspaces_never_leaves_one(stretch, seed):
+    rng = np.random.default_rng(seed)
+    Y = np.zeros((130, 12))
+    Y[:100, :9], Y[100:, 9:] = rng.standard_normal((100, 9)), rng.standard_normal((30, 3))
+    Y = Y * np.geomspace(stretch, 1, 12) @ rng.standard_normal((12, 12))
+    H2 = walk(Y)
+    np.testing.assert_allclose(H2[:100, 100:], 0, atol=1e-15)
+    np.testing.assert_allclose([H2[:100].sum(), H2[100:].sum()], [9, 3])  # their dimensions
+    parts = _parts(H2, rng)
+    assert parts.eigenvalue == pytest.approx(1, abs=1e-9)
+    assert len(set(parts.first[:100])) == len(set(parts.first[100:])) == 1
+    assert parts.first[0] != parts.first[-1]
+
+
+@pytest.mark.parametrize(("n", "d"), [(40, 2), (40, 10), (100, 25), (400, 100)])
+def test_the_walk_among_rows_of_one_subspace_mixes(n, d, seed):
+    rng = np.random.default_rng(seed)
+    Y = rng.standard_normal((n, d))
+    H2 = walk(Y / np.linalg.norm(Y, axis=1, keepdims=True) * np.geomspace(1e-3, 1, d))
+    found, exact = _parts(H2, rng).eigenvalue, second_eigenvalue(H2)
+    assert found <= exact + 1e-12  # the power method comes from below
+    assert found == pytest.approx(exact, abs=0.05)
+    assert exact < APART
+
+
+@pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")
+@pytest.mark.parametrize("n_outliers", [0, 10, 60])
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_a_small_group_beside_the_inliers_is_never_taken_for_a_part_of_them(n_outliers, k, seed):
+    """Few outliers besides, or many: these have no preferred direction and tell nothing."""
+    for problem in range(4):
+        rng = np.random.default_rng([seed, problem])
+        inliers = make_subspace(
+            150, n_outliers, n_features=20, codimension=6, noise=0.02, random_state=rng
+        )
+        group = random_directions(rng, k, 25).T @ np.linalg.qr(rng.standard_normal((20, k)))[0].T
+        group *= rng.uniform(0.5, 2, (25, 1))  # else rows of a line would be the same row
+        model = DPCP(random_state=seed).fit(np.vstack([inliers.X, group]))
+        assert model.n_components_ in (14, k) or model.confidence_ < 0.95
+
+
+def test_a_row_that_stands_often_is_no_part_of_the_inliers(seed):
+    """Forty times the same row holds a dimension alone, as one row would."""
+    data = make_subspace(150, 10, n_features=20, codimension=6, noise=0.02, random_state=seed)
+    again = np.repeat(random_directions(np.random.default_rng(seed), 20, 1).T, 40, axis=0)
+    model = DPCP(random_state=seed).fit(np.vstack([data.X, again]))
+    assert model.codimension_ == 6
+    assert model.confidence_ >= 0.95
+    assert np.all(model.labels_[-40:] == -1)
 
 
 @pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")

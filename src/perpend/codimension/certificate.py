@@ -145,9 +145,12 @@ def _from_chi(distance: Array, codimension: int) -> float:
     return float(max(np.max(steps[1:] - law), np.max(law - steps[:-1])))
 
 
-def row_distances(rows: RowSource, V: Array) -> Array:
-    """Return the distances (n,) of all rows to the complement of the orthonormal V, in memory."""
-    kept = scan_distances(rows, V).kept
+def row_distances(rows: RowSource, V: Array, U: Array | None = None) -> Array:
+    """Return the distances (n,) of all rows to the complement of the orthonormal V, in memory.
+
+    `U` is an orthonormal basis of that complement, if it is known.
+    """
+    kept = scan_distances(rows, V, U).kept
     assert kept is not None
     return rows.gather(kept)
 

@@ -163,14 +163,14 @@ class Judge(NamedTuple):
         for value in dict.fromkeys([c + 1, judgement.gap.second, c - 1]):
             if 0 < value < self.span.rank and value not in seen:
                 V = fit.axes[:, :value]
-                if self.glance(V).support > own:
+                if self.glance(V, fit.axes[:, value:]).support > own:
                     return V
         return None
 
-    def glance(self, V: Array) -> Glance:
-        """Say what speaks for the normals V as they are; it costs a thin product."""
+    def glance(self, V: Array, U: Array | None = None) -> Glance:
+        """Say what speaks for the normals V, and components U, as they are; a thin product."""
         c, R = V.shape[1], self.span.rank
-        J = row_distances(self.rows, V)
+        J = row_distances(self.rows, V, U)
         groups = groups_by_distance(self.rows, J, c, R)
         return glance(distinct_counts(J, groups, self.share), groups, c, R - c)
 

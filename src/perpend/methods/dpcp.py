@@ -178,8 +178,9 @@ class DPCP(SubspaceEstimator):
         Number of rows that are asked first. Where this random sample is sure of its subspace, all
         rows confirm, finish and label it in three passes; where it is not, a sample four times as
         large is asked, in the end all rows. "auto" samples where there are more than four times
-        ``max(4096, 24 * n_features)`` rows; None always asks all rows. Without a finish, or with
-        an array as `init`, all rows are asked.
+        ``max(4096, 24 * n_features)`` rows, and with 512 rows and features or more it first asks
+        256 rows for a subspace of low dimension; None always asks all rows. Without a finish, or
+        with an array as `init`, all rows are asked.
     device : None, str or torch.device, default=None
         Where to compute: None where the data is, a torch tensor on its own device; "cuda" moves
         the data to the GPU once. Answers come back as the kind of array that was given. torch

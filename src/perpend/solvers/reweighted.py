@@ -150,8 +150,12 @@ class _Reweighted:
         before: _State | None = None,
         change: float = np.inf,
     ) -> _State:
-        """Tell the groups apart at V, and find the axes of the inliers."""
-        scan = scan_grouped_distances(self.rows, V, self.edges)
+        """Tell the groups apart at V, and find the axes of the inliers.
+
+        After a step, V are the first of the axes that were found `before`.
+        """
+        U = None if before is None else before.axes[:, V.shape[1] :]
+        scan = scan_grouped_distances(self.rows, V, self.edges, U)
         assert scan.kept is not None
         gains = before.gains if before else ()
         most = FIRST_SHARE if len(gains) < self.n_careful else SHARE_MOST
