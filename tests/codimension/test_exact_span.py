@@ -9,7 +9,7 @@ from perpend.codimension.decision import Judge
 from perpend.codimension.exact_span import without_lone_rows
 from perpend.datasets import make_subspace
 from perpend.exceptions import CodimensionWarning
-from perpend.geometry import random_directions
+from perpend.geometry import complement, orthonormal, random_directions
 from perpend.rows import as_rows
 from perpend.solvers import in_their_span
 
@@ -90,3 +90,51 @@ def test_a_total_of_noisy_columns_is_a_doubt_and_a_copied_column_is_none(seed):
     with pytest.warns(CodimensionWarning, match="exactly on a larger subspace"):
         total = DPCP(random_state=seed).fit(np.column_stack([data.X, data.X.sum(axis=1)]))
     assert total.codimension_ == 5
+
+
+@pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")
+@pytest.mark.parametrize("kind", ["equal", "spread", "one heavy row"])
+def test_lone_rows_of_any_weight(kind, seed):
+    X, basis, y = exact_and_cluster(seed)
+    rng = np.random.default_rng(seed)
+    weight = np.exp(2 * rng.standard_normal(len(X))) if kind == "spread" else np.ones(len(X))
+    if kind == "one heavy row":
+        weight[-1] = 1e8
+    model = DPCP(random_state=seed).fit(X, sample_weight=weight)
+    assert model.n_components_ == len(basis)
+    assert subspace_error(model.components_, basis) < 1e-6
+    np.testing.assert_array_equal(model.labels_, y)
+
+
+def test_lone_rows_in_single_precision(seed):
+    rng = np.random.default_rng(seed)
+    X, basis, y = exact_and_cluster(seed)
+    X[y == -1] = random_directions(rng, 60, 40).T + 0.5 * random_directions(rng, 60, 1).T
+    model = DPCP(random_state=seed).fit(X.astype(np.float32))
+    assert model.n_components_ == 2
+    assert subspace_error(model.components_, basis) < 1e-4
+    np.testing.assert_array_equal(model.labels_, y)
+
+
+def test_many_light_rows_are_different_rows_all_the_same(seed):
+    """Their number, and not how much evidence they are, is compared with the dimensions."""
+    X, *_ = exact_and_cluster(seed, 300, 5, 60, 150)
+    weight = np.ones(len(X))
+    weight[: len(X) // 2 - 1] = 1e-3
+    distinct = distinct_rows(as_rows(X, weight=weight), np.random.default_rng(0))
+    assert distinct.share.sum() < 155  # the dimensions that the rows span
+    assert distinct.part.sum() == pytest.approx(210)
+
+
+def test_light_rows_that_hold_a_dimension_alone_are_taken_out(seed):
+    """Leverage does not depend on weight."""
+    rng = np.random.default_rng(seed)
+    inliers = rng.standard_normal((60, 5)) @ rng.standard_normal((5, 12))
+    X = np.vstack([inliers, rng.standard_normal((2, 12)), rng.standard_normal((30, 12))])
+    weight = np.ones(len(X))
+    weight[60:62] = 0.2
+    rows = as_rows(X, weight=weight)
+    judge = Judge(rows, *in_their_span(rows)[1:], distinct_rows(rows, rng), refine=True)
+    through = orthonormal(X[:62].T)  # the inliers' subspace and two rows more
+    found = judge.follow(complement(through), None)
+    assert found.codimension.value == 7

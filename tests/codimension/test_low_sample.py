@@ -87,3 +87,26 @@ def test_only_where_spectra_take_long_and_samples_are_allowed():
     assert size_for_low_dimension("auto", 10**6, 511) is None
     assert size_for_low_dimension(None, 1000, 1000) is None
     assert size_for_low_dimension(300, 1000, 1000) is None
+
+
+@pytest.mark.parametrize("sizes", [(1000, 520, 70), (600, 700, 150)])
+def test_rows_that_span_less_and_show_nothing_inside(sizes, seed):
+    """Variances that decay, as after a compression by PCA: the span is the answer."""
+    n, D, rank = sizes
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, rank)) / np.arange(1, rank + 1) @ rng.standard_normal((rank, D))
+    model = DPCP(random_state=seed).fit(X)
+    assert model.n_components_ == rank
+    assert model.confidence_ >= 0.95
+
+
+@pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")
+def test_that_all_rows_lie_exactly_on_more_is_not_seen_by_few(seed):
+    rng = np.random.default_rng(seed)
+    Z = random_directions(rng, 300, 700).T
+    Z[:350, 6:] = 0
+    Z[:350] += 0.05 * random_directions(rng, 300, 350).T
+    X = Z @ np.linalg.qr(rng.standard_normal((520, 300)))[0].T
+    model = DPCP(random_state=seed).fit(X)
+    assert model.confidence_ < 0.95
+    assert model.evidence_["exact_codimension"] == 220

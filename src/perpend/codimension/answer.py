@@ -51,11 +51,17 @@ def find_answer(
     else:
         judgement = choose(judge, evidence, first, swept)
     if judgement is None or not is_sure(judgement):
-        judgement = without_lone_rows(judge) or judgement
+        others = without_lone_rows(judge)
+        if others is not None and (judgement is None or others.support > judgement.support):
+            judgement = others
     if judgement is None:
         found = weigh_no_normals(judge.span, judge.n_distinct, judge.rows.norms, judge.heaviest)
         return in_whole_space(judge.span, found, None)
-    return as_answer(judge.span, doubted_noise(judge, smaller_inside(judge, judgement)))
+    judgement = smaller_inside(judge, judgement)
+    n_different = float(judge.distinct.part.sum())
+    groups, found = judgement.fit.groups, judgement.codimension
+    found = doubted_noise(judge.span, n_different, groups, found)
+    return as_answer(judge.span, judgement._replace(codimension=found))
 
 
 def as_answer(span: RowSpan, judgement: Judgement) -> Answer:

@@ -219,6 +219,7 @@ class Distinct(NamedTuple):
 
     share: Array  # (n,) how much each row counts as evidence
     in_common: Array  # (n,) the weight of each row and of those that are equal to it
+    part: Array  # (n,) of that weight: adds up to the number of different rows
 
 
 def distinct_rows(rows: RowSource, rng: np.random.Generator) -> Distinct:
@@ -240,7 +241,8 @@ def distinct_rows(rows: RowSource, rng: np.random.Generator) -> Distinct:
     tolerance = 4 * np.finfo(rows.dtype).eps * height[order]
     group = np.cumsum(np.diff(height[order], prepend=-np.inf) > tolerance) - 1
     total = np.bincount(group, weight[order])
-    share, in_common = np.zeros(len(weight)), np.zeros(len(weight))
+    share, in_common, part = np.zeros((3, len(weight)))
     share[order] = weight[order] / np.maximum(total, np.median(total))[group]
     in_common[order] = total[group]
-    return Distinct(share, in_common)
+    part[order] = weight[order] / total[group]
+    return Distinct(share, in_common, part)

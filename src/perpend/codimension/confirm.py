@@ -14,6 +14,7 @@ from perpend._typing import Array
 from perpend.codimension.answer import in_whole_space
 from perpend.codimension.certificate import weigh_counts
 from perpend.codimension.confidence import weigh
+from perpend.codimension.exact_span import doubted_noise
 from perpend.codimension.found import Found
 from perpend.codimension.spectrum import largest_gap
 from perpend.geometry import complement
@@ -73,6 +74,8 @@ def confirm(
     )
     gap = largest_gap(fit.spectrum, rows.dtype, groups.share * rows.shape[0])
     codimension = weigh(fit, gap, certificate, found.answer.evidence, rows.norms)
+    n_different = found.n_distinct * rows.shape[0] / n_sampled
+    codimension = doubted_noise(span, n_different, groups, codimension)
     return found._replace(
         answer=in_whole_space(span, codimension, fit)._replace(evidence=found.answer.evidence),
         span=span,

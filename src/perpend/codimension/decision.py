@@ -146,7 +146,7 @@ class Judge(NamedTuple):
         near = row_distances(self.rows, fit.V) <= fit.groups.threshold
         leverage = self.distinct.in_common * np.square(mapped_lengths(self.rows, A))
         spoilers = np.flatnonzero(near & (leverage > MOST_LEVERAGE))
-        n_spoilers = round(float(self.share[spoilers].sum()))
+        n_spoilers = round(float(self.distinct.part[spoilers].sum()))
         if not 0 < n_spoilers < dimension:
             return None
         weight = self.rows.gather(self.rows.weights)[spoilers].astype(float)

@@ -14,40 +14,47 @@ And where all rows lie on their span exactly, the noise around a smaller subspac
 in all directions: it may be the shape of the inliers.
 """
 
+import math
+
 import numpy as np
 
 from perpend.codimension.certificate import mapped_lengths
 from perpend.codimension.confidence import DOUBTFUL
 from perpend.codimension.decision import Judge, Judgement
-from perpend.codimension.result import SURE
+from perpend.codimension.result import SURE, Codimension
 from perpend.geometry import orthonormal
+from perpend.solvers import RowSpan, TwoGroups
 
-ALONE = 1e-6  # below a leverage of 1 at the most
+ALONE = 1e-4  # below a leverage of 1 at the most
 EXACT_CODIMENSION = "exact_codimension"  # name of the evidence
 
 
 def without_lone_rows(judge: Judge) -> Judgement | None:
     """Return the subspace of the rows that depend on one another, where others do not."""
-    rows, span = judge.rows, judge.span
-    if not judge.refine or not _is_no_accident(judge):
+    rows, span, distinct = judge.rows, judge.span, judge.distinct
+    if not judge.refine or not _is_no_accident(span, float(distinct.part.sum())):
         return None
     root = span.axes / np.sqrt(span.variances)  # (D', R): G^+ is this times its transpose
-    leverage = judge.distinct.in_common * np.square(mapped_lengths(rows, root))
-    lone = np.flatnonzero(leverage > 1 - ALONE)
-    if not 0 < judge.share[lone].sum() < span.rank - 0.5:
+    leverage = distinct.in_common * np.square(mapped_lengths(rows, root))
+    # Weights that differ by orders of magnitude cost as many digits; what is proposed is judged.
+    rounding = max(ALONE, 10 * math.sqrt(float(np.finfo(rows.dtype).eps)))
+    lone = np.flatnonzero(leverage > 1 - rounding)
+    if not 0 < distinct.part[lone].sum() < span.rank - 0.5:
         return None
-    V = orthonormal(root @ (root.T @ rows.take(lone).T.astype(float)), rtol=ALONE)
+    B = root @ (root.T @ rows.take(lone).T.astype(float))
+    V = orthonormal(B / np.linalg.norm(B, axis=0), rtol=ALONE)
     found = judge.consider(V, None)
     return found if found.certificate.confidence >= SURE else None
 
 
-def doubted_noise(judge: Judge, found: Judgement) -> Judgement:
-    """Return the judgement with a doubt where all rows lie exactly on more, and there with noise.
+def doubted_noise(
+    span: RowSpan, n_different: float, groups: TwoGroups, found: Codimension
+) -> Codimension:
+    """Add a doubt where all rows lie exactly on more, and on the found subspace with noise.
 
     Columns that are zero or multiples of others say nothing about the rows.
     """
-    span, groups, known = judge.span, found.fit.groups, found.codimension
-    if groups.is_exact or not _is_no_accident(judge):
+    if groups.is_exact or not _is_no_accident(span, n_different):
         return found
     if span.rank + span.n_idle_columns >= span.n_features:
         return found
@@ -56,18 +63,16 @@ def doubted_noise(judge: Judge, found: Judgement) -> Judgement:
         f"(codimension={span.n_outside} would give the larger one)"
     )
     return found._replace(
-        codimension=known._replace(
-            confidence=min(known.confidence, DOUBTFUL),
-            evidence={**known.evidence, EXACT_CODIMENSION: span.n_outside},
-            doubts=(*known.doubts, doubt),
-        )
+        confidence=min(found.confidence, DOUBTFUL),
+        evidence={**found.evidence, EXACT_CODIMENSION: span.n_outside},
+        doubts=(*found.doubts, doubt),
     )
 
 
-def _is_no_accident(judge: Judge) -> bool:
+def _is_no_accident(span: RowSpan, n_different: float) -> bool:
     """Whether the rows span less than the space, and are by a few more than its dimension.
 
     One row that depends on two others is an accident of the data, and no group.
     """
-    surplus = judge.n_distinct - judge.span.rank
-    return judge.span.n_outside > 0 and 2.0**-surplus <= 1 - SURE
+    surplus = n_different - span.rank
+    return span.n_outside > 0 and surplus >= -math.log2(1 - SURE)

@@ -10,9 +10,9 @@ be the projection onto the columns of the rows on it, in coordinates of the subs
 from row to row. It does not depend on how the rows are spread in the subspace. Where these are rows
 of two subspaces that have only the origin in common, H is zero between the two, the walk never
 leaves its part, and P has the eigenvalue 1 twice. Rows of one subspace mix at once: for n of them
-in d dimensions, the second eigenvalue is about :math:`d/n + \sqrt{8/n}`. Where it is close to 1 its
-eigenvector has one sign on each part, and each part's dimension is the sum of its
-:math:`H_{ii}`.
+in d dimensions, without preferred direction, the second eigenvalue is about the larger of
+:math:`2/(d+2)` and :math:`d/n + \sqrt{8/n}`. Where it is close to 1 its eigenvector has one sign on
+each part, and each part's dimension is the sum of its :math:`H_{ii}`.
 """
 
 from typing import NamedTuple
@@ -27,7 +27,8 @@ from perpend.codimension.result import SURE
 from perpend.geometry import orthonormal
 
 ENOUGH = 400  # rows to see two parts by,
-ENOUGH_PER_DIMENSION = 4  # or so many for each dimension
+ENOUGH_PER_DIMENSION = 2  # or so many for each dimension,
+TOO_MANY = 4096  # but not more: the walk is a matrix of their square
 APART = 0.8  # the second eigenvalue from which on rows may be of two kinds
 N_STEPS = 40  # of the power method
 AS_THIN = 1.5  # times the noise around the found subspace: the most around a smaller one
@@ -65,14 +66,18 @@ def _normals_of_parts(judge: Judge, found: Judgement) -> list[Array]:
     members, enough = np.flatnonzero(_near(judge, found)), max(ENOUGH, ENOUGH_PER_DIMENSION * d)
     if len(members) > enough:
         members = np.sort(rng.choice(members, enough, replace=False, shuffle=False))
-    if len(members) <= d:
+    if not d < len(members) <= TOO_MANY:
         return []
     axes = found.fit.axes[:, -d:]  # (D, d)
-    # Rows of any weight show equally well where the others are; Q.T Q = 1 and H = Q Q.T.
-    Q, R = np.linalg.qr(judge.rows.take(members).astype(float) @ axes)
-    if np.min(np.abs(np.diag(R))) <= np.finfo(float).eps * len(R) * np.max(np.abs(np.diag(R))):
+    Y = judge.rows.take(members).astype(float) @ axes
+    # Rows of any weight and length show equally well where the others are.
+    Y /= np.maximum(np.linalg.norm(Y, axis=1, keepdims=True), np.finfo(float).tiny)
+    Q, R = np.linalg.qr(Y)  # Q.T Q = 1 and H = Q Q.T
+    size = np.abs(np.diag(R))
+    if np.min(size) <= len(R) * np.finfo(judge.rows.dtype).eps * np.max(size):
         return []  # the chosen rows lie on less, exactly
-    parts = _parts(np.square(Q @ Q.T), rng)
+    H = Q @ Q.T
+    parts = _parts(np.square(H, out=H), rng)
     if parts.eigenvalue < APART:
         return []
     normals = []
@@ -97,7 +102,8 @@ def _parts(H2: Array, rng: np.random.Generator) -> _Parts:
     the eigenvalues of P. Its first eigenvector is D^(1/2) 1. The power method finds the second.
     """
     root = np.sqrt(np.maximum(H2.sum(axis=1), np.finfo(float).tiny))
-    S = H2 / np.outer(root, root)
+    S = H2 / root
+    S /= root[:, None]
     first = root / np.linalg.norm(root)
     v = rng.standard_normal(len(S))
     eigenvalue = 0.0

@@ -83,7 +83,8 @@ def search_low_dimension(
     callback: Callback | None = None,
 ) -> Found | None:
     """Find a subspace that stands out in the rows' second moments, and look for nothing else."""
-    return _stands_out(_Ground(rows, rng, callback), codimension)
+    found = _stands_out(_Ground(rows, rng, callback), codimension)
+    return None if found is None or found.answer.fit is None else found
 
 
 class _Ground:
