@@ -17,6 +17,7 @@ References
 import numbers
 
 import numpy as np
+from scipy import linalg
 
 from perpend._typing import Array, RandomState, namespace
 
@@ -150,7 +151,8 @@ def complement(V: Array) -> Array:
     W = np.tril(H.T, -1) + np.eye(D, k, dtype=V.dtype)
     W, tau = W[:, tau != 0], tau[tau != 0]
     inverse_T = np.triu(W.T @ W, 1) + np.diag(1 / tau)
-    rest: Array = np.eye(D, D - k, -k, dtype=V.dtype) - W @ np.linalg.solve(inverse_T, W[k:].T)
+    rest: Array = W @ linalg.solve_triangular(inverse_T, -W[k:].T, check_finite=False)
+    rest[range(k, D), range(D - k)] += 1
     return rest
 
 

@@ -32,7 +32,7 @@ from perpend.solvers.loop import Callback, Run, Status, iterate
 from perpend.solvers.result import Fit
 from perpend.solvers.sides import scan_grouped_distances
 from perpend.solvers.span import RowSpan
-from perpend.solvers.two_groups import SHARE_MOST, GroupModel, TwoGroups, distance_edges
+from perpend.solvers.two_groups import SHARE_MOST, TwoGroups, distance_edges, group_model
 
 MAX_LEVERAGE = 1.0  # of a single row; the first order means nothing beyond
 FIRST_STEPS = 10  # from the spectral start, in which
@@ -90,7 +90,7 @@ def groups_by_distance(rows: RowSource, J: Array, codimension: int, rank: int) -
     edges = distance_edges(float(rows.norms[-1]), rows.dtype)
     weight = rows.gather(rows.weights)
     counts = np.bincount(logarithmic_bins(J, edges), weight, minlength=len(edges))
-    return GroupModel(edges, rows.norms, codimension, rank - codimension).fit(counts)
+    return group_model(edges, rows.norms, codimension, rank - codimension).fit(counts)
 
 
 def fit_from_spectrum(
@@ -140,7 +140,7 @@ class _Reweighted:
         self.rows, self.span, self.tol, self.n_careful = rows, span, tol, n_careful
         self.n_distinct = rows.total_weight if n_distinct is None else n_distinct
         self.edges = distance_edges(float(rows.norms[-1]), rows.dtype)
-        self.model = GroupModel(self.edges, rows.norms, codimension, span.shape[1] - codimension)
+        self.model = group_model(self.edges, rows.norms, codimension, span.shape[1] - codimension)
 
     def look(
         self,

@@ -11,6 +11,7 @@ over geometrically growing bins, so the cost does not depend on the number of ro
 searched over the whole range, so there is no start to choose and no local maximum to be caught in.
 """
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,7 +68,21 @@ def two_groups(
     norms : norms that stand for those of all rows
     codimension, dimension : c and d inside the span of the rows
     """
-    return GroupModel(edges, norms, codimension, dimension).fit(counts)
+    return group_model(edges, norms, codimension, dimension).fit(counts)
+
+
+def group_model(edges: Array, norms: Array, codimension: int, dimension: int) -> "GroupModel":
+    """Return the model of these sizes; a search comes back to the same few again and again."""
+    sizes = (np.asarray(edges, dtype=float).tobytes(), np.asarray(norms, dtype=float).tobytes())
+    return _group_model(*sizes, codimension, dimension)
+
+
+@lru_cache(maxsize=32)
+def _group_model(edges: bytes, norms: bytes, codimension: int, dimension: int) -> "GroupModel":
+    def own(values: bytes) -> Array:
+        return np.frombuffer(values).copy()  # a view would be read-only
+
+    return GroupModel(own(edges), own(norms), codimension, dimension)
 
 
 class GroupModel:
