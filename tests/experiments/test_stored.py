@@ -138,3 +138,14 @@ def test_real_planes_and_anomalies_hold_their_bars():
     ours = np.mean(aucs("anomalies", "DPCP(affine=True)"))
     assert ours > np.mean(aucs("anomalies", "RX"))
     assert ours > np.mean(aucs("anomalies", "PCA residual, same d"))
+
+
+def test_faces_take_no_longer_than_reweighted_pca_that_is_told_the_dimension():
+    """In the run that is stored: both in turn, processor time."""
+    content = results("real-data")
+
+    def seconds(method, share):
+        return np.median(content.column("faces", "seconds", method=method, share=share))
+
+    for share in content.values("faces", "share"):
+        assert seconds("DPCP()", share) < seconds("reweighted PCA, told d = 9", share)
