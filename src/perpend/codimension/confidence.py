@@ -8,7 +8,7 @@ from scipy import special
 from perpend._typing import Array
 from perpend.codimension.certificate import Certificate
 from perpend.codimension.directions import RankEvidence
-from perpend.codimension.result import SURE, Codimension
+from perpend.codimension.result import DOUBTFUL, SURE, Codimension
 from perpend.codimension.spectrum import SpectralGap
 from perpend.solvers import Fit, RowSpan, TwoGroups
 from perpend.theory import average_height
@@ -22,7 +22,6 @@ MANY_SHORT = 0.02  # of all rows: fewer of them do no harm
 LONG_ROWS = 8.0  # times the typical norm: a few such rows decide alone
 CLEAR_SCORE = 0.2  # of the directions' rank: a gap of 1.6 with the full rise of the objective
 HALF = 0.5  # of the confidence is left where two answers are as good
-DOUBTFUL = 0.9  # an answer with a doubt is never sure
 
 
 def weigh(

@@ -19,7 +19,6 @@ import math
 import numpy as np
 
 from perpend.codimension.certificate import mapped_lengths
-from perpend.codimension.confidence import DOUBTFUL
 from perpend.codimension.decision import Judge, Judgement
 from perpend.codimension.result import SURE, Codimension
 from perpend.geometry import orthonormal
@@ -62,11 +61,7 @@ def doubted_noise(
         f"all rows lie exactly on a larger subspace, and on this one only up to noise "
         f"(codimension={span.n_outside} would give the larger one)"
     )
-    return found._replace(
-        confidence=min(found.confidence, DOUBTFUL),
-        evidence={**found.evidence, EXACT_CODIMENSION: span.n_outside},
-        doubts=(*found.doubts, doubt),
-    )
+    return found.doubted(doubt, **{EXACT_CODIMENSION: span.n_outside})
 
 
 def _is_no_accident(span: RowSpan, n_different: float) -> bool:

@@ -21,7 +21,6 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.codimension.certificate import row_distances
-from perpend.codimension.confidence import DOUBTFUL
 from perpend.codimension.decision import Judge, Judgement
 from perpend.codimension.result import SURE
 from perpend.geometry import orthonormal
@@ -118,15 +117,9 @@ def _parts(H2: Array, rng: np.random.Generator) -> _Parts:
 def _may_be_two(judge: Judge, found: Judgement, smaller: Judgement) -> Judgement:
     """Say that the subspace holds a smaller one."""
     on_both = _near(judge, found) & _near(judge, smaller)
-    n, known = round(float(judge.share[on_both].sum())), found.codimension
+    n = round(float(judge.share[on_both].sum()))
     doubt = (
         f"{n} of the {found.certificate.n_rows} rows on the subspace lie on a smaller one inside: "
         "it may be the sum of two (use perpend.peel to find both)"
     )
-    return found._replace(
-        codimension=known._replace(
-            confidence=min(known.confidence, DOUBTFUL),
-            evidence={**known.evidence, ON_SMALLER: n},
-            doubts=(*known.doubts, doubt),
-        )
-    )
+    return found._replace(codimension=found.codimension.doubted(doubt, **{ON_SMALLER: n}))

@@ -20,7 +20,6 @@ import numpy as np
 from perpend._typing import Array
 from perpend.codimension.certificate import ALL_ROWS
 from perpend.codimension.choice import is_sure
-from perpend.codimension.confidence import DOUBTFUL
 from perpend.codimension.decision import FEW_STEPS, Judge, Judgement, same, support
 from perpend.codimension.found import Found
 from perpend.codimension.result import SURE
@@ -140,13 +139,8 @@ def _from_largest_axes(judge: Judge) -> tuple[Judgement, bool]:
 
 def _without_witness(judgement: Judgement) -> Judgement:
     """Say that only one start led here."""
-    found = judgement.codimension
     doubt = "other starts led to other subspaces (more rows would help)"
-    return judgement._replace(
-        codimension=found._replace(
-            confidence=min(found.confidence, DOUBTFUL), doubts=(*found.doubts, doubt)
-        )
-    )
+    return judgement._replace(codimension=judgement.codimension.doubted(doubt))
 
 
 def _best_supported(judge: Judge, best: Judgement) -> Judgement:

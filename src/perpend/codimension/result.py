@@ -1,9 +1,12 @@
 """The answer to "how many normals?"."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 SURE = 0.95
 """From this confidence on, an answer counts as sure."""
+
+DOUBTFUL = 0.9
+"""An answer with a doubt is never surer than that."""
 
 
 class Codimension(NamedTuple):
@@ -14,6 +17,14 @@ class Codimension(NamedTuple):
     evidence: dict[str, object]
     doubts: tuple[str, ...]  # what lowers the confidence, and what would help
     about_rows: tuple[str, ...] = ()  # those that are as true of a codimension that was told
+
+    def doubted(self, doubt: str, **evidence: object) -> Self:
+        """Return the same with one more doubt, and the evidence for it."""
+        return self._replace(
+            confidence=min(self.confidence, DOUBTFUL),
+            evidence={**self.evidence, **evidence},
+            doubts=(*self.doubts, doubt),
+        )
 
     @property
     def support(self) -> float:
