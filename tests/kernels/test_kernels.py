@@ -212,6 +212,19 @@ def test_grouped_residuals_count_like_grouped_distances(xp, dtype, seed):
     np.testing.assert_allclose(xp.numpy(grouped.kept), J, atol=20 * np.finfo(dtype).eps)
 
 
+def test_residual_weighted_gram_is_that_of_the_same_distances(xp, dtype, seed):
+    X, _ = block(seed, dtype)
+    Q = np.linalg.qr(np.random.default_rng(seed).standard_normal((5, 5)))[0].astype(dtype)
+    table = np.random.default_rng(seed).uniform(size=len(EDGES)).astype(dtype)
+    edges = xp.array(EDGES.astype(dtype))
+    U, V = (xp.array(np.ascontiguousarray(A)) for A in (Q[:, :2], Q[:, 2:]))
+    part = kernels.residual_weighted_gram(xp.array(X), U, xp.array(table), edges)
+    other = kernels.distance_weighted_gram(xp.array(X), V, xp.array(table), edges)
+    for name in ("total", "left"):
+        np.testing.assert_array_equal(*(xp.numpy(getattr(p, name)) for p in (part, other)))
+    assert part.left is part.right
+
+
 def test_every_exported_kernel_is_tested_here():
     functions = [n for n in kernels.__all__ if inspect.isfunction(getattr(kernels, n))]
     tests = " ".join(n for n in globals() if n.startswith("test_"))

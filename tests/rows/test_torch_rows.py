@@ -18,6 +18,7 @@ from perpend.kernels import (
     inverse_distance_gram,
     l1_objective,
     l1_objective_and_gradient,
+    residual_weighted_gram,
     weighted_gram,
 )
 from perpend.rows import ArrayRows, as_rows, kinds
@@ -106,6 +107,7 @@ def test_every_kernel_gives_the_sums_of_numpy_rows(block_rows, seed):
     for kernel, *params in [
         (grouped_distances, B, EDGES),
         (distance_weighted_gram, B, table, EDGES),
+        (residual_weighted_gram, np.linalg.qr(B)[0], table, EDGES),
     ]:
         assert_close(rows.scan(kernel, *params).product, plain.scan(kernel, *params).product)
 
