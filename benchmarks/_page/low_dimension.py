@@ -79,7 +79,7 @@ def draw(result: Result) -> dict[str, Any]:
         upright_bar(ax, RATIO, f"bar {RATIO:g}")
         ax.set(xscale="log", xlabel="time of DPCP() over reweighted PCA told d")
         ax.xaxis.set_major_formatter("{x:g}")
-        ax.legend(loc="upper center")
+        ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2)  # beside no dot
     return {"low-dimension": drawing}
 
 
