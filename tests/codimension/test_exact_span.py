@@ -123,7 +123,7 @@ def test_many_light_rows_are_different_rows_all_the_same(seed):
     weight[: len(X) // 2 - 1] = 1e-3
     distinct = distinct_rows(as_rows(X, weight=weight), np.random.default_rng(0))
     assert distinct.share.sum() < 155  # the dimensions that the rows span
-    assert distinct.part.sum() == pytest.approx(210)
+    assert distinct.n_different == pytest.approx(210)
 
 
 def test_light_rows_that_hold_a_dimension_alone_are_taken_out(seed):

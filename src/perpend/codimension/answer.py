@@ -58,9 +58,8 @@ def find_answer(
         found = weigh_no_normals(judge.span, judge.n_distinct, judge.rows.norms, judge.heaviest)
         return in_whole_space(judge.span, found, None)
     judgement = smaller_inside(judge, judgement)
-    n_different = float(judge.distinct.part.sum())
     groups, found = judgement.fit.groups, judgement.codimension
-    found = doubted_noise(judge.span, n_different, groups, found)
+    found = doubted_noise(judge.span, judge.distinct.n_different, groups, found)
     return as_answer(judge.span, judgement._replace(codimension=found))
 
 

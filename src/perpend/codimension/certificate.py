@@ -219,7 +219,12 @@ class Distinct(NamedTuple):
 
     share: Array  # (n,) how much each row counts as evidence
     in_common: Array  # (n,) the weight of each row and of those that are equal to it
-    part: Array  # (n,) of that weight: adds up to the number of different rows
+    part: Array  # (n,) of that weight which is the row's own
+
+    @property
+    def n_different(self) -> float:
+        """The number of rows that differ, whatever they weigh."""
+        return float(self.part.sum())
 
 
 def distinct_rows(rows: RowSource, rng: np.random.Generator) -> Distinct:

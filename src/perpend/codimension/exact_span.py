@@ -31,7 +31,7 @@ EXACT_CODIMENSION = "exact_codimension"  # name of the evidence
 def without_lone_rows(judge: Judge) -> Judgement | None:
     """Return the subspace of the rows that depend on one another, where others do not."""
     rows, span, distinct = judge.rows, judge.span, judge.distinct
-    if not judge.refine or not _is_no_accident(span, float(distinct.part.sum())):
+    if not judge.refine or not _is_no_accident(span, distinct.n_different):
         return None
     root = span.axes / np.sqrt(span.variances)  # (D', R): G^+ is this times its transpose
     leverage = distinct.in_common * np.square(mapped_lengths(rows, root))

@@ -29,7 +29,7 @@ class Look(NamedTuple):
 
     size: int
     search: Callable[[RowSource], Found | None]
-    for_all: bool = True  # or whether all rows may show more than so few do
+    for_all: bool = True  # whether a sure answer stands even where all rows may show more
 
 
 def by_sample(

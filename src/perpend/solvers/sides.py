@@ -17,9 +17,7 @@ from perpend.kernels import (
 )
 from perpend.rows import RowSource, Scan
 
-CHEAPER = (
-    3  # times as many normals as components: x - U (U.T x) takes two products and a difference
-)
+CHEAPER = 3  # times as many normals as components: the latter take two products, and a difference
 
 
 def scan_distances(rows: RowSource, V: Array, U: Array | None = None) -> Scan:
