@@ -16,6 +16,7 @@ from perpend.report._html import Html, data_script, join, tag
 from perpend.report._next import next_steps
 from perpend.report._png import data_uri, png
 from perpend.report._rows import picture_facts
+from perpend.report._sections import _intro
 from perpend.report._svg import decade_ticks, left_margin, linear, ticks
 from report.cases import cloud, dataset, fitted, flat, hopeless, image, table
 
@@ -267,3 +268,11 @@ def test_names_in_commands_are_quoted():
 
 def test_a_data_uri_says_that_it_is_a_png():
     assert data_uri(np.zeros((1, 1), np.uint8)).startswith("data:image/png;base64,iVBOR")
+
+
+def test_witnesses_that_were_not_asked_are_not_named():
+    facts = gather(*table())
+    facts["answer"]["sure"] = True
+    assert "the descents, which only see directions" in str(_intro(facts))
+    facts["answer"]["evidence"].pop("directions_rank")
+    assert "descents" not in str(_intro(facts))

@@ -144,12 +144,13 @@ def _intro(facts: Facts) -> Html:
             f"codimension 0 every {say.row} is an inlier by definition.",
         )
     if answer["sure"]:
-        return tag(
-            "p",
-            "Two independent witnesses were asked: the descents, which only see "
-            f"directions, and the {say.rows}, which only see distances. The answer counts as sure "
-            "only where nothing speaks against it.",
+        asked = (
+            "Two independent witnesses were asked: the descents, which only see directions, and "
+            f"the {say.rows}, which only see distances."
+            if "directions_rank" in answer["evidence"]
+            else f"The {say.rows} were asked how near to it they are, and how many by chance."
         )
+        return tag("p", f"{asked} The answer counts as sure only where nothing speaks against it.")
     return tag(
         "p",
         "The numbers below are what the answer rests on. Rely on it only where you "

@@ -13,7 +13,7 @@ WORDS = {0: "a single point", 1: "a line", 2: "a plane"}
 MISFIT = 2.0  # of the outliers; directions without preference exceed it in one of a thousand cases
 CLEAR_STEP = 4.47  # the power of all other steps from which on a step is sure
 CLEAR_ORIGIN = 1e-6  # chance below which the subspace clearly misses the origin
-ADVICE = re.compile(r"help|show|^(add|centre|look|raise|use)")
+ADVICE = re.compile(r"help|show|would give|^(add|centre|look|raise|use)")
 
 
 class Witness(NamedTuple):
@@ -128,6 +128,8 @@ def _with_help(text: str) -> tuple[str, str]:
     ('there are few rows', 'What would help: add rows')
     >>> _with_help("it may be the sum of two (use perpend.peel to find both)")
     ('it may be the sum of two', 'What would help: use perpend.peel to find both')
+    >>> _with_help("all rows lie on a larger one (codimension=1 would give that)")
+    ('all rows lie on a larger one', 'What would help: codimension=1 would give that')
     """
     match = re.fullmatch(r"(.*\S) \(([^()]*)\)", text)
     if not match:
