@@ -68,7 +68,7 @@ def summary(trials: list[Trial]) -> dict[str, Any]:
 def main() -> None:
     """Print the table; store it if asked to."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=30)
+    parser.add_argument("--seeds", type=int, default=50)
     parser.add_argument("--first", type=int, default=0, help="first seed")
     parser.add_argument("--store", action="store_true", help="write results/certifying.json")
     chosen = parser.parse_args()

@@ -32,7 +32,7 @@ from perpend.datasets import make_subspace
 SEEDS = 20
 RATIO, FLAGGED = 0.99, 0.01
 TRIES = 2  # seeds after which a setting is given up, if the subspace was found in none
-SHAPES = [(30, 5, 1000), (10, 6, 2000), (200, 10, 1500), (3, 1, 500)]  # D, c, inliers
+SHAPES = [(30, 5, 1000), (10, 6, 2000), (200, 10, 1500), (3, 1, 500), (3, 1, 20_000)]  # D, c, N
 SHARES, NOISES = (0.01, 0.3, 0.9), (0.02, 0.1)
 CLEAN = [*SHAPES, (30, 5, 200), (10, 6, 200), (3, 1, 200)]
 STUDENT = "Student noise 0.1"

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from perpend.codimension import largest_gap
+from perpend.codimension.spectrum import last_rise
 
 
 @pytest.mark.parametrize("c", [1, 3, 9])
@@ -66,3 +67,16 @@ def test_as_many_rows_as_dimensions_or_more_change_nothing():
     spectrum = np.array([1e-9, 2e-9, 0.5, 0.7])
     assert largest_gap(spectrum, np.float64, n_rows=4.5) == largest_gap(spectrum, np.float64)
     assert largest_gap(np.array([0.1, 1.0]), np.float64, n_rows=1).value == 1
+
+
+@pytest.mark.parametrize(("ratio", "expected"), [(2.0, 3), (20.0, 2), (1e3, 1), (1e9, None)])
+def test_the_last_rise_is_above_all_others(ratio, expected):
+    """They rise by 1e5, by 50, by 4 and by 1.5."""
+    spectrum = np.cumprod([1e-8, 1e5, 50.0, 4.0, 1.5])
+    assert last_rise(spectrum, np.float64, 100, ratio) == expected
+
+
+def test_that_few_rows_end_the_spectrum_is_no_rise():
+    spectrum = np.sort(np.r_[np.zeros(60), np.linspace(1, 1.2, 40)])
+    assert last_rise(spectrum, np.float64, 100.5, 10.0) == 60
+    assert last_rise(spectrum, np.float64, 40, 10.0) is None

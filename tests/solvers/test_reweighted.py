@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from _counting import CountingRows
 
 from helpers import assert_orthonormal_rows, assert_same_subspace
 from perpend.datasets import make_subspace
+from perpend.kernels import weighted_gram
 from perpend.rows import as_rows
 from perpend.solvers import AutoStep, fit_subspace, psgm, random_starts, row_span
 
@@ -77,6 +79,29 @@ def test_weights_count_like_repeated_rows(seed):
     repeated = fit_subspace(as_rows(np.repeat(data.X, times, axis=0)), V, np.eye(20), max_iter=30)
     assert_same_subspace(weighted.V.T, repeated.V.T, 1e-9)
     assert weighted.groups.share == pytest.approx(repeated.groups.share)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+@pytest.mark.parametrize("n_steps", [0, 1, 2])
+def test_a_fit_that_ended_early_goes_on_as_if_it_had_not(n_steps, noise, seed):
+    data, V = problem(seed, SHAPES[1], noise)
+    rows = CountingRows(as_rows(data.X))
+    whole = fit_subspace(rows, V, np.eye(30), max_iter=60)
+    grams = rows.n_scans[weighted_gram.__name__]
+    early = fit_subspace(rows, V, np.eye(30), max_iter=n_steps)
+    assert not early.converged
+    later = fit_subspace(rows, early, np.eye(30), max_iter=60)
+    assert rows.n_scans[weighted_gram.__name__] == 2 * grams
+    assert early.n_iter + later.n_iter == whole.n_iter
+    assert_same_subspace(later.V.T, whole.V.T, 1e-7)
+
+
+def test_rows_at_the_edge_of_a_bin_do_not_keep_it_going(seed):
+    """Single rows that change their bin turn the subspace to and fro, by less than its error."""
+    data, V = problem(seed, (1500, 2250, 200, 10), noise=0.2)
+    fit = fit_subspace(as_rows(data.X), V, np.eye(200), max_iter=60)
+    assert fit.converged
+    assert fit.n_iter <= 8
 
 
 def test_no_steps_only_look(seed):

@@ -18,7 +18,7 @@ from perpend.codimension.certificate import (
 from perpend.codimension.confidence import weigh
 from perpend.codimension.directions import RankEvidence
 from perpend.codimension.result import SURE, Codimension
-from perpend.codimension.spectrum import SpectralGap, largest_gap
+from perpend.codimension.spectrum import SpectralGap, largest_gap, last_rise
 from perpend.rows import RowSource
 from perpend.solvers import (
     Fit,
@@ -110,19 +110,35 @@ class Judge(NamedTuple):
         Without `evidence`, where no independent descents proposed the codimension, only the rows
         speak.
         """
-        steps = max_steps if self.refine else 0
-        fit = fit_subspace(
+        return self._weighed(self._fitted(V, max_steps), evidence)
+
+    def propose(self, V: Array, evidence: RankEvidence) -> Judgement:
+        """Follow from V, of descents on their way, for a few steps.
+
+        These may show a wrong number of normals. A single look at the inliers' spectrum tells, by a
+        steep rise elsewhere. Before the last one, normals differ by how well they are known.
+        """
+        fit = self._fitted(V, 0)
+        value = last_rise(fit.spectrum, self.rows.dtype, self._n_inliers(fit), STEEP)
+        elsewhere = value not in {None, V.shape[1]}
+        fit = self._fitted(fit.axes[:, :value] if elsewhere else fit, FEW_STEPS)
+        return self._followed(self._weighed(fit, evidence), evidence, FEW_STEPS)
+
+    def _fitted(self, start: Array | Fit, max_steps: int) -> Fit:
+        return fit_subspace(
             self.rows,
-            V,
+            start,
             self.span.basis,
             n_distinct=self.n_distinct,
-            max_iter=steps,
+            max_iter=max_steps if self.refine else 0,
             callback=self.callback,
         )
-        return self._weighed(fit, evidence)
+
+    def _n_inliers(self, fit: Fit) -> float:
+        return fit.groups.share * self.n_distinct
 
     def _weighed(self, fit: Fit, evidence: RankEvidence | None) -> Judgement:
-        gap = largest_gap(fit.spectrum, self.rows.dtype, fit.groups.share * self.n_distinct)
+        gap = largest_gap(fit.spectrum, self.rows.dtype, self._n_inliers(fit))
         dimension = self.span.rank - fit.V.shape[1]
         certificate = certify(self.rows, fit.V, fit.groups, dimension, self.share)
         fit = fit._replace(groups=fit.groups._replace(threshold=certificate.threshold))
@@ -180,14 +196,11 @@ class Judge(NamedTuple):
         codimension = weigh(fit, gap, certificate, evidence, self.rows.norms)
         return judgement._replace(codimension=codimension, evidence=evidence)
 
-    def _n_inliers(self, fit: Fit) -> float:
-        return fit.groups.share * int(np.count_nonzero(self.share))
-
     def complete(self, judgement: Judgement, evidence: RankEvidence | None) -> Judgement:
         """Go on from where a few steps ended, if they did not come to rest."""
         if judgement.fit.converged or not self.refine:
             return judgement
-        return self.consider(judgement.fit.V, evidence)
+        return self._weighed(self._fitted(judgement.fit, MAX_FINISH), evidence)
 
     def follow(
         self, V: Array, evidence: RankEvidence | None, max_steps: int = MAX_FINISH

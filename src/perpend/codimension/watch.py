@@ -116,7 +116,7 @@ class Watch:
     def _finish(self, evidence: RankEvidence) -> Judgement:
         judge = self.judge()
         if self.codimension is None:
-            found = judge.follow(evidence.basis[:, : evidence.value], evidence, FEW_STEPS)
+            found = judge.propose(evidence.basis[:, : evidence.value], evidence)
         else:
             found = judge.consider(evidence.basis[:, : self.codimension], evidence, FEW_STEPS)
         likely = found.codimension.confidence >= SURE

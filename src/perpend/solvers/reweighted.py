@@ -37,8 +37,8 @@ from perpend.solvers.two_groups import SHARE_MOST, TwoGroups, distance_edges, gr
 MAX_LEVERAGE = 1.0  # of a single row; the first order means nothing beyond
 FIRST_STEPS = 10  # from the spectral start, in which
 FIRST_SHARE = 0.5  # is the largest share of inliers: with all of them the start would never move
-NEGLIGIBLE = 0.05  # of the error that the noise makes
-SMALL_TURN = 0.1  # of the noise: distances, and so the groups, hardly change by it
+NEGLIGIBLE = 0.1  # of the error that the noise makes, in which it is half a percent
+SMALL_TURN = 0.2  # of the inliers' distances, whose squares hardly change by it, nor do the groups
 STEADY = 0.9  # ratio to what it was a step before, from which on noise or turns stay as they are
 PATIENCE = 10  # steps after which the evidence must have grown
 GROWTH = 1.04  # by so much, or nothing will come of it
@@ -62,7 +62,7 @@ class _State(NamedTuple):
 
 def fit_subspace(
     rows: RowSource,
-    V: Array,
+    start: Array | Fit,
     span: Array,
     *,
     max_iter: int,
@@ -70,17 +70,22 @@ def fit_subspace(
     tol: float = 1e-3,
     callback: Callback | None = None,
 ) -> Fit:
-    """Refine the normals V (D, c) inside `span` (D, R); with ``max_iter=0`` only look at them.
+    """Refine normals (D, c) inside `span` (D, R); with ``max_iter=0`` only look at them.
 
-    It is finished when V turns by less than `tol` times the inliers' scale, or when all turns that
-    are still to come are far below the statistical error. `n_distinct` is the number of rows,
-    without counting equal ones twice; their weight, if not told.
+    A fit that ran out of steps goes on from where it was. It is finished when the normals turn by
+    less than `tol` times the inliers' scale, or when all turns that are still to come are far below
+    the statistical error. `n_distinct` is the number of rows, without counting equal ones twice;
+    their weight, if not told.
     """
+    V = start.V if isinstance(start, Fit) else start
     reweighted = _Reweighted(rows, span, V.shape[1], n_distinct, tol)
-    start = reweighted.look(V, 0.0, np.ones(len(reweighted.edges)))
+    if isinstance(start, Fit):
+        state = _state_of(start, rows.total_weight)
+    else:
+        state = reweighted.look(V, 0.0, np.ones(len(reweighted.edges)))
     return _finished(
         iterate(
-            reweighted.step, start, max_steps=max_iter, tol=tol, stage="finish", callback=callback
+            reweighted.step, state, max_steps=max_iter, tol=tol, stage="finish", callback=callback
         )
     )
 
@@ -161,7 +166,7 @@ class _Reweighted:
         most = FIRST_SHARE if len(gains) < self.n_careful else SHARE_MOST
         groups = self.model.fit_others(np.ravel(scan.product), leverage, weights, most)
         inliers = self.rows.scan(weighted_gram, groups.posterior, self.edges, using=(scan.kept,))
-        gains = (*gains, float(groups.counts @ groups.gain))
+        gains = (*gains, _evidence(groups))
         steady = before is not None and groups.scale >= STEADY * before.groups.scale
         weight = float(inliers.total[0])
         return _State(V, groups, *principal_axes(inliers, self.span), weight, gains, steady, change)
@@ -182,21 +187,42 @@ def _is_settled(state: _State, change: float, n_inliers: float) -> bool:
     """Say whether all that would follow this turn, given in units of the noise, may be left undone.
 
     The noise of N rows turns their subspace by about scale sqrt(d R / N). Turns that shrink by the
-    same ratio q every time still add up to change q / (1 - q). Rows at the edge of a bin may make
-    them go round in circles, which are smaller than the error as well.
+    same ratio q every time still add up to change q / (1 - q). The inliers' distances, about
+    scale sqrt(c), change by at most this turn.
+
+    Expectation-maximisation makes the evidence grow with every step, so where it has fallen, rows
+    at the edge of a bin make the turns, which then go round in circles without end.
     """
     R, c = len(state.spectrum), state.V.shape[1]
     error = np.sqrt((R - c) * R / max(n_inliers, 1.0))
     ratio = change / state.change
-    if ratio > STEADY:
-        return bool(change <= NEGLIGIBLE * min(error, 1.0))
-    to_come = change * ratio / (1 - ratio)
-    return bool(state.steady and change <= SMALL_TURN and to_come <= NEGLIGIBLE * error)
+    if ratio > STEADY and change <= NEGLIGIBLE * min(error, 1.0):
+        return True
+    if not state.steady or change > SMALL_TURN * np.sqrt(c):
+        return False
+    in_circles = state.gains[-1] < state.gains[-2]
+    if ratio > STEADY and not in_circles:
+        return False
+    to_come = change if in_circles else change * ratio / (1 - ratio)
+    return bool(to_come <= NEGLIGIBLE * error)
+
+
+def _evidence(groups: TwoGroups) -> float:
+    """Return the likelihood of the two groups over that of outliers alone, as a logarithm."""
+    return float(groups.counts @ groups.gain)
 
 
 def _is_stalled(state: _State) -> bool:
     gains = state.gains
     return len(gains) > PATIENCE and gains[-1] < GROWTH * gains[-1 - PATIENCE]
+
+
+def _state_of(fit: Fit, total_weight: float) -> _State:
+    """Return the state in which a fit ended, but for what it was a step before."""
+    V, groups, spectrum, axes, *_ = fit
+    weight = groups.share * total_weight
+    gains = (_evidence(groups),)
+    return _State(V, groups, spectrum, axes, weight, gains, steady=False, change=np.inf)
 
 
 def _finished(run: Run[_State]) -> Fit:
