@@ -37,8 +37,10 @@ from perpend.solvers.two_groups import SHARE_MOST, TwoGroups, distance_edges, gr
 MAX_LEVERAGE = 1.0  # of a single row; the first order means nothing beyond
 FIRST_STEPS = 10  # from the spectral start, in which
 FIRST_SHARE = 0.5  # is the largest share of inliers: with all of them the start would never move
-NEGLIGIBLE = 0.1  # of the error that the noise makes, in which it is half a percent
+APART = 2.0  # evidence of an inlier (in nats) from which on the noise is that of the inliers
+NEGLIGIBLE = 0.1  # of the error that the noise makes, to which it adds half a percent
 SMALL_TURN = 0.2  # of the inliers' distances, whose squares hardly change by it, nor do the groups
+CAREFUL = 0.5  # times these limits, and as if there were one normal, where groups are not yet apart
 STEADY = 0.9  # ratio to what it was a step before, from which on noise or turns stay as they are
 PATIENCE = 10  # steps after which the evidence must have grown
 GROWTH = 1.04  # by so much, or nothing will come of it
@@ -191,20 +193,23 @@ def _is_settled(state: _State, change: float, n_inliers: float) -> bool:
     scale sqrt(c), change by at most this turn.
 
     Expectation-maximisation makes the evidence grow with every step, so where it has fallen, rows
-    at the edge of a bin make the turns, which then go round in circles without end.
+    at the edge of a bin make the turns, which then go round in circles without end. But where the
+    groups are not yet told apart, a rest may be a pause before the noise falls further.
     """
     R, c = len(state.spectrum), state.V.shape[1]
     error = np.sqrt((R - c) * R / max(n_inliers, 1.0))
     ratio = change / state.change
-    if ratio > STEADY and change <= NEGLIGIBLE * min(error, 1.0):
+    if ratio > STEADY and change <= CAREFUL * NEGLIGIBLE * min(error, 1.0):
         return True
-    if not state.steady or change > SMALL_TURN * np.sqrt(c):
+    apart = state.gains[-1] >= APART * state.weight
+    limit, small = (1.0, np.sqrt(c)) if apart else (CAREFUL, CAREFUL)
+    if not state.steady or change > small * SMALL_TURN:
         return False
-    in_circles = state.gains[-1] < state.gains[-2]
+    in_circles = apart and state.gains[-1] < state.gains[-2]
     if ratio > STEADY and not in_circles:
         return False
     to_come = change if in_circles else change * ratio / (1 - ratio)
-    return bool(to_come <= NEGLIGIBLE * error)
+    return bool(to_come <= limit * NEGLIGIBLE * error)
 
 
 def _evidence(groups: TwoGroups) -> float:
