@@ -59,7 +59,8 @@ def _share(row: Result) -> float:
 
 def _not_found(result: Result) -> str:
     lost = [
-        f"{row['D']} features, {percent(_share(row))} outliers, noise {row['noise']}"
+        f"{row['D']} features, {row['n_inliers']:,} inliers, {percent(_share(row))} outliers, "
+        f"noise {row['noise']}"
         for row in result["mixed"]
         if row["bar"] is None
     ]

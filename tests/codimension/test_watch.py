@@ -84,8 +84,8 @@ def test_certifying_a_clear_answer_takes_three_weighted_grams(D, c, N, M, noise)
         assert rows.n_scans[weighted_gram.__name__] <= 3
 
 
-@pytest.mark.parametrize("proposed", [2, 3, 4, 5])
-def test_a_proposal_with_a_wrong_number_of_normals_is_seen_through_at_once(proposed, seed):
+@pytest.mark.parametrize("proposed", [3, 5])
+def test_a_proposal_with_nearly_the_right_number_of_normals_is_mended_at_once(proposed, seed):
     data = make_subspace(600, 600, n_features=30, codimension=4, random_state=seed)
     rows = CountingRows(as_rows(data.X))
     judge = Judge(rows, row_span(rows), distinct_rows(rows, np.random.default_rng(0)), True)

@@ -83,7 +83,8 @@ def test_weights_count_like_repeated_rows(seed):
 
 @pytest.mark.parametrize("noise", [0.0, 0.05])
 @pytest.mark.parametrize("n_steps", [0, 1, 2])
-def test_a_fit_that_ended_early_goes_on_as_if_it_had_not(n_steps, noise, seed):
+def test_a_fit_that_ended_early_goes_on(n_steps, noise, seed):
+    """It may take one step more than without the pause, as it forgets how the last one was."""
     data, V = problem(seed, SHAPES[1], noise)
     rows = CountingRows(as_rows(data.X))
     whole = fit_subspace(rows, V, np.eye(30), max_iter=60)
@@ -91,8 +92,9 @@ def test_a_fit_that_ended_early_goes_on_as_if_it_had_not(n_steps, noise, seed):
     early = fit_subspace(rows, V, np.eye(30), max_iter=n_steps)
     assert not early.converged
     later = fit_subspace(rows, early, np.eye(30), max_iter=60)
-    assert rows.n_scans[weighted_gram.__name__] == 2 * grams
-    assert early.n_iter + later.n_iter == whole.n_iter
+    assert later.converged
+    assert rows.n_scans[weighted_gram.__name__] <= 2 * grams + 1
+    assert early.n_iter + later.n_iter <= whole.n_iter + 1
     assert_same_subspace(later.V.T, whole.V.T, 1e-7)
 
 
@@ -101,7 +103,7 @@ def test_rows_at_the_edge_of_a_bin_do_not_keep_it_going(seed):
     data, V = problem(seed, (1500, 2250, 200, 10), noise=0.2)
     fit = fit_subspace(as_rows(data.X), V, np.eye(200), max_iter=60)
     assert fit.converged
-    assert fit.n_iter <= 8
+    assert fit.n_iter <= 5
 
 
 def test_no_steps_only_look(seed):

@@ -34,6 +34,7 @@ MAX_FINISH = 60  # steps of reweighted least squares
 MAX_SWEEP = 120  # the same from a start that is hardly better than chance
 FEW_STEPS = 4  # on the way, where a candidate that takes longer may come again
 STEEP = 10.0  # a rise of the inliers' variance that deserves a look, though it is not the steepest
+NEARBY = 1.5  # ratio of two numbers of normals, up to which descents may have taken one for another
 SAME = 0.1  # sine of the largest angle up to which two answers are the same
 N_PROBES = 32  # random directions to estimate leverages with
 MOST_LEVERAGE = 0.6  # of a row among the inliers; one that holds a dimension alone has 1
@@ -112,16 +113,19 @@ class Judge(NamedTuple):
         """
         return self._weighed(self._fitted(V, max_steps), evidence)
 
-    def propose(self, V: Array, evidence: RankEvidence) -> Judgement:
+    def propose(self, V: Array, evidence: RankEvidence | None) -> Judgement:
         """Follow from V, of descents on their way, for a few steps.
 
-        These may show a wrong number of normals. A single look at the inliers' spectrum tells, by a
-        steep rise elsewhere. Before the last one, normals differ by how well they are known.
+        These may show a few normals too many or too few. A single look at the inliers' spectrum
+        tells, by a steep rise nearby. Of several the last one counts: those among the normals are
+        of descents that are not equally far.
         """
         fit = self._fitted(V, 0)
+        c = V.shape[1]
         value = last_rise(fit.spectrum, self.rows.dtype, self._n_inliers(fit), STEEP)
-        elsewhere = value not in {None, V.shape[1]}
-        fit = self._fitted(fit.axes[:, :value] if elsewhere else fit, FEW_STEPS)
+        nearby = value is not None and max(value, c) <= NEARBY * min(value, c)
+        moved = self.refine and nearby and value != c
+        fit = self._fitted(fit.axes[:, :value] if moved else fit, FEW_STEPS)
         return self._followed(self._weighed(fit, evidence), evidence, FEW_STEPS)
 
     def _fitted(self, start: Array | Fit, max_steps: int) -> Fit:

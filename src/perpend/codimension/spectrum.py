@@ -29,7 +29,7 @@ def largest_gap(spectrum: Array, dtype: Any, n_rows: float = math.inf) -> Spectr
     """
     ratios, hidden = _ratios(spectrum, dtype, n_rows)
     if len(ratios) == 0:
-        return SpectralGap(hidden, 1.0, 1.0, 0)
+        return SpectralGap(0, 1.0, 1.0, 0)
     order = np.argsort(ratios)
     value, ratio = int(order[-1]) + 1, float(ratios[order[-1]])
     if len(ratios) == 1:

@@ -37,11 +37,13 @@ from perpend.solvers.two_groups import SHARE_MOST, TwoGroups, distance_edges, gr
 MAX_LEVERAGE = 1.0  # of a single row; the first order means nothing beyond
 FIRST_STEPS = 10  # from the spectral start, in which
 FIRST_SHARE = 0.5  # is the largest share of inliers: with all of them the start would never move
-APART = 2.0  # evidence of an inlier (in nats) from which on the noise is that of the inliers
-NEGLIGIBLE = 0.1  # of the error that the noise makes, to which it adds half a percent
+APART = 2.0  # evidence of an inlier (in nats) from which on the groups are told apart
+MANY = 6  # inliers for each dimension, from which on no single one turns the subspace by much
+NEGLIGIBLE = 0.1  # of the error that the noise makes: what is left undone
 SMALL_TURN = 0.2  # of the inliers' distances, whose squares hardly change by it, nor do the groups
-CAREFUL = 0.5  # times these limits, and as if there were one normal, where groups are not yet apart
-STEADY = 0.9  # ratio to what it was a step before, from which on noise or turns stay as they are
+CAREFUL = 0.5  # times these limits, where the groups are not told apart or the inliers are few
+STEADY = 0.9  # ratio of a turn to the one before, from which on turns do not shrink
+STEADY_NOISE = 0.95  # ratio of the noise to what it was a step before, from which on it rests
 PATIENCE = 10  # steps after which the evidence must have grown
 GROWTH = 1.04  # by so much, or nothing will come of it
 
@@ -51,7 +53,6 @@ class _State(NamedTuple):
     groups: TwoGroups  # by the distance to V, or to what V was before its last, tiny turn
     spectrum: Array  # (R,) ascending
     axes: Array  # (D, R) principal axes of the inliers
-    weight: float  # of the inliers
     gains: tuple[float, ...]  # of the two groups over outliers alone, step by step
     steady: bool  # whether the inliers' noise is what it was a step before
     change: float
@@ -60,6 +61,11 @@ class _State(NamedTuple):
     def objective(self) -> float:
         """The inliers' noise."""
         return self.groups.scale
+
+    @property
+    def weight(self) -> float:
+        """The weight of the inliers."""
+        return float(self.groups.counts @ self.groups.posterior)
 
 
 def fit_subspace(
@@ -82,7 +88,7 @@ def fit_subspace(
     V = start.V if isinstance(start, Fit) else start
     reweighted = _Reweighted(rows, span, V.shape[1], n_distinct, tol)
     if isinstance(start, Fit):
-        state = _state_of(start, rows.total_weight)
+        state = _state_of(start)
     else:
         state = reweighted.look(V, 0.0, np.ones(len(reweighted.edges)))
     return _finished(
@@ -169,9 +175,8 @@ class _Reweighted:
         groups = self.model.fit_others(np.ravel(scan.product), leverage, weights, most)
         inliers = self.rows.scan(weighted_gram, groups.posterior, self.edges, using=(scan.kept,))
         gains = (*gains, _evidence(groups))
-        steady = before is not None and groups.scale >= STEADY * before.groups.scale
-        weight = float(inliers.total[0])
-        return _State(V, groups, *principal_axes(inliers, self.span), weight, gains, steady, change)
+        steady = before is not None and groups.scale >= STEADY_NOISE * before.groups.scale
+        return _State(V, groups, *principal_axes(inliers, self.span), gains, steady, change)
 
     def step(self, state: _State) -> _State:
         """Turn V to the inliers' smallest axes."""
@@ -192,24 +197,28 @@ def _is_settled(state: _State, change: float, n_inliers: float) -> bool:
     same ratio q every time still add up to change q / (1 - q). The inliers' distances, about
     scale sqrt(c), change by at most this turn.
 
-    Expectation-maximisation makes the evidence grow with every step, so where it has fallen, rows
-    at the edge of a bin make the turns, which then go round in circles without end. But where the
-    groups are not yet told apart, a rest may be a pause before the noise falls further.
+    Turns that do not shrink go round in circles, if rows at the edge of a bin make them. Then the
+    evidence falls now and then, while expectation-maximisation would make it grow with every step.
+    (Not at first: only the second look sees each row from the subspace of the others.)
+
+    Where the groups are not yet told apart, a rest may be a pause before the noise falls further,
+    and among few inliers a slow turn may hide behind a fast one.
     """
     R, c = len(state.spectrum), state.V.shape[1]
     error = np.sqrt((R - c) * R / max(n_inliers, 1.0))
     ratio = change / state.change
-    if ratio > STEADY and change <= CAREFUL * NEGLIGIBLE * min(error, 1.0):
-        return True
-    apart = state.gains[-1] >= APART * state.weight
-    limit, small = (1.0, np.sqrt(c)) if apart else (CAREFUL, CAREFUL)
-    if not state.steady or change > small * SMALL_TURN:
-        return False
-    in_circles = apart and state.gains[-1] < state.gains[-2]
-    if ratio > STEADY and not in_circles:
-        return False
-    to_come = change if in_circles else change * ratio / (1 - ratio)
-    return bool(to_come <= limit * NEGLIGIBLE * error)
+    told_apart = state.gains[-1] >= APART * state.weight
+    careful = not told_apart or n_inliers < MANY * (R - c)
+    if ratio > STEADY:
+        in_circles = len(state.gains) > 2 and state.gains[-1] < state.gains[-2]
+        if careful or not in_circles:
+            return bool(change <= CAREFUL * NEGLIGIBLE * min(error, 1.0))
+        to_come = change
+    else:
+        to_come = change * ratio / (1 - ratio)
+    limit, small = (CAREFUL, CAREFUL) if careful else (1.0, np.sqrt(c))
+    rests = state.steady and change <= small * SMALL_TURN
+    return bool(rests and to_come <= limit * NEGLIGIBLE * error)
 
 
 def _evidence(groups: TwoGroups) -> float:
@@ -222,12 +231,10 @@ def _is_stalled(state: _State) -> bool:
     return len(gains) > PATIENCE and gains[-1] < GROWTH * gains[-1 - PATIENCE]
 
 
-def _state_of(fit: Fit, total_weight: float) -> _State:
+def _state_of(fit: Fit) -> _State:
     """Return the state in which a fit ended, but for what it was a step before."""
     V, groups, spectrum, axes, *_ = fit
-    weight = groups.share * total_weight
-    gains = (_evidence(groups),)
-    return _State(V, groups, spectrum, axes, weight, gains, steady=False, change=np.inf)
+    return _State(V, groups, spectrum, axes, (_evidence(groups),), steady=False, change=np.inf)
 
 
 def _finished(run: Run[_State]) -> Fit:
