@@ -8,11 +8,9 @@ that two of these ways lead to, each of its own accord, has two witnesses.
 import math
 
 from perpend.codimension.certificate import ALL_ROWS
-from perpend.codimension.decision import Judge, Judgement, same, support
+from perpend.codimension.decision import NEARBY, Judge, Judgement, same, support
 from perpend.codimension.directions import RankEvidence
 from perpend.codimension.result import SURE
-
-NEAR = 1.5  # ratio of two codimensions that hardly make two ways
 
 
 def choose(
@@ -86,7 +84,7 @@ def _nearest_first(sizes: list[int], codimension: int) -> list[int]:
 
     def order(k: int) -> tuple[bool, bool, float]:
         away = math.log(k / codimension)
-        return abs(away) < math.log(NEAR), away > 0, abs(away)
+        return abs(away) < math.log(NEARBY), away > 0, abs(away)
 
     return sorted(sizes, key=order)
 
