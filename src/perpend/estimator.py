@@ -26,7 +26,7 @@ from perpend._fitted import FittedSubspace, labels
 from perpend._typing import Array
 from perpend._validation import TorchDevice, checked, checked_weight
 from perpend._verdict import summary, verdict, visual_block
-from perpend.affine import AffineFit, fit_affine
+from perpend.affine import AffineFit, find_by_scales, fit_affine
 from perpend.callbacks import CallbackSupport, watching, with_callbacks
 from perpend.exceptions import CodimensionWarning, InputError
 from perpend.geometry import as_generator
@@ -37,6 +37,7 @@ from perpend.solvers import OutlierOdds, Solution, distance_edges, inlier_noise,
 from perpend.solvers.distance_record import DistanceRecord
 from perpend.solvers.history import Recorder
 from perpend.solvers.loop import Callback
+from perpend.structure import sample_size
 
 if TYPE_CHECKING:
     from perpend.plots import AnswerDisplay
@@ -169,6 +170,16 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         """Whether a kernel may round to 16 bits, which costs nothing where a finish follows."""
         return getattr(self, "refine", False) is not False
 
+    @property
+    def _may_follow_scales(self) -> bool:
+        """Whether the method's own way to a subspace may be left where scales show one."""
+        return False
+
+    def _sample_rows(self, n_features: int) -> int | None:
+        """Return how many rows are asked first; None for all."""
+        size = getattr(self, "sample_size", "auto")
+        return sample_size(n_features) if isinstance(size, str) else size
+
     def _find_affine(
         self,
         X: Array,
@@ -182,6 +193,17 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
             raise InputError(
                 f"codimension={codimension} is larger than the number of features ({X.shape[1]})."
             )
+        if codimension == "auto" and self._may_follow_scales:
+            found = find_by_scales(
+                X,
+                weight,
+                sample=self._sample_rows(X.shape[1]),
+                n_jobs=effective_n_jobs(self.n_jobs),
+                rng=copy.deepcopy(rng),
+                callback=callback,
+            )
+            if found is not None:
+                return found
         return fit_affine(
             X,
             weight,
@@ -263,6 +285,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         self.objective_ = solution.objective * unit
         self.n_iter_ = max(1, solution.n_iter)
         self.converged_ = solution.converged
+        self.structures_ = [dict(one) for one in solution.structures]
         self._distance_record = None  # where all rows lie on the subspace, there is none
         self._n_features_out = self.n_components_
 

@@ -1,6 +1,7 @@
 """How many of the directions are normals: evidence in, a number with a confidence out."""
 
 from perpend.codimension.answer import Answer, as_solution, find_answer, n_inside
+from perpend.codimension.by_scales import decision_evidence, structures_in
 from perpend.codimension.certificate import Certificate, certify, distinct_rows
 from perpend.codimension.confidence import weigh_no_normals
 from perpend.codimension.decision import Judge, Judgement
@@ -30,6 +31,7 @@ __all__ = [
     "as_solution",
     "by_sample",
     "certify",
+    "decision_evidence",
     "distinct_rows",
     "find_answer",
     "grow_starts",
@@ -41,5 +43,6 @@ __all__ = [
     "search_low_dimension",
     "size_for_low_dimension",
     "solve_told",
+    "structures_in",
     "weigh_no_normals",
 ]

@@ -49,7 +49,7 @@ def find_answer(
     if first is not None and final:
         judgement = if_likely(judge, first)
     else:
-        judgement = choose(judge, evidence, first, swept)
+        judgement = choose(judge, evidence, first)
     if judgement is None or not is_sure(judgement):
         others = without_lone_rows(judge)
         if others is not None and (judgement is None or others.support > judgement.support):
@@ -124,6 +124,7 @@ def as_solution(
     told: bool,
     converged: bool,
     distances: Kept | None = None,
+    structures: tuple[dict[str, object], ...] = (),
 ) -> Solution:
     """Put together what the estimator needs; who told the codimension hears no doubts about it."""
     codimension = answer.codimension
@@ -142,6 +143,7 @@ def as_solution(
         converged=converged,
         rank=rows.shape[1] if answer.fit is None else len(answer.fit.spectrum),
         distances=distances,
+        structures=structures,
     )
 
 

@@ -6,6 +6,7 @@ from perpend.codimension.answer import Answer
 from perpend.codimension.result import SURE
 from perpend.rows import Kept
 from perpend.solvers import Directions, RowSpan
+from perpend.structure import Decision
 
 
 class Found(NamedTuple):
@@ -18,7 +19,8 @@ class Found(NamedTuple):
     converged: bool
     distances: Kept | None = None  # of all rows, where they are known
     stands_out: bool = False  # whether the subspace was seen in the second moments of the rows
-    whitened: bool = False  # whether whitened rows gave the answer
+    decision: Decision | None = None  # by which scales gave the answer, where they did
+    structures: tuple[dict[str, object], ...] = ()  # that were seen
 
     @property
     def sure(self) -> bool:

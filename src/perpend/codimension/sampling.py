@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from perpend.codimension.by_scales import by_all_rows
 from perpend.codimension.confirm import confirm
 from perpend.codimension.found import Found
 from perpend.codimension.low_dimension import others_stand_out
@@ -39,11 +40,14 @@ def by_sample(
     chosen = rng.choice(rows.shape[0], look.size, replace=False, shuffle=False)
     sample = rows.subset(np.sort(chosen))
     found = look.search(sample) if sample.total_weight > 0 else None
-    if found is None or not found.sure:
+    if found is None:
+        return None
+    if found.decision is not None and found.decision.facts.is_significant:
+        return by_all_rows(rows, found, callback), sample
+    if not found.sure:
         return None
     # Few rows can't show a thin subspace: "there is none" is for all rows to say.
-    # Whitening depends on all rows, too.
-    if found.whitened or found.answer.normals.shape[1] == 0:
+    if found.answer.normals.shape[1] == 0:
         return None
     found = confirm(rows, found, look.size, callback)
     if not found.sure or (not look.for_all and others_stand_out(found, rows)):

@@ -7,6 +7,7 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.codimension.answer import Answer, find_answer, n_inside
+from perpend.codimension.by_scales import by_scales
 from perpend.codimension.certificate import distinct_rows
 from perpend.codimension.decision import Judge
 from perpend.codimension.directions import RankEvidence, rank_of_directions
@@ -14,7 +15,6 @@ from perpend.codimension.found import Found
 from perpend.codimension.growth import grow_starts
 from perpend.codimension.low_dimension import landed, low_dimensional
 from perpend.codimension.watch import Watch
-from perpend.codimension.whitening import by_whitening
 from perpend.rows import RowSource
 from perpend.solvers import (
     Directions,
@@ -52,9 +52,8 @@ def search(
 ) -> Found:
     """Find the subspace of the inliers among `rows`; without `finish` the descents alone decide.
 
-    Where the answer is not sure, whitened rows are asked as well, unless the subspace stands out in
-    the rows' second moments: whitening would hide it. Who tells the codimension gets what would be
-    found without that, where it has as many normals and is surer.
+    Where the answer is not sure, the scales at which rows concentrate decide. Who tells the
+    codimension gets what would be found without that, where it has as many normals and is surer.
     """
     may_look_again = finish and isinstance(descent.init, str)
 
@@ -63,8 +62,8 @@ def search(
             return _search(rows, descent, codimension, finish=finish, rng=rng, callback=callback)
 
         found = among(rows)
-        done = codimension != "auto" or found.sure or found.stands_out
-        return found if done or not may_look_again else by_whitening(rows, found, among)
+        done = codimension != "auto" or found.sure
+        return found if done or not may_look_again else by_scales(rows, found, rng, callback)
 
     told = found_at(codimension)
     if codimension == "auto" or told.sure or not may_look_again:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from perpend._typing import Array
-from perpend.codimension.choice import is_sure, stands, sweep
+from perpend.codimension.choice import is_sure, stands
 from perpend.codimension.confidence import CLEAR_SCORE
 from perpend.codimension.decision import FEW_STEPS, Judge, Judgement, support
 from perpend.codimension.directions import RankEvidence, rank_of_directions
@@ -61,8 +61,10 @@ class Watch:
             return False
         evidence = rank_of_directions(self.rows, directions, self.rank)
         self.evidence = evidence
+        if self.codimension is None and self._late(directions):
+            return True  # it is for the scales to decide
         if self.swept is None and self._late(directions):
-            self.swept = self._sweep(evidence)
+            self.swept = self._sweep(evidence, self.codimension or 0)
             if stands(self.swept):
                 self.judgement = self.swept
                 return True
@@ -126,8 +128,6 @@ class Watch:
         possible = self.codimension is None or 0 < self.codimension < self.rank
         return possible and directions.n_evaluations >= TAKE_OVER
 
-    def _sweep(self, evidence: RankEvidence) -> Judgement:
-        if self.codimension is None:
-            return sweep(self.judge(), evidence, self.judgement)
-        found = self.judge().from_spectrum(self.codimension, evidence, follow=False)
+    def _sweep(self, evidence: RankEvidence, codimension: int) -> Judgement:
+        found = self.judge().from_spectrum(codimension, evidence, follow=False)
         return found if self.judgement is None else max(found, self.judgement, key=support)

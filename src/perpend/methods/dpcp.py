@@ -86,6 +86,7 @@ def dpcp(
             told=codimension != "auto",
             converged=found.converged,
             distances=found.distances,
+            structures=found.structures,
         )
 
     if not finish or not isinstance(init, str):  # a sample may be orthogonal to given starts
@@ -285,6 +286,11 @@ class DPCP(SubspaceEstimator):
         "tol": [Interval(Real, 0, None, closed="neither")],
         "sample_size": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left"), None],
     }
+
+    @property
+    def _may_follow_scales(self) -> bool:
+        automatic = self.n_starts == "auto" and isinstance(self.init, str)
+        return automatic and self.refine is not False
 
     def __init__(
         self,

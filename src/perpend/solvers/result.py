@@ -73,3 +73,4 @@ class Solution(NamedTuple):
     rank: int  # dimension of the rows' span, in which inliers have their noise
     distances: "Kept | None"  # of all rows to the subspace, where they are known already
     quiet_doubts: tuple[str, ...] = ()  # about the rows, where the codimension was told: no warning
+    structures: tuple[dict[str, object], ...] = ()  # every significant subspace that was seen

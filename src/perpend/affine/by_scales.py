@@ -1,0 +1,193 @@
+"""The affine subspace at the scale at which rows concentrate, without homogeneous coordinates.
+
+A sample says where it is (`perpend.structure`); all rows confirm it, lifted about the members'
+mean, where distances are Euclidean.
+"""
+
+import math
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.affine.fit import ROUNDING, AffineFit
+from perpend.affine.origin import weigh_origin
+from perpend.affine.views import View
+from perpend.codimension import decision_evidence, distinct_rows, structures_in
+from perpend.geometry import complement, random_directions
+from perpend.rows import RowSource, as_rows
+from perpend.rows.centred import lift, room_for_lifted
+from perpend.rows.kinds import to_numpy
+from perpend.solvers import Solution, TwoGroups, distance_edges, row_span, turned_by
+from perpend.solvers.distance_record import DistanceRecord
+from perpend.solvers.loop import Callback
+from perpend.structure import Cloud, Decision, find_structure
+from perpend.structure import constants as k
+from perpend.structure.confirm import Confirmed, confirm
+
+N_LANDED = 16  # starts that are shown where nobody descends
+
+
+def find_by_scales(
+    X: Array,
+    weight: Array | None,
+    *,
+    sample: int | None,
+    n_jobs: int,
+    rng: np.random.Generator,
+    callback: Callback | None = None,
+) -> AffineFit | None:
+    """Find the affine subspace of the inliers among the rows of X (n, D), if there is one.
+
+    `sample` is how many rows are asked first; all of them if it is None.
+    """
+    weights = None if weight is None else to_numpy(weight).astype(float)
+    cloud = _cloud(X, weights, sample, n_jobs, rng)
+    decision = None if cloud is None else find_structure(cloud, rng, callback=callback)
+    if cloud is None or (decision is None and X.shape[0] > k.MOST_PER_COLUMN * X.shape[1]):
+        return None
+    if decision is None:
+        everything = _cloud(X, weights, None, n_jobs, rng)
+        assert everything is not None
+        decision = find_structure(everything, rng, slowly=True, callback=callback)
+        cloud = everything
+    if decision is None or decision.is_exact:
+        return None
+    return _among_all_rows(X, weights, cloud, decision, n_jobs=n_jobs, rng=rng, callback=callback)
+
+
+def _cloud(
+    X: Array, weight: Array | None, sample: int | None, n_jobs: int, rng: np.random.Generator
+) -> Cloud | None:
+    """Return a sample in memory; None where the rows span less than the space."""
+    n, D = X.shape
+    chosen = np.arange(n) if weight is None else np.flatnonzero(weight > 0)
+    size = len(chosen) if sample is None else sample
+    if len(chosen) > size:
+        chosen = np.sort(rng.choice(chosen, size, replace=False, shuffle=False))
+    given = to_numpy(X[chosen])
+    S = given.astype(float)
+    w = None if weight is None else weight[chosen] / np.mean(weight[chosen])
+    if len(S) < D + 2:
+        return None
+    centre = np.median(S, axis=0)
+    scale = float(np.median(np.linalg.norm(S - centre, axis=1))) / math.sqrt(D)
+    if scale == 0:
+        return None
+    lifted = np.hstack([(S - centre) / scale, np.ones((len(S), 1))]).astype(given.dtype)
+    rows = as_rows(lifted, weight=w, normalize=False, n_jobs=n_jobs)
+    if row_span(rows).n_outside:
+        return None
+    share = distinct_rows(rows, np.random.default_rng(0)).share
+    return Cloud(S, affine=True, weight=w, share=share, floor=_floor(given.dtype))
+
+
+def _floor(dtype: np.dtype) -> float:
+    return float(distance_edges(1.0, dtype)[0])
+
+
+def _among_all_rows(
+    X: Array,
+    weight: Array | None,
+    cloud: Cloud,
+    decision: Decision,
+    *,
+    n_jobs: int,
+    rng: np.random.Generator,
+    callback: Callback | None,
+) -> AffineFit:
+    c, axes = decision.codimension, decision.axes
+    spread = math.sqrt(float(np.mean(axes.variances)))
+    view = View(axes.centre, spread, None)
+    L = room_for_lifted(X)
+    lift(X, view.centre, view.scale, L)
+    rows = as_rows(L, weight=weight, normalize=False, memory_budget=L.nbytes - 1, n_jobs=n_jobs)
+    unit = view.scale * rows.unit
+    edges = distance_edges(float(rows.norms[-1]), rows.dtype)
+
+    def turn(V: Array, moments: Array) -> tuple[Array, float]:
+        mean, variances, A = _moments(moments)
+        W, w0, new = V[:-1], V[-1], A[:, :c]
+        moved = turned_by(W, new) * math.sqrt(float(np.sum(variances)))
+        moved += float(np.linalg.norm(mean @ W + w0))
+        return np.vstack([new, -(mean @ new)]), moved
+
+    start = np.vstack([axes.A[:, :c], np.zeros(c)])
+    found = confirm(rows, start, decision, edges=edges, unit=1 / unit, turn=turn, callback=callback)
+    seen = structures_in(decision, 1.0, X.shape[0] / cloud.n)
+    return _as_fit(found, decision, view, rows, rng=rng, seen=seen)
+
+
+def _moments(gram: Array) -> tuple[Array, Array, Array]:
+    """Return mean, variances and axes of lifted rows (z, 1) from their mean gram matrix."""
+    mean = gram[:-1, -1] / max(float(gram[-1, -1]), np.finfo(float).tiny)
+    second = gram[:-1, :-1] / max(float(gram[-1, -1]), np.finfo(float).tiny)
+    variances, axes = np.linalg.eigh(second - np.outer(mean, mean))
+    return mean, np.maximum(variances, 0.0), axes
+
+
+def _as_fit(
+    found: Confirmed,
+    decision: Decision,
+    view: View,
+    rows: RowSource,
+    *,
+    rng: np.random.Generator,
+    seen: tuple[dict[str, object], ...],
+) -> AffineFit:
+    D, c = len(view.centre), decision.codimension
+    unit = view.scale * rows.unit
+    mean, variances, A = _moments(found.moments)
+    W, w0 = found.V[:-1], found.V[-1]
+    mean = mean - W @ (W.T @ mean + w0)  # onto the subspace
+    location = view.centre + view.scale * mean
+    inside = complement(W)
+    spread = (inside.T @ A) * variances @ (A.T @ inside)
+    own, turned = np.linalg.eigh(spread)
+    components = (inside @ turned)[:, ::-1]
+    along = np.maximum(own, 0.0)[::-1] * view.scale**2
+    groups = in_units(found.groups, unit)
+    B = W @ (W.T @ random_directions(rng, D, N_LANDED))
+    B /= np.linalg.norm(B, axis=0)
+    spectrum = np.append(variances, 1.0)  # lifted, as a linear fit of the lifted rows has it
+    solution = Solution(
+        normals=W,
+        components=components,
+        directions=B,
+        singular_values=np.linalg.svd(B, compute_uv=False),
+        objective=0.0,
+        confidence=decision.confidence,
+        evidence=decision_evidence(decision, spectrum, found.groups, rows.dtype),
+        groups=groups,
+        doubts=tuple(str(doubt) for doubt in decision.doubts),
+        n_iter=found.n_steps,
+        converged=True,
+        rank=D + 1,
+        distances=None,
+        structures=seen,
+    )
+    radius = math.sqrt(float(np.sum(along)))
+    rounding = ROUNDING * (float(np.linalg.norm(location)) + radius)
+    rounding *= float(np.finfo(rows.dtype).eps)
+    n_members = groups.share * np.count_nonzero(rows.gather(rows.weights))
+    return AffineFit(
+        solution=solution,
+        location=location,
+        origin=weigh_origin(
+            location,
+            W,
+            components,
+            variances=along,
+            noise2=groups.scale**2 + rounding**2,
+            n_inliers=n_members,
+        ),
+        floor=max(float(groups.edges[0]), rounding),
+        radius=radius,
+        record=DistanceRecord.of(found.groups, rows.norms, c, D + 1 - c, unit),
+    )
+
+
+def in_units(groups: TwoGroups, unit: float) -> TwoGroups:
+    """Return the groups with distances in other units."""
+    return groups._replace(
+        edges=groups.edges * unit, scale=groups.scale * unit, threshold=groups.threshold * unit
+    )

@@ -1,0 +1,225 @@
+"""The answer where the descents are not clear: at which scale rows concentrate.
+
+`perpend.structure` looks at a sample in memory, and all rows confirm what it decides. Only one of
+its doubts is cured by more rows: that what it sees could be an accident.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.codimension.answer import in_whole_space
+from perpend.codimension.certificate import distinct_rows
+from perpend.codimension.exact_span import doubted_noise
+from perpend.codimension.found import Found
+from perpend.codimension.result import Codimension
+from perpend.codimension.spectrum import largest_gap
+from perpend.rows import RowSource
+from perpend.solvers import (
+    Fit,
+    RowSpan,
+    TwoGroups,
+    distance_edges,
+    fit_from_spectrum,
+    fit_subspace,
+    in_their_span,
+    turned_to,
+)
+from perpend.solvers.loop import Callback
+from perpend.structure import Axes, Cloud, Decision, find_structure, sample_size
+from perpend.structure import constants as k
+from perpend.structure.confirm import confirm
+
+MAX_FINISH = 60  # steps of reweighted least squares for exact rows
+MAX_SWEEP = 120  # the same from a start that is hardly better than chance
+
+
+def by_scales(
+    rows: RowSource, plain: Found, rng: np.random.Generator, callback: Callback | None = None
+) -> Found:
+    """Return the structure that the rows show, or the plain answer where they show none."""
+    turned, span = in_their_span(rows)
+    if span.rank < 2 or turned.shape[0] <= span.rank + 1:
+        return plain
+    share = distinct_rows(rows, rng).share
+    found = _decide(turned, span, share, plain, rng=rng, callback=callback)
+    if found is None:
+        return plain
+    cloud, decision = found
+    return answer_of(turned, span, decision, plain, n_distinct=cloud.n, callback=callback)
+
+
+def _decide(
+    rows: RowSource,
+    span: RowSpan,
+    share: Array,
+    plain: Found,
+    *,
+    rng: np.random.Generator,
+    callback: Callback | None,
+) -> tuple[Cloud, Decision] | None:
+    n, size = rows.shape[0], sample_size(span.rank)
+    present = np.flatnonzero(share > 0)
+    chosen = present
+    if len(present) > size:
+        chosen = np.sort(rng.choice(present, size, replace=False, shuffle=False))
+    cloud = _cloud(rows, span, share, chosen)
+    proposals = [] if plain.answer.fit is None else [_proposal(plain.answer.fit, span)]
+    decision = find_structure(cloud, rng, proposals=proposals, callback=callback)
+    if decision is None and n <= k.MOST_PER_COLUMN * span.rank:
+        cloud = _cloud(rows, span, share, present)
+        spectral = _from_spectrum(rows, span, cloud.n, callback) if span.rank > k.WIDE else ()
+        decision = find_structure(cloud, rng, proposals=spectral, slowly=True, callback=callback)
+    return None if decision is None else (cloud, decision)
+
+
+def _from_spectrum(
+    rows: RowSource, span: RowSpan, n_distinct: float, callback: Callback | None
+) -> Iterator[Axes]:
+    """Propose what reweighting finds from the axes of least variance, near the spectral limit."""
+    for c in sweep_sizes(span.rank):
+        fit = fit_from_spectrum(
+            rows, span, c, max_iter=MAX_SWEEP, n_distinct=n_distinct, callback=callback
+        )
+        yield _proposal(fit, span)
+
+
+def sweep_sizes(rank: int) -> list[int]:
+    """Return the codimensions from which to look, each at most 1.5 times the last.
+
+    >>> sweep_sizes(30)
+    [1, 2, 3, 4, 6, 8, 12, 16, 24]
+    """
+    sizes = {m * 2**j for j in range(rank.bit_length()) for m in (1, 3)} | {2}
+    return sorted(size for size in sizes if size < rank)
+
+
+def _cloud(rows: RowSource, span: RowSpan, share: Array, chosen: Array) -> Cloud:
+    X = rows.take(chosen).astype(float)
+    if X.shape[1] > span.rank:
+        X = X @ span.basis
+    weight = rows.gather(rows.weights)[chosen].astype(float)
+    floor = float(distance_edges(1.0, rows.dtype)[0])
+    mean = float(np.mean(weight))
+    return Cloud(X, affine=False, weight=weight / mean, share=share[chosen], floor=floor)
+
+
+def _proposal(fit: Fit, span: RowSpan) -> Axes:
+    """Return the axes of the plain answer in coordinates of the span."""
+    A = fit.axes if len(fit.axes) == span.rank else span.basis.T @ fit.axes
+    return Axes(np.zeros(span.rank), A, fit.spectrum)
+
+
+def answer_of(
+    rows: RowSource,
+    span: RowSpan,
+    decision: Decision,
+    plain: Found,
+    *,
+    n_distinct: float,
+    callback: Callback | None,
+) -> Found:
+    """Confirm a decision by all rows, which are as they are solved, and put the answer together."""
+    V = decision.axes.A[:, : decision.codimension]
+    V = V if len(span.basis) == span.rank else span.basis @ V
+    if decision.is_exact:
+        fit = fit_subspace(
+            rows, V, span.basis, max_iter=MAX_FINISH, n_distinct=n_distinct, callback=callback
+        )
+    else:
+        fit = _finished(rows, span, V, decision, callback)
+    codimension = Codimension(
+        decision.codimension,
+        decision.confidence,
+        decision_evidence(decision, fit.spectrum, fit.groups, rows.dtype),
+        tuple(str(doubt) for doubt in decision.doubts),
+        (),
+    )
+    codimension = doubted_noise(span, n_distinct, fit.groups, codimension)
+    return plain._replace(
+        answer=in_whole_space(span, codimension, fit),
+        span=span,
+        n_distinct=n_distinct,
+        converged=True,
+        distances=None,
+        decision=decision,
+        structures=structures_in(decision, rows.unit, rows.shape[0] / n_distinct),
+    )
+
+
+def by_all_rows(rows: RowSource, found: Found, callback: Callback | None = None) -> Found:
+    """Confirm the decision of a sample by all rows."""
+    assert found.decision is not None
+    turned, span = in_their_span(rows)
+    decision, before = found.decision, found.span
+    if span.rank != before.rank:  # rows that are not in the sample may leave its span
+        return found
+    V = before.in_data(
+        before.basis @ decision.axes.A if len(before.basis) > before.rank else decision.axes.A
+    )
+    A = span.inside(V)
+    A = A if len(A) == span.rank else span.basis.T @ A
+    decision = decision._replace(axes=decision.axes._replace(A=A))
+    again = answer_of(turned, span, decision, found, n_distinct=found.n_distinct, callback=callback)
+    factor = rows.shape[0] / found.n_distinct
+    return again._replace(structures=structures_in(decision, rows.unit, factor))
+
+
+def _finished(
+    rows: RowSource, span: RowSpan, V: Array, decision: Decision, callback: Callback | None
+) -> Fit:
+    edges = distance_edges(float(rows.norms[-1]), rows.dtype)
+    c, basis = V.shape[1], span.basis
+
+    def axes_of(moments: Array) -> tuple[Array, Array]:
+        whole = len(basis) == span.rank
+        spectrum, axes = np.linalg.eigh(moments if whole else basis.T @ moments @ basis)
+        return np.maximum(spectrum, 0.0), axes if whole else basis @ axes
+
+    def turn(V: Array, moments: Array) -> tuple[Array, float]:
+        _, axes = axes_of(moments)
+        return axes[:, :c], turned_to(V, axes) * float(rows.norms[-1])
+
+    found = confirm(rows, V, decision, edges=edges, unit=1.0, turn=turn, callback=callback)
+    spectrum, axes = axes_of(found.moments)
+    return Fit(found.V, found.groups, spectrum, axes, found.n_steps, converged=True)
+
+
+def decision_evidence(
+    decision: Decision, spectrum: Array, groups: TwoGroups, dtype: object
+) -> dict[str, object]:
+    """Return the numbers behind a decision, by name."""
+    gap = largest_gap(spectrum, dtype, decision.n_members)
+    facts = decision.facts
+    return {
+        "inlier_spectrum": spectrum,
+        "inlier_gap": gap.ratio,
+        "inlier_gap_runner_up": gap.runner_up,
+        "inlier_share": groups.share,
+        "rows_on_subspace": round(decision.n_members),
+        "rows_on_any_subspace": facts.n_free,
+        "gain": decision.contrast + decision.needed,
+        "gain_needed": decision.needed,
+        "plateau_length": facts.length,
+        "plateau_clearness": facts.clearness,
+        "ellipse_evidence": facts.ellipse,
+        "ellipse_gap": facts.gap,
+    }
+
+
+def structures_in(
+    decision: Decision, unit: float, rows_for_each: float
+) -> tuple[dict[str, object], ...]:
+    """Return what was seen as plain numbers, in the units of the data and for all rows."""
+    return tuple(
+        {
+            "codimension": one.codimension,
+            "noise": one.noise * unit,
+            "members": round(one.members * rows_for_each),
+            "score": one.score,
+            "length": one.length,
+            "chosen": one.chosen,
+        }
+        for one in decision.structures
+    )

@@ -1,0 +1,158 @@
+"""What could be wrong with a structure: one table, each line with its limit, sentence and remedy.
+
+Only one doubt is cured by more rows: that the contrast is not positive. All others stay as they
+are, so an answer may be unsure at once.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from perpend._typing import Array
+from perpend.structure import constants as k
+from perpend.structure.cloud import Axes, Cloud
+
+SURE = 0.95  # from this confidence on, an answer counts as sure
+DOUBTFUL = 0.9  # an answer with a doubt is never surer than that
+TAILS = np.array([0.05, 0.02, 0.01, 0.005])  # shares of a cloud at which its rows are counted
+TYLER_STEPS = 8
+
+
+class Doubt(NamedTuple):
+    """A check that failed."""
+
+    name: str
+    sentence: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.sentence} ({self.remedy})"
+
+
+class Facts(NamedTuple):
+    """The statistics that the checks look at."""
+
+    contrast: float  # T
+    parameters: int  # c d
+    clearness: float  # from 1 on the codimension is clear
+    length: float  # of the plateau
+    rival: int  # codimension of the longest other plateau, 0 if there is none
+    n_members: float
+    n_free: int
+    witnesses: int  # starts that led here
+    ellipse: float  # nats against a single elliptical cloud
+    gap: float  # of its axes
+    n_smaller: int | None  # members on a smaller subspace inside
+    suspect: bool  # whether something thinner may be inside
+
+    @property
+    def no_accident(self) -> float:
+        """The probability that so many rows on a subspace are no accident.
+
+        Luck varies by a few units, and more with more parameters: the slope of the step.
+        """
+        return float(special.expit(self.contrast / (3 + self.parameters / 6)))
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether more rows could not cure any doubt."""
+        return self.no_accident >= SURE
+
+
+def confidence_of(facts: Facts) -> tuple[float, tuple[Doubt, ...]]:
+    """Return the confidence, and the doubts that lower it."""
+    no_accident = facts.no_accident
+    clear = float(special.expit(4 * (facts.clearness - 1) + 3))  # .95 where it is just clear
+    doubts = tuple(_doubts(facts, clear))
+    return no_accident * clear * (DOUBTFUL if doubts else 1.0), doubts
+
+
+def _doubts(facts: Facts, clear: float) -> list[Doubt]:
+    factor, rival = math.exp(facts.length), facts.rival
+    against = f", and codimension {rival} is nearly as likely" if rival else ""
+    table = (
+        (
+            not facts.is_significant,
+            Doubt(
+                "accident",
+                f"only {facts.n_members:.0f} rows lie on the subspace, and any subspace of its "
+                f"dimension can be laid through {facts.n_free} rows",
+                "more rows would help",
+            ),
+        ),
+        (
+            clear < SURE,
+            Doubt(
+                "codimension",
+                f"the number of normals is the same only over a factor of {factor:.2g} in scale"
+                f"{against}",
+                "noise, or variances that decay; less noise would help, more rows would not",
+            ),
+        ),
+        (
+            facts.witnesses < 2,
+            Doubt(
+                "witnesses",
+                "other starts led to other subspaces",
+                "look at structures_, more rows would help",
+            ),
+        ),
+        (
+            facts.ellipse < k.LUCK and facts.gap < k.GAP,
+            Doubt(
+                "ellipse",
+                "all rows may be one smooth cloud, whose axes differ by a factor of "
+                f"{facts.gap:.2g} there",
+                "less noise would help, more rows would not",
+            ),
+        ),
+        (
+            facts.n_smaller is not None,
+            Doubt(
+                "parts",
+                f"{facts.n_smaller} of the {facts.n_members:.0f} rows on the subspace lie on a "
+                "smaller one inside: it may be the sum of two",
+                "use perpend.peel to find both",
+            ),
+        ),
+        (
+            facts.suspect,
+            Doubt(
+                "layers",
+                "the distances to the subspace may be those of two kinds of rows, one thinner than "
+                "the other",
+                "look at the distances, more rows would help",
+            ),
+        ),
+    )
+    return [doubt for failed, doubt in table if failed]
+
+
+def beyond_ellipse(cloud: Cloud, axes: Axes, c: int) -> tuple[float, float]:
+    r"""Return the nats against a single elliptical cloud, and the gap of its axes.
+
+    For every elliptical law, whatever its tails, the share of the c thin axes in the squared
+    length of a whitened row is Beta(c/2, d/2); the axes' lengths are Tyler's fixed point. Outliers
+    have larger shares than that, inliers among many outliers smaller ones.
+    """
+    H2 = np.square(cloud.about(axes.centre) @ axes.A) + cloud.floor**2
+    share = np.ones(len(H2)) if cloud.share is None else cloud.share
+    spread, d = np.median(H2, axis=0), cloud.D - c
+    for _ in range(TYLER_STEPS):
+        spread = cloud.D / cloud.n * ((share / (H2 / spread).sum(axis=1)) @ H2)
+    thin = (H2[:, :c] / spread[:c]).sum(axis=1) / (H2 / spread).sum(axis=1)
+    above = share @ (thin[:, None] > special.betaincinv(c / 2, d / 2, 1 - TAILS))
+    below = share @ (thin[:, None] < special.betaincinv(c / 2, d / 2, TAILS))
+    below = np.maximum(below - d - int(cloud.affine), 0)
+    evidence = max(_excess(above, cloud.n), _excess(below, cloud.n))
+    gap = math.sqrt(float(spread[c:].min() / spread[:c].max()))
+    return evidence, gap * math.exp(-2 / math.sqrt(cloud.n))  # as it is at the least, by chance
+
+
+def _excess(seen: Array, n: float) -> float:
+    """Return the largest n KL(seen / n || tail) among the tails with more rows than expected."""
+    p = np.minimum(seen / n, 1.0)
+    kl = special.xlogy(p, p / TAILS) + special.xlogy(1 - p, (1 - p) / (1 - TAILS))
+    return float(np.max(np.where(p > TAILS, n * kl, 0.0)))

@@ -1,0 +1,222 @@
+r"""Rows in memory, and what stays the same in a search: scales, codimensions, the reference law.
+
+With the axes A of some weighted PCA about a centre m, ascending by variance, a row is at the
+distance
+
+.. math:: J_c(x) = \|A_c^T (x - m)\|
+
+from the subspace orthogonal to the first c of them. One product gives the heights along all axes;
+cumulated, their squares are the distances for every c at once. Scales are counted in bins of eight
+to an octave: four to each factor two of J^2, by the first bits of its mantissa.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from perpend._typing import Array
+from perpend.structure import constants as k
+
+_BITS = 21  # of a single-precision number below the sign, the exponent and two of the mantissa
+_TINY = np.finfo(float).tiny
+
+
+class Axes(NamedTuple):
+    """Axes about a centre, ascending by the variance of the rows that made them."""
+
+    centre: Array  # (D,)
+    A: Array  # (D, D) orthonormal
+    variances: Array  # (D,)
+
+
+class Counts(NamedTuple):
+    """How many rows are within the balls of every codimension and scale, (C, S) each."""
+
+    near: Array  # within r
+    double: Array  # within 2 r
+    far: Array  # within 8 r
+
+
+def sample_size(n_features: int) -> int:
+    """Return how many rows are enough to see a structure.
+
+    >>> sample_size(3), sample_size(200)
+    (8192, 6000)
+    """
+    least = k.SAMPLE if n_features <= k.FEW_COLUMNS else k.SAMPLE_WIDE
+    return max(least, k.SAMPLE_PER_COLUMN * n_features)
+
+
+class Cloud:
+    """Rows X (n, D) in double precision, and how much each counts.
+
+    `weight` (n,) is what a row weighs in means and variances, `share` (n,) what it counts as
+    evidence: equal rows count once. Distances below `floor` times the typical length are rounding
+    errors.
+    """
+
+    def __init__(
+        self,
+        X: Array,
+        *,
+        affine: bool,
+        weight: Array | None = None,
+        share: Array | None = None,
+        floor: float,
+    ) -> None:
+        self.X, self.affine = X, affine
+        rows, self.D = X.shape
+        self.weight = None if weight is None or np.all(weight == 1) else weight
+        self.share = None if share is None or np.all(share == 1) else share
+        self.n = float(rows) if self.share is None else float(self.share.sum())
+        self.middle = np.median(X, axis=0) if affine else np.zeros(self.D)
+        lengths = np.linalg.norm(X - self.middle, axis=1)
+        lengths = lengths[lengths > 0]
+        self.typical = float(np.median(lengths)) if len(lengths) else 1.0
+        self._set_scales(floor)
+        self.codimensions = _codimensions(self.D)
+        self.free = self.D - self.codimensions + int(affine)  # rows that any subspace runs through
+        self.needed = k.LUCK + self.codimensions * self.free * self.luck_per_parameter
+        self._set_law(lengths)
+
+    @property
+    def luck_per_parameter(self) -> float:
+        """The nats that each free parameter gains by chance."""
+        return k.LUCK_PER_PARAMETER + math.log(max(self.n / self.D, 1)) / 2
+
+    def _set_scales(self, floor: float) -> None:
+        self._bit0 = _bits(np.float32(floor**2))
+        self.n_scales = _bits(np.float32(4.0)) - self._bit0
+        last = self._bit0 + self.n_scales + (k.FAR + 1) * k.OCTAVE
+        edges = (np.arange(self._bit0 + 1, last, dtype=np.uint32) << _BITS).view(np.float32)
+        self.wide = self.typical * np.sqrt(edges.astype(float))  # scales, and octaves beyond
+        self.scales = self.wide[: self.n_scales]
+        self.floor = float(self.scales[0])
+
+    def _set_law(self, lengths: Array) -> None:
+        """Set the share q of the rows within 2 r, and within 8 r, that are within r by chance.
+
+        For rows of these lengths in any direction. It is 2^-c where r is small, whatever the law:
+        there only smoothness is assumed; at coarse scales the law keeps the whole cloud from
+        counting as a point.
+        """
+        p = np.r_[0, np.geomspace(1e-4, 0.1, 10), np.linspace(0.2, 1, 9)]  # short rows matter most
+        self._norms = np.quantile(lengths, (p[1:] + p[:-1]) / 2) if len(lengths) else np.ones(19)
+        self._norm_shares = np.diff(p)
+        if self._norms[-1] < 1.01 * self._norms[0]:
+            self._norms, self._norm_shares = self._norms[-1:], np.ones(1)
+        S, far = self.n_scales, k.FAR * k.OCTAVE
+        scales, size = self.wide[: S + far], self.codimensions
+        law = np.array([self.law(c, scales * radius(c)) for c in size]).reshape(len(size), S + far)
+
+        def within(steps: int) -> Array:
+            flat = -size[:, None] * np.log(self.wide[steps : steps + S] / self.scales)
+            ratio = law[:, :S] - law[:, steps : steps + S]
+            return np.minimum(np.where(law[:, steps : steps + S] < -600, flat, ratio), -1e-12)
+
+        self.log_q, self.log_q_far = within(k.OCTAVE), within(far)
+
+    def law(self, c: int, r: Array) -> Array:
+        """Return log F_c(r), the share of rows without preferred direction within r."""
+        x = np.minimum(np.atleast_1d(r)[:, None] / self._norms, 1.0) ** 2
+        share = special.betainc(c / 2, (self.D - c) / 2, x) @ self._norm_shares
+        law: Array = np.log(np.maximum(share, 1e-300))
+        return law
+
+    def about(self, centre: Array) -> Array:
+        """Return the rows about a centre."""
+        return self.X - centre if self.affine else self.X
+
+    def squares(self, axes: Axes, c: int) -> Array:
+        """Return J_c^2 (n,), by the smaller side where digits do not matter."""
+        Q = self.about(axes.centre)
+        squares: Array
+        if 2 * c <= self.D:
+            squares = np.square(Q @ axes.A[:, :c]).sum(axis=1)
+        else:
+            rest = Q - (Q @ axes.A[:, c:]) @ axes.A[:, c:].T
+            squares = np.square(rest, out=rest).sum(axis=1)
+        return squares
+
+    def pca(self, w: Array) -> Axes:
+        """Return the principal axes of the rows with weights w (n,), about their mean if affine."""
+        X, w = self.X, w if self.weight is None else w * self.weight
+        some = np.flatnonzero(w)
+        if len(some) < 0.7 * len(w):
+            X, w = X[some], w[some]
+        total = max(float(w.sum()), _TINY)
+        centre = (w @ X) / total if self.affine else self.middle
+        half = (X - centre if self.affine else X) * np.sqrt(w)[:, None]
+        variances, A = np.linalg.eigh(half.T @ half / total)
+        return Axes(centre, A, np.maximum(variances, 0.0))
+
+    def first_axes(self) -> Axes:
+        """Return the axes of all rows; far ones count less where there is a centre to be found."""
+        w = np.ones(len(self.X))
+        if self.affine:
+            w /= 1 + np.square(self.X - self.middle).sum(axis=1) / self.typical**2
+        return self.pca(w)
+
+    def counts(self, axes: Axes) -> Counts:
+        """Count the rows within the balls of every codimension and scale."""
+        S, size = self.n_scales, self.codimensions
+        H = self.about(axes.centre) @ axes.A
+        np.square(H, out=H)
+        np.cumsum(H, axis=1, out=H)
+        u = H[:, size - 1] if len(size) < self.D - 1 else H[:, :-1]
+        u = u / np.square(radius(size) * self.typical)
+        bins = (u.astype(np.float32).view(np.uint32) >> _BITS).astype(np.int64)
+        bins -= self._bit0
+        np.clip(bins, 0, S, out=bins)
+        bins += (S + 1) * np.arange(len(size))
+        share = None if self.share is None else np.repeat(self.share, len(size))
+        N = np.bincount(bins.ravel(), share, minlength=(S + 1) * len(size))
+        N = np.cumsum(N.reshape(len(size), S + 1), axis=1).astype(float)
+        return self._balls(N)
+
+    def counts_at(self, J2: Array, c: int) -> Counts:
+        """Count the rows with squared distances J2 (n,) within the balls of one codimension."""
+        order = np.argsort(J2)
+        r2 = np.square(self.wide[: self.n_scales + 1] * radius(c))
+        place = np.searchsorted(J2[order], r2, side="right")
+        seen = np.arange(len(J2) + 1.0)
+        if self.share is not None:
+            seen = np.concatenate([[0.0], np.cumsum(self.share[order])])
+        N = seen[place]
+        N[-1] = seen[-1]
+        return self._balls(N[None])
+
+    def _balls(self, N: Array) -> Counts:
+        S = self.n_scales
+        later = np.arange(S)
+        double, far = (N[:, np.minimum(later + steps, S)] for steps in (k.OCTAVE, k.FAR * k.OCTAVE))
+        return Counts(N[:, :S], double, far)
+
+    def index(self, c: int) -> int | None:
+        """Return the place of a codimension among those that are looked at."""
+        i = int(np.searchsorted(self.codimensions, c))
+        found = i < len(self.codimensions) and self.codimensions[i] == c
+        return i if found else None
+
+
+def radius(c: Array) -> Array:
+    """Return the radius of the ball of c normals, in units of the scale."""
+    return np.sqrt(c) + k.WIDTH
+
+
+def _bits(x: np.float32) -> int:
+    return int(x.view(np.uint32)) >> _BITS
+
+
+def _codimensions(D: int) -> Array:
+    """Return the codimensions that are looked at: all of them, or with many columns fewer.
+
+    >>> len(_codimensions(60)), len(_codimensions(500))
+    (59, 94)
+    """
+    if D <= 100:
+        return np.arange(1, D)
+    some = np.r_[np.arange(1, 41), np.geomspace(40, D - 40, 16).round(), np.arange(D - 40, D)]
+    return np.unique(some).astype(int)

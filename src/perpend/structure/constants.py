@@ -1,0 +1,51 @@
+"""Every limit that decides something, with its reason. Lengths and ratios have no unit."""
+
+# The contrast of two balls: rows within r against rows within KAPPA r.
+OCTAVE = 8  # scales in a factor of two
+WIDTH = 1.5  # r = s (sqrt(c) + WIDTH) holds 95 to 98 % of Gaussian noise of deviation s, for any c
+FAR = 3  # octaves to a second, wider outer ball: exact rows say more against it
+LUCK = 10.0  # nats that accidents reach, even without free parameters,
+LUCK_PER_PARAMETER = 0.75  # and so much more for each, beside log(n / D) / 2 (record 4's table)
+PART = 1 / 3  # of the rows within two r must be more than a flat density puts there, for a plateau
+
+# A path: weighted PCA along shrinking scales.
+SHRINK = 0.9  # of the scale, step by step; with 0.7 a road inside a street is lost
+QUICK = 0.81  # the same with many columns, where every step costs a spectrum
+SLOW = 0.985  # the same where nothing was found: near the spectral limit
+CHEAP = 10  # columns up to which three steps are made at each scale
+REACH = 2.0  # weights end at s (sqrt(k) + REACH)
+GIVE_UP = 16.0  # times below the last significant scale nothing more will come
+LOOK = 3  # steps between two tables; a table costs about as much as two steps
+PROMISE = 0.3  # of the needed contrast, at the k normals of a path: a table is worth it
+AGAIN = 0.9  # of the contrast of a clear structure: a path that sees so much has found it again
+WIDE = 64  # columns from which on tables and spectra are saved where little can come of them
+
+# Which codimension: evidence times persistence.
+POWER = 0.5  # of the evidence: a long plateau with less is worth more (homographies, notes)
+LONG = 6.0  # plateaus longer than a factor e^6 are not more convincing
+RIVAL = 0.2  # of the evidence: what a finer plateau needs to be a rival
+FINER = 2 / 3  # of the length: a finer plateau that long is one
+LENGTH = 0.25  # of a plateau, beyond the longest rival's, that makes a codimension clear
+TRIES = 4  # paths where something is significant, but not clear: others do not cure that
+SETTLED = 4  # plateaus of one look at which axes are settled
+
+# Layers: where the density of the distances stops falling.
+KINK = 14.0  # twice the log-likelihood; single bells reach 11 in one of a hundred cases, 15 never
+SUSPECT = 10.0  # the same from which on a layer is possible
+ENOUGH = 12  # rows in a bin of the density
+FEW = 0.05  # of the rows: smaller layers, as single rings of a scanner, are not the answer
+INSIDE = 0.7  # of the rows of a layer lie in another one that holds it
+THINNER = 0.8  # of the radius of that one, at the most
+
+# Checks.
+APART = 0.8  # second eigenvalue of the walk: rows may be of two kinds (record 16, item 7)
+AS_THIN = 1.2  # times the noise: what is as thin belongs together
+GAP = 3.0  # between the axes of a cloud without outliers, that makes it a subspace with noise
+ENOUGH_FOR_WALK = 400  # rows to see two parts by, or two for each dimension
+
+# How many rows are enough.
+SAMPLE = 8192  # in few columns,
+SAMPLE_WIDE = 2048  # in more than FEW_COLUMNS,
+FEW_COLUMNS = 16
+SAMPLE_PER_COLUMN = 30  # or so many for each
+MOST_PER_COLUMN = 400  # where more rows than that show nothing, still more will not

@@ -1,0 +1,201 @@
+r"""Layers around one subspace: where the density of the distances stops falling.
+
+A street is a slab with a plane inside. Around the same normals, the density of the rows by volume,
+rho(r) ~ dN / d(r^c), is then that of two bells. For a single one - Gaussian, Laplace, Student or
+uniform noise - log rho falls, and ever faster, as a function of x = log r:
+
+.. math:: f(x) = a - \sum_k b_k (x - x_k)_+, \qquad b_k \ge 0.
+
+Of two, the first ends at some x_b, where f is flat again and begins a new concave piece. "Flat"
+means that it falls more slowly than r^-c, so that the rows per octave do not become fewer. Both
+forms are fitted by non-negative least squares to a histogram, and twice the gain in log-likelihood
+says whether the second is needed. Nothing is assumed about the law of the noise or of the outliers.
+
+What is inside x_b beyond the flat density there belongs to the layer: the probability of a row at
+distance r is 1 - exp(f(x_b) - f(log r)), and one half where f is log 2 above its level at x_b.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy import optimize, special
+
+from perpend._typing import Array
+from perpend.kernels import logarithmic_bins
+from perpend.structure import constants as k
+
+N_BINS = 1024  # of a histogram of distances
+N_BINS_OF_DENSITY = 80  # at the most
+MOST_LAYERS = 5  # one inside the other
+MOST = 0.85  # of the members: noise is measured by the distance that so many are within
+_LOG_2 = math.log(2)
+
+
+class Histogram(NamedTuple):
+    """How many rows are how far away; bins grow geometrically, the first holds rounding errors."""
+
+    edges: Array  # (m,) upper edges
+    counts: Array  # (m,)
+
+
+class Layer(NamedTuple):
+    """A bell of rows around a subspace that stands on a flat density."""
+
+    radius: float  # where it ends
+    gain: float  # twice the log-likelihood of two bells over one
+    members: float  # rows beyond the flat density
+    threshold: float  # where a row is as likely a member as not
+    x: Array  # log distances,
+    log_density: Array  # and the fitted density there, up to the end
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether its rows have no distance but rounding errors."""
+        return len(self.x) == 1
+
+    def probability(self, J: Array) -> Array:
+        """Return the probability of a member at distances J (n,)."""
+        if self.is_exact:
+            return (self.radius >= J).astype(float)
+        f = np.interp(np.log(np.maximum(J, np.finfo(float).tiny)), self.x, self.log_density)
+        p = -np.expm1(np.minimum(self.log_density[-1] - f, 0.0))
+        return np.where(self.radius >= J, p, 0.0)
+
+
+def histogram(J: Array, floor: float, share: Array | None = None) -> Histogram:
+    """Count distances J (n,); those below `floor` are rounding errors."""
+    largest = max(float(np.max(J)), 2 * floor)
+    edges = np.geomspace(floor, largest, N_BINS)
+    bins = logarithmic_bins(J, edges)
+    return Histogram(edges, np.bincount(bins, share, minlength=N_BINS).astype(float))
+
+
+def find_layers(
+    of: Histogram,
+    c: int,
+    least: float,
+    *,
+    r_max: float = math.inf,
+    luck: float = 0.0,
+    needed: float = k.KINK,
+) -> list[Layer]:
+    """Return the layers within r_max that have at least so many members, finest first.
+
+    `luck` are the nats that the normals may have gained by being fitted to these very rows.
+    """
+    N = np.cumsum(of.counts)
+    top = min(int(np.searchsorted(of.edges, r_max)), len(of.edges) - 1)
+    found: list[Layer] = []
+    while len(found) < MOST_LAYERS:
+        layer = _cut(of.edges, N, c, top)
+        if layer is None or layer.gain < needed + 2 * luck or layer.members < least:
+            break
+        found.insert(0, layer)
+        top = int(np.searchsorted(of.edges, layer.radius * 1.1))
+    if N[0] >= least:
+        r = float(of.edges[0])
+        found.insert(0, Layer(r, math.inf, float(N[0]), r, np.array([math.log(r)]), np.zeros(1)))
+    return found
+
+
+def _cut(edges: Array, N: Array, c: int, top: int) -> Layer | None:
+    """Return the best place to cut the density up to edge `top` into two bells, if there is one."""
+    bins = _density(edges, N, c, top)
+    if bins is None:
+        return None
+    x, y, h, outer = bins
+    m, root = len(x), np.sqrt(h)[:, None]
+    slope = -np.diff(y) / np.diff(x)
+    smooth = -(y[2:] - y[:-2]) / (x[2:] - x[:-2])
+    steepest = np.maximum.accumulate(np.maximum(slope, 0))
+    ends = [
+        b for b in range(2, m - 1) if min(slope[b], smooth[min(b, m - 3)]) < min(steepest[b - 1], c)
+    ]
+    if not ends:
+        return None
+    one, target = np.ones((m, 1)), y * root[:, 0]
+    ramps = np.maximum(x[:, None] - x[:-1], 0)
+
+    def fitted(ramps: Array) -> tuple[Array, float]:
+        basis = np.hstack([one, -one, -ramps]) * root
+        coefficients, misfit = optimize.nnls(basis, target, maxiter=50 * m)
+        return basis @ coefficients / root[:, 0], float(misfit) ** 2
+
+    _, single = fitted(ramps)
+    best: tuple[float, int, Array] | None = None
+    for b in ends:
+        stopped = np.minimum(ramps, np.maximum(x[b] - x[:-1], 0))
+        f, misfit = fitted(np.where(np.arange(m - 1) < b, stopped, ramps))
+        flat = f[b] - f[b + 1] <= c * (x[b + 1] - x[b])
+        if flat and (best is None or single - misfit > best[0]):
+            best = single - misfit, b, f
+    if best is None:
+        return None
+    gain, b, f = best
+    radius = float(outer[b - 1])
+    background = math.exp(f[b] + c * math.log(radius))
+    inside = float(N[np.searchsorted(edges, radius * (1 - 1e-9))])
+    return Layer(
+        radius, gain, max(inside - background, 0.0), _half(x, f, b), x[: b + 1], f[: b + 1]
+    )
+
+
+def _half(x: Array, f: Array, b: int) -> float:
+    """Return the distance at which the density is twice what it is at x_b."""
+    above = f[: b + 1] - f[b] - _LOG_2
+    j = int(np.argmax(above <= 0))
+    if j == 0:
+        return float(np.exp(x[0]))
+    part = above[j - 1] / max(above[j - 1] - above[j], np.finfo(float).tiny)
+    return float(np.exp(x[j - 1] + part * (x[j] - x[j - 1])))
+
+
+def _density(edges: Array, N: Array, c: int, top: int) -> tuple[Array, Array, Array, Array] | None:
+    """Return log radius, log density, rows and outer edge of bins that hold enough rows each.
+
+    The nearest rows, which any subspace can be laid through, are left out.
+    """
+    n = N[top]
+    enough = max(k.ENOUGH, n / N_BINS_OF_DENSITY)
+    if n < 6 * enough:
+        return None
+    step = max(round(_LOG_2 / k.OCTAVE / math.log(edges[1] / edges[0])), 1)
+    first = int(np.searchsorted(N, enough))
+    index = np.arange(top, first - 1, -step)[::-1]
+    kept = [int(index[0])]
+    for j in index[1:]:
+        if N[j] - N[kept[-1]] >= enough:
+            kept.append(int(j))
+    if len(kept) < 7:
+        return None
+    kept[-1] = top
+    outer, inner = edges[kept[1:]], edges[kept[:-1]]
+    h = np.diff(N[kept])
+    a, b = np.log(inner), np.log(outer)
+    log_volume = c * b + np.log1p(-np.exp(c * (a - b)))
+    y = np.log(h) - log_volume
+    x = b + np.log((1 + np.exp(c * (a - b))) / 2) / c
+    for _ in range(3):  # where a density that falls as r^-s has its mean over the bin
+        s = np.clip(-np.gradient(y, x), 0, 40 * c)
+        e = np.where(np.abs(c - s) < 1e-3, 1e-3, c - s)
+        # c (b^e - a^e) / (e (b^c - a^c)), as a logarithm
+        mean = np.log(c / np.abs(e)) + np.where(e > 0, e * b, e * a)
+        mean += np.log1p(-np.exp(-np.abs(e) * (b - a))) - log_volume
+        x = np.clip(np.where(s > 1e-3, -mean / np.maximum(s, 1e-3), x), a, b)
+    distinct = np.diff(x, prepend=-np.inf) > 1e-9
+    return x[distinct], y[distinct], h[distinct], outer[distinct]
+
+
+def members_noise(of: Histogram, probability: Array, c: int) -> float:
+    """Return the deviation of the noise in one coordinate; `probability` (m,) is by bin.
+
+    It is by the distance that most members are within, so that heavy tails count in part: for
+    Gaussian noise it is the deviation, for Student's with three degrees of freedom between the
+    scale and the deviation.
+    """
+    N = np.cumsum(of.counts * probability)
+    if N[-1] <= 0:
+        return float(of.edges[0])
+    log_r = np.interp(MOST * N[-1], N, np.log(of.edges))
+    return math.exp(log_r) / math.sqrt(2 * special.gammaincinv(c / 2, MOST))

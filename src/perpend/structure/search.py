@@ -1,0 +1,373 @@
+"""One search: proposals and paths fill the profile; its plateaus are the structures; one is chosen.
+
+Axes may come from anybody. A path follows a short list of numbers of normals from the axes of all
+rows; each time, the axes at the strongest plateaus are settled, and what that shows joins the
+profile. The search ends when two starts agree on a clear structure, or when more of them would not
+make it clear.
+"""
+
+import math
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.solvers.loop import Callback
+from perpend.structure import constants as k
+from perpend.structure.checks import Doubt, Facts, beyond_ellipse, confidence_of
+from perpend.structure.cloud import Axes, Cloud, radius
+from perpend.structure.layers import Histogram, Layer, find_layers, histogram
+from perpend.structure.parts import Part, parts
+from perpend.structure.path import follow
+from perpend.structure.profile import Plateau, Profile, choose, clearness
+from perpend.structure.settle import Polished, Settled, polish, settle
+
+MAX_ROUNDS = 6  # of settling, after each of which the plateaus may be others
+MAX_REVISIONS = 3  # of the codimension after the members are known
+EXACT = 4.0  # times the floor: noise that is nothing but rounding errors
+AS_THIN_AXIS = k.AS_THIN**2  # in variances
+
+
+class Structure(NamedTuple):
+    """A significant subspace that was seen."""
+
+    codimension: int
+    noise: float  # deviation in one coordinate
+    members: float
+    score: float  # the contrast T
+    length: float  # in log scale
+    chosen: bool
+
+
+class Decision(NamedTuple):
+    """The chosen structure of a cloud, and how sure it is."""
+
+    codimension: int
+    axes: Axes  # of the members; the first are the normals
+    sigma: float  # deviation of the noise in one coordinate; at the floor where it is exact
+    is_exact: bool
+    layer: Layer | None
+    threshold: float
+    n_members: float
+    contrast: float
+    needed: float
+    confidence: float
+    doubts: tuple[Doubt, ...]
+    facts: Facts
+    structures: tuple[Structure, ...]
+
+
+def find_structure(
+    cloud: Cloud,
+    rng: np.random.Generator,
+    *,
+    proposals: Iterable[Axes] = (),
+    slowly: bool = False,
+    callback: Callback | None = None,
+) -> Decision | None:
+    """Find the structure of a cloud; None where nothing is significant.
+
+    `proposals` are axes that others have found, each a start of its own. `slowly` is for a second
+    try, near the spectral limit; with many columns that is left to proposals.
+    """
+    if cloud.D < 2 or cloud.n <= cloud.D:
+        return None
+    profile = Profile(cloud)
+    shrink: float | None = k.SHRINK if cloud.D <= k.CHEAP else k.QUICK
+    if slowly:
+        shrink = k.SLOW if cloud.D <= k.WIDE else None
+    found = _search(profile, proposals, shrink, callback)
+    if found is None:
+        return None
+    return _decide(profile, *found, rng)
+
+
+def _search(
+    profile: Profile,
+    proposals: Iterable[Axes],
+    shrink: float | None,
+    callback: Callback | None,
+) -> tuple[Plateau, int] | None:
+    """Fill the profile; return the chosen plateau, and how many starts in a row led to it."""
+    cloud, all_ = profile.cloud, list[Plateau]()
+    chosen: Plateau | None = None
+    witnesses = tries = 0
+
+    def paths() -> Iterator[None]:
+        first = cloud.first_axes()
+        for j, c in enumerate(_sizes(cloud.D)):
+            if cloud.D == 2 and j:  # one number of normals, so another centre
+                first = cloud.pca(np.ones(len(cloud.X)))
+            clear = chosen is not None and clearness(chosen, all_) >= 1
+            known = chosen if cloud.D > k.FEW_COLUMNS and clear else None
+            assert shrink is not None
+            follow(profile, first, c, shrink, known=known, callback=callback)
+            yield
+
+    proposed = (profile.add(axes) for axes in proposals)
+    for _ in proposed if shrink is None else chain(proposed, paths()):
+        _settle_plateaus(profile)
+        all_ = profile.plateaus()
+        if not all_:
+            continue
+        now = choose(all_)
+        same = chosen is not None and chosen.meets(now)
+        chosen, witnesses, tries = now, witnesses + 1 if same else 1, tries + 1
+        if witnesses >= 2 and (clearness(chosen, all_) >= 1 or tries >= k.TRIES):
+            break
+    return None if chosen is None else (chosen, witnesses)
+
+
+def _sizes(D: int) -> list[int]:
+    """Return the numbers of normals to follow.
+
+    >>> _sizes(3), _sizes(30), _sizes(2)
+    ([1, 2], [1, 2, 4, 8, 29, 28, 26, 22], [1, 1])
+    """
+    if D == 2:
+        return [1, 1]
+    few = [2**j for j in range(12) if 2**j <= D // 2]
+    return few + [D - c for c in few if D - c > D // 2]
+
+
+def _settle_plateaus(profile: Profile) -> None:
+    for _ in range(MAX_ROUNDS):
+        new = profile.to_settle()
+        if not new:
+            return
+        for p in new:
+            profile.add(_settled(profile, p).axes)
+
+
+def _settled(profile: Profile, p: Plateau) -> Settled:
+    cloud = profile.cloud
+    c, scales = int(cloud.codimensions[p.i]), cloud.scales
+    axes = profile.axes_at(p.peak)
+    return settle(cloud, axes, c, float(scales[p.peak]), least=float(scales[p.first]))
+
+
+class _Found(NamedTuple):
+    """A subspace with its members."""
+
+    i: int  # place of the codimension
+    axes: Axes
+    sigma: float
+    threshold: float
+    n_members: float
+    probability: Array  # (n,)
+    layer: Layer | None
+    seen: Histogram
+    is_exact: bool
+
+
+def _decide(
+    profile: Profile, chosen: Plateau, witnesses: int, rng: np.random.Generator
+) -> Decision:
+    cloud = profile.cloud
+    for _ in range(MAX_REVISIONS):
+        found = _members(profile, chosen)
+        profile.add(found.axes)
+        again = choose(profile.plateaus())
+        if again.i == chosen.i:
+            break
+        chosen = again
+    T, all_ = chosen.T, profile.plateaus()
+    clear = clearness(chosen, all_)
+    if not found.is_exact:
+        found, T = _on_less(profile, found, T)
+    n_smaller = None
+    if clear >= 1:
+        found, T, n_smaller = _of_parts(profile, found, T, rng)
+    c = int(cloud.codimensions[found.i])
+    ellipse, gap = beyond_ellipse(cloud, found.axes, c)
+    others = [p for p in all_ if p.i != chosen.i]
+    rival = max(others, key=lambda p: p.length, default=None)
+    facts = Facts(
+        contrast=T,
+        parameters=c * int(cloud.free[found.i]),
+        clearness=clear,
+        length=chosen.length,
+        rival=0 if rival is None else int(cloud.codimensions[rival.i]),
+        n_members=found.n_members,
+        n_free=int(cloud.free[found.i]),
+        witnesses=witnesses,
+        ellipse=ellipse,
+        gap=gap,
+        n_smaller=n_smaller,
+        suspect=_suspect(cloud, found),
+    )
+    confidence, doubts = confidence_of(facts)
+    return Decision(
+        codimension=c,
+        axes=found.axes,
+        sigma=found.sigma,
+        is_exact=found.is_exact,
+        layer=found.layer,
+        threshold=found.threshold,
+        n_members=found.n_members,
+        contrast=T,
+        needed=float(cloud.needed[found.i]),
+        confidence=confidence,
+        doubts=doubts,
+        facts=facts,
+        structures=tuple(_structures(profile, found, chosen, all_)),
+    )
+
+
+def _members(profile: Profile, chosen: Plateau) -> _Found:
+    """Find the members of the finest layer of a plateau, and their axes."""
+    cloud = profile.cloud
+    c = int(cloud.codimensions[chosen.i])
+    settled = _settled(profile, chosen)
+    layer = _finest(profile, chosen)
+    if settled.sigma <= EXACT * cloud.floor and (layer is None or layer[0].is_exact):
+        return _exact(cloud, chosen.i, settled)
+    if layer is None:
+        w = (cloud.squares(settled.axes, c) <= settled.threshold**2).astype(float)
+    else:
+        w = layer[0].probability(np.sqrt(cloud.squares(layer[1], c)))
+    if np.count_nonzero(w > 0.1) < cloud.D - c + 2:
+        return _exact(cloud, chosen.i, settled)
+    polished = polish(cloud, cloud.pca(w), c, w, _least(cloud, chosen.i))
+    return _as_found(cloud, chosen.i, polished)
+
+
+def _least(cloud: Cloud, i: int) -> float:
+    """Return the members that a layer must have."""
+    return max(k.FEW * cloud.n, 2.0 * float(cloud.free[i]))
+
+
+def _as_found(cloud: Cloud, i: int, p: Polished) -> _Found:
+    exact = p.sigma <= EXACT * cloud.floor
+    return _Found(i, p.axes, p.sigma, p.threshold, p.members, p.probability, p.layer, p.seen, exact)
+
+
+def _exact(cloud: Cloud, i: int, settled: Settled) -> _Found:
+    J = np.sqrt(cloud.squares(settled.axes, int(cloud.codimensions[i])))
+    near = settled.threshold >= J
+    n = float(near.sum() if cloud.share is None else near @ cloud.share)
+    seen = histogram(J, cloud.floor, cloud.share)
+    sigma = settled.sigma
+    exact = sigma <= EXACT * cloud.floor
+    return _Found(
+        i, settled.axes, sigma, settled.threshold, n, near.astype(float), None, seen, exact
+    )
+
+
+def _finest(profile: Profile, chosen: Plateau) -> tuple[Layer, Axes] | None:
+    """Return the finest layer of the chosen codimension, and the axes that show it.
+
+    From the largest layer downwards, always to the largest one inside.
+    """
+    cloud = profile.cloud
+    c = int(cloud.codimensions[chosen.i])
+    scales = np.flatnonzero((profile.T > 0) & (profile.i == chosen.i))
+    scales = scales[scales <= chosen.last]
+    seen: list[tuple[Layer, Axes, Array]] = []
+    tried = set()
+    for j in [chosen.peak, *scales[:: -k.OCTAVE // 2]]:
+        if profile.of[j] in tried:
+            continue
+        tried.add(profile.of[j])
+        axes = profile.axes_at(j)
+        J = np.sqrt(cloud.squares(axes, c))
+        r_max = 2 * float(cloud.scales[j] * radius(c))
+        of = histogram(J, cloud.floor, cloud.share)
+        # Axes that were found at another scale had all their freedom to find something here.
+        luck = 0.0 if j == chosen.peak else (float(cloud.needed[chosen.i]) - k.LUCK) / 2
+        layers = find_layers(of, c, _least(cloud, chosen.i), r_max=r_max, luck=luck)
+        seen += [(layer, axes, layer.radius >= J) for layer in layers]
+    best = None
+    while seen:
+        best = max(seen, key=lambda one: one[0].members)
+        inside = k.THINNER * best[0].radius
+        rows = best[2]
+        seen = [one for one in seen if one[0].radius < inside and np.mean(rows[one[2]]) >= k.INSIDE]
+    return None if best is None else best[:2]
+
+
+def _on_less(profile: Profile, found: _Found, T: float) -> tuple[_Found, float]:
+    """Add normals along which the members are as thin as along those that were found.
+
+    Where inliers and a few others lie on a common subspace, the members are the inliers alone.
+    """
+    cloud = profile.cloud
+    c, variances = int(cloud.codimensions[found.i]), found.axes.variances
+    more = cloud.index(int(np.sum(variances <= AS_THIN_AXIS * variances[c - 1])))
+    if more is None or more <= found.i:
+        return found, T
+    profile.add(found.axes)
+    if np.max(profile.table[more]) <= 0:
+        return found, T
+    c = int(cloud.codimensions[more])
+    polished = polish(cloud, found.axes, c, found.probability, _least(cloud, more))
+    profile.add(polished.axes)
+    return _as_found(cloud, more, polished), float(np.max(profile.table[more]))
+
+
+def _of_parts(
+    profile: Profile, found: _Found, T: float, rng: np.random.Generator
+) -> tuple[_Found, float, int | None]:
+    """Take a smaller subspace inside that is better supported; else say how many rows are on it."""
+    cloud = profile.cloud
+    c, n_smaller = int(cloud.codimensions[found.i]), None
+    members = np.flatnonzero(found.probability > 0.5)
+    for part in parts(cloud, found.axes, c, members, rng):
+        smaller = _part(profile, part, found)
+        if smaller is None:
+            continue
+        if smaller[1] > T:
+            return (*smaller, None)
+        n_smaller = max(n_smaller or 0, round(smaller[0].n_members))
+    return found, T, n_smaller
+
+
+def _part(profile: Profile, part: Part, found: _Found) -> tuple[_Found, float] | None:
+    """Settle at a part; None where it is not significant, not as thin, or holds hardly a row."""
+    cloud = profile.cloud
+    i = cloud.index(part.codimension)
+    if i is None:
+        return None
+    settled = settle(cloud, part.axes, part.codimension, found.sigma)
+    profile.add(settled.axes)
+    T = float(np.max(profile.table[i]))
+    smaller = _exact(cloud, i, settled)
+    thin = settled.sigma <= k.AS_THIN * found.sigma
+    enough = smaller.n_members >= k.FEW * found.n_members
+    return (smaller, T) if T > 0 and thin and enough else None
+
+
+def _suspect(cloud: Cloud, found: _Found) -> bool:
+    """Whether something thinner may be inside: distances of rows that are not of unit length."""
+    if found.is_exact or not cloud.affine:
+        return False
+    c, least = int(cloud.codimensions[found.i]), _least(cloud, found.i)
+    end = math.inf if found.layer is None else found.layer.radius * 1.1
+    return bool(find_layers(found.seen, c, least, r_max=end, needed=k.SUSPECT))
+
+
+def _structures(
+    profile: Profile, found: _Found, chosen: Plateau, all_: list[Plateau]
+) -> list[Structure]:
+    """List what was seen, finest first: the layers of the answer, and the other plateaus."""
+    cloud = profile.cloud
+    c = int(cloud.codimensions[found.i])
+    own = Structure(c, found.sigma, found.n_members, chosen.T, chosen.length, chosen=True)
+    listed = [own]
+    for layer in find_layers(found.seen, c, _least(cloud, found.i)):
+        noise = layer.radius / float(radius(c))
+        if layer.radius > found.threshold * 1.5 and layer.members > 1.2 * found.n_members:
+            listed.append(Structure(c, noise, layer.members, chosen.T, 0.0, chosen=False))
+    coarse = float(cloud.scales[chosen.peak])
+    if coarse > 4 * found.sigma and chosen.share * cloud.n > 1.2 * found.n_members:
+        listed.append(
+            Structure(c, coarse, chosen.share * cloud.n, chosen.T, chosen.length, chosen=False)
+        )
+    for p in all_:
+        if int(cloud.codimensions[p.i]) != c:
+            noise, n = float(cloud.scales[p.peak]), p.share * cloud.n
+            size = int(cloud.codimensions[p.i])
+            listed.append(Structure(size, noise, n, p.T, p.length, chosen=False))
+    return sorted(listed, key=lambda one: (one.noise, -one.codimension))
