@@ -81,7 +81,7 @@ def test_few_outliers_of_one_kind_are_no_normal_of_the_others(seed):
 
 
 def test_equations_among_positive_columns_are_sure():
-    """A mean far from the origin is one large variance more; whitened rows see through it."""
+    """A mean far from the origin is one large variance more; scales see through it."""
     rng = np.random.default_rng(0)
     free = rng.normal(10, 2, (500, 3))
     X = np.column_stack([free, free[:, :2].sum(axis=1), free[:, 1] - free[:, 2], free.sum(axis=1)])
@@ -91,7 +91,6 @@ def test_equations_among_positive_columns_are_sure():
     assert model.codimension_ == 3
     assert model.confidence_ >= 0.95
     np.testing.assert_array_equal(model.labels_, np.where(np.arange(500) < 30, -1, 1))
-    assert model.evidence_["whitened_inlier_gap"] > 3
 
 
 @pytest.mark.parametrize("affine", [False, True])

@@ -11,8 +11,8 @@ import numpy as np
 from perpend._typing import Array
 from perpend.affine.fit import ROUNDING, AffineFit
 from perpend.affine.origin import weigh_origin
-from perpend.affine.views import View
-from perpend.codimension import decision_evidence, distinct_rows, structures_in
+from perpend.affine.views import View, find_views
+from perpend.codimension import SURE, decision_evidence, distinct_rows, structures_in
 from perpend.geometry import complement, random_directions
 from perpend.rows import RowSource, as_rows
 from perpend.rows.centred import lift, room_for_lifted
@@ -41,26 +41,60 @@ def find_by_scales(
     `sample` is how many rows are asked first; all of them if it is None.
     """
     weights = None if weight is None else to_numpy(weight).astype(float)
-    cloud = _cloud(X, weights, sample, n_jobs, rng)
-    decision = None if cloud is None else find_structure(cloud, rng, callback=callback)
-    if cloud is None or (decision is None and X.shape[0] > k.MOST_PER_COLUMN * X.shape[1]):
+    found = []
+    for view in find_views(X, weight, rng):
+        seen = np.ones(X.shape[0], dtype=bool) if view.seen is None else view.seen
+        if weights is not None:
+            seen = seen & (weights > 0)
+        decided = _decide(X, weights, seen, sample, n_jobs=n_jobs, rng=rng, callback=callback)
+        if decided is not None:
+            found.append((view, *decided))
+    if not found:
         return None
-    if decision is None:
-        everything = _cloud(X, weights, None, n_jobs, rng)
-        assert everything is not None
-        decision = find_structure(everything, rng, slowly=True, callback=callback)
-        cloud = everything
-    if decision is None or decision.is_exact:
+    # Of two clouds that are far apart, the surer one counts, or the larger.
+    view, cloud, decision = max(
+        found, key=lambda one: (one[2].confidence >= SURE, one[2].n_members / one[1].n)
+    )
+    if decision.is_exact:
         return None
-    return _among_all_rows(X, weights, cloud, decision, n_jobs=n_jobs, rng=rng, callback=callback)
+    return _among_all_rows(
+        X, weights, view, cloud, decision, n_jobs=n_jobs, rng=rng, callback=callback
+    )
+
+
+def _decide(
+    X: Array,
+    weight: Array | None,
+    seen: Array,
+    sample: int | None,
+    *,
+    n_jobs: int,
+    rng: np.random.Generator,
+    callback: Callback | None,
+) -> tuple[Cloud, Decision] | None:
+    """Find the structure of the rows that are seen: by a sample, slowly by all where it is none."""
+    cloud = _cloud(X, weight, seen, sample, n_jobs=n_jobs, rng=rng)
+    if cloud is None:
+        return None
+    decision = find_structure(cloud, rng, callback=callback)
+    if decision is None and np.count_nonzero(seen) <= k.MOST_PER_COLUMN * X.shape[1]:
+        everything = _cloud(X, weight, seen, None, n_jobs=n_jobs, rng=rng)
+        cloud = cloud if everything is None else everything
+        decision = find_structure(cloud, rng, slowly=True, callback=callback)
+    return None if decision is None else (cloud, decision)
 
 
 def _cloud(
-    X: Array, weight: Array | None, sample: int | None, n_jobs: int, rng: np.random.Generator
+    X: Array,
+    weight: Array | None,
+    seen: Array,
+    sample: int | None,
+    *,
+    n_jobs: int,
+    rng: np.random.Generator,
 ) -> Cloud | None:
     """Return a sample in memory; None where the rows span less than the space."""
-    n, D = X.shape
-    chosen = np.arange(n) if weight is None else np.flatnonzero(weight > 0)
+    D, chosen = X.shape[1], np.flatnonzero(seen)
     size = len(chosen) if sample is None else sample
     if len(chosen) > size:
         chosen = np.sort(rng.choice(chosen, size, replace=False, shuffle=False))
@@ -88,6 +122,7 @@ def _floor(dtype: np.dtype) -> float:
 def _among_all_rows(
     X: Array,
     weight: Array | None,
+    view: View,
     cloud: Cloud,
     decision: Decision,
     *,
@@ -97,10 +132,17 @@ def _among_all_rows(
 ) -> AffineFit:
     c, axes = decision.codimension, decision.axes
     spread = math.sqrt(float(np.mean(axes.variances)))
-    view = View(axes.centre, spread, None)
+    view = View(axes.centre, spread, view.seen)
     L = room_for_lifted(X)
     lift(X, view.centre, view.scale, L)
-    rows = as_rows(L, weight=weight, normalize=False, memory_budget=L.nbytes - 1, n_jobs=n_jobs)
+    rows = as_rows(
+        L,
+        weight=weight,
+        mask=view.seen,
+        normalize=False,
+        memory_budget=L.nbytes - 1,
+        n_jobs=n_jobs,
+    )
     unit = view.scale * rows.unit
     edges = distance_edges(float(rows.norms[-1]), rows.dtype)
 

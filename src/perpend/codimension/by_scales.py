@@ -10,10 +10,11 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.codimension.answer import in_whole_space
-from perpend.codimension.certificate import distinct_rows
+from perpend.codimension.certificate import certify, distinct_rows
+from perpend.codimension.confidence import about_rows
 from perpend.codimension.exact_span import doubted_noise
 from perpend.codimension.found import Found
-from perpend.codimension.result import Codimension
+from perpend.codimension.result import DOUBTFUL, Codimension
 from perpend.codimension.spectrum import largest_gap
 from perpend.rows import RowSource
 from perpend.solvers import (
@@ -32,6 +33,9 @@ from perpend.structure import constants as k
 from perpend.structure.confirm import confirm
 
 MAX_FINISH = 60  # steps of reweighted least squares for exact rows
+HOLLOW = 4.0  # standard deviations
+OVERLAP = 0.13  # of the labels: more would be wrong in any case
+NO_SUBSPACE = 0.5  # of the squared norm: so much noise is none, but the whole cloud
 MAX_SWEEP = 120  # the same from a start that is hardly better than chance
 
 
@@ -47,6 +51,8 @@ def by_scales(
     if found is None:
         return plain
     cloud, decision = found
+    if decision.sigma**2 * span.rank > NO_SUBSPACE * float(np.median(rows.norms)) ** 2:
+        return plain
     return answer_of(turned, span, decision, plain, n_distinct=cloud.n, callback=callback)
 
 
@@ -129,12 +135,13 @@ def answer_of(
         )
     else:
         fit = _finished(rows, span, V, decision, callback)
+    about_rows = () if decision.is_exact else tuple(_about_rows(rows, span, fit))
     codimension = Codimension(
         decision.codimension,
-        decision.confidence,
+        min(decision.confidence, DOUBTFUL) if about_rows else decision.confidence,
         decision_evidence(decision, fit.spectrum, fit.groups, rows.dtype),
-        tuple(str(doubt) for doubt in decision.doubts),
-        (),
+        (*(str(doubt) for doubt in decision.doubts), *about_rows),
+        about_rows,
     )
     codimension = doubted_noise(span, n_distinct, fit.groups, codimension)
     return plain._replace(
@@ -146,6 +153,30 @@ def answer_of(
         decision=decision,
         structures=structures_in(decision, rows.unit, rows.shape[0] / n_distinct),
     )
+
+
+def _about_rows(rows: RowSource, span: RowSpan, fit: Fit) -> list[str]:
+    """Return the doubts about noise, groups and rows: as true where the codimension was told."""
+    share = np.ones(rows.shape[0])
+    certificate = certify(rows, fit.V, fit.groups, span.rank - fit.V.shape[1], share)
+    # Whether outliers have directions of their own does not matter to scales, nor the law of the
+    # noise, as long as it is densest on the subspace.
+    certificate = certificate._replace(misfit=0.0, is_noise=not _is_hollow(fit))
+    return about_rows(fit, certificate, rows.norms, overlap_limit=OVERLAP)
+
+
+def _is_hollow(fit: Fit) -> bool:
+    """Say whether members avoid the subspace itself.
+
+    If their density falls with the distance, at least 2^-c of those within the median distance are
+    within half of it.
+    """
+    groups, c = fit.groups, fit.V.shape[1]
+    N = np.cumsum(groups.counts * groups.posterior)
+    median = groups.edges[np.searchsorted(N, N[-1] / 2)]
+    seen = N[np.searchsorted(groups.edges, median / 2)]
+    expected = float(N[-1]) / 2 ** (c + 1)
+    return bool(expected - seen > HOLLOW * np.sqrt(expected))
 
 
 def by_all_rows(rows: RowSource, found: Found, callback: Callback | None = None) -> Found:

@@ -50,16 +50,18 @@ def weigh(
         )
     if evidence is not None:
         doubts += _disagreement(value, evidence, seen=clear >= SURE)
-    about_rows = _about_rows(fit, certificate, norms)
-    doubts += about_rows
+    of_rows = about_rows(fit, certificate, norms)
+    doubts += of_rows
     confidence = certificate.confidence * clear * (DOUBTFUL if doubts else 1.0)
     if not certificate.is_noise:
         confidence *= HALF  # one of the two: the cloud, or what lies in it
     numbers = _evidence(fit, gap, certificate, evidence)
-    return Codimension(value, confidence, numbers, tuple(doubts), tuple(about_rows))
+    return Codimension(value, confidence, numbers, tuple(doubts), tuple(of_rows))
 
 
-def _about_rows(fit: Fit, certificate: Certificate, norms: Array) -> list[str]:
+def about_rows(
+    fit: Fit, certificate: Certificate, norms: Array, *, overlap_limit: float = OVERLAP_LIMIT
+) -> list[str]:
     """Return the doubts about noise, groups and rows: as true where the codimension was told."""
     doubts = []
     noise = noise_share(fit, norms)
@@ -88,7 +90,7 @@ def _about_rows(fit: Fit, certificate: Certificate, norms: Array) -> list[str]:
             "proportion (normalize=False or affine=True would help, or scaling the columns)"
         )
     overlap = 1 - expected_f1(fit.groups)
-    if overlap > OVERLAP_LIMIT:
+    if overlap > overlap_limit:
         doubts.append(
             f"inliers and outliers overlap, so about {overlap:.0%} of the rows on the subspace are "
             "labelled wrongly (less noise, or more features, would help)"

@@ -42,6 +42,7 @@ class Facts(NamedTuple):
     n_members: float
     n_free: int
     witnesses: int  # starts that led here
+    rival_subspace: bool  # whether one led to another subspace that is as good
     ellipse: float  # nats against a single elliptical cloud
     gap: float  # of its axes
     n_smaller: int | None  # members on a smaller subspace inside
@@ -54,6 +55,11 @@ class Facts(NamedTuple):
         Luck varies by a few units, and more with more parameters: the slope of the step.
         """
         return float(special.expit(self.contrast / (3 + self.parameters / 6)))
+
+    @property
+    def starts_disagree(self) -> bool:
+        """Whether starts did not lead to the same subspace."""
+        return self.witnesses < 2 or self.rival_subspace
 
     @property
     def is_significant(self) -> bool:
@@ -92,7 +98,7 @@ def _doubts(facts: Facts, clear: float) -> list[Doubt]:
             ),
         ),
         (
-            facts.witnesses < 2,
+            facts.starts_disagree,
             Doubt(
                 "witnesses",
                 "other starts led to other subspaces",

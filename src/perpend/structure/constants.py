@@ -23,9 +23,18 @@ WIDE = 64  # columns from which on tables and spectra are saved where little can
 # Which codimension: evidence times persistence.
 POWER = 0.5  # of the evidence: a long plateau with less is worth more (homographies, notes)
 LONG = 6.0  # plateaus longer than a factor e^6 are not more convincing
-RIVAL = 0.2  # of the evidence: what a finer plateau needs to be a rival
+NEARLY = 0.75  # of the best weight: a finer plateau with so much is preferred,
+LAYER = 1.0  # if it is so long (a factor e)
+FEWER = 0.8  # of the rows: a finer plateau with fewer is of rows of their own
+RIVAL = 0.6  # of the weight: what a finer plateau needs to be a rival
+SHOULDER = 0.2  # of the best weight: plateaus with less are the shoulders of others
 FINER = 2 / 3  # of the length: a finer plateau that long is one
 LENGTH = 0.25  # of a plateau, beyond the longest rival's, that makes a codimension clear
+SAME = 2.5  # times the noise: members are so near to the same subspace of another start
+OTHER = 3.0  # times as far: then it is another one
+HALF = 0.5  # of the contrast: another subspace with so much is a rival
+N_SAME = 256  # members to see that by
+LOCAL_STARTS = 4  # from the neighbourhood of single rows, where starts do not agree
 TRIES = 4  # paths where something is significant, but not clear: others do not cure that
 SETTLED = 4  # plateaus of one look at which axes are settled
 

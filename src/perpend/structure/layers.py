@@ -136,9 +136,20 @@ def _cut(edges: Array, N: Array, c: int, top: int) -> Layer | None:
     radius = float(outer[b - 1])
     background = math.exp(f[b] + c * math.log(radius))
     inside = float(N[np.searchsorted(edges, radius * (1 - 1e-9))])
-    return Layer(
-        radius, gain, max(inside - background, 0.0), _half(x, f, b), x[: b + 1], f[: b + 1]
-    )
+    # Where hardly a row is between the bell and what it stands on, its edge is the threshold, or
+    # where Gaussian noise would be as dense as the flat density.
+    edge = max(radius, _gaussian_end(N, edges, radius, f[0] - f[b], c))
+    threshold = min(_half(x, f, b), edge)
+    members = max(inside - background, 0.0)
+    return Layer(radius, gain, members, threshold, x[: b + 1], f[: b + 1])
+
+
+def _gaussian_end(N: Array, edges: Array, radius: float, fall: float, c: int) -> float:
+    """Return where Gaussian noise, as the rows within a radius have it, has fallen by so much."""
+    inside = int(np.searchsorted(edges, radius))
+    median = float(edges[np.searchsorted(N, N[inside] / 2)])
+    sigma = median / math.sqrt(2 * special.gammaincinv(c / 2, 0.5))
+    return sigma * math.sqrt(2 * max(fall, 0.0))
 
 
 def _half(x: Array, f: Array, b: int) -> float:

@@ -36,6 +36,10 @@ class Plateau(NamedTuple):
         """Evidence times persistence."""
         return float(self.T**k.POWER * min(self.length, k.LONG))
 
+    def is_of_all(self, finer: "Plateau") -> bool:
+        """Say whether a finer plateau holds nearly all rows of this one."""
+        return finer.peak < self.peak and finer.share >= k.FEWER * self.share
+
     def meets(self, other: "Plateau") -> bool:
         """Say whether both are about the same codimension and scales."""
         return self.i == other.i and self.first <= other.last and other.first <= self.last
@@ -53,12 +57,45 @@ class Profile:
         self.seen: list[Axes] = []
         self.table = np.full((len(cloud.codimensions), S), -np.inf)  # of the last axes
         self._settled: set[tuple[int, int, int]] = set()
+        self.start = 0  # which start is on its way; negative for nobody
+        self._start_of: list[int] = []  # that has seen each of the axes
+        self._best: dict[int, tuple[Array, Array]] = {}  # by start: contrasts, and of which axes
+
+    def agreement(self, rows: Array, i: int, j: int, *, near: float) -> tuple[int, bool]:
+        """Return how many starts have seen the subspace of these rows, and whether one saw another.
+
+        That is one of the same codimension, i, with at least half the contrast at the scale j. A
+        start has seen the rows' own subspace if they are `near` to any of its axes.
+        """
+        c, found = int(self.cloud.codimensions[i]), set[int]()
+
+        def is_near(axes: Axes, times: float = 1.0) -> bool:
+            V = axes.A[:, :c]
+            H = rows @ V - axes.centre @ V
+            return bool(np.mean(np.sum(np.square(H), axis=1)) <= (times * near) ** 2)
+
+        for axes, start in zip(self.seen, self._start_of, strict=True):
+            if start >= 0 and start not in found and is_near(axes):
+                found.add(start)
+        enough = k.HALF * self.table[i, j]
+        rival = any(
+            T[i, j] >= enough and not is_near(self.seen[int(of[i, j])], k.OTHER)
+            for start, (T, of) in self._best.items()
+            if start not in found
+        )
+        return len(found), rival
 
     def add(self, axes: Axes) -> Array:
         """Weigh these axes at every scale and codimension; return the best contrast by scale."""
         counts = self.cloud.counts(axes)
         local, T = contrasts(self.cloud, counts)
         self.table = T
+        if self.start >= 0:
+            own, of = self._best.setdefault(
+                self.start, (np.full(T.shape, -np.inf), np.full(T.shape, -1))
+            )
+            better = own < T
+            own[better], of[better] = T[better], len(self.seen)
         i, S = np.argmax(T, axis=0), np.arange(T.shape[1])
         best, q = T[i, S], np.exp(self.cloud.log_q[i, S])
         near, double = counts.near[i, S], counts.double[i, S]
@@ -75,6 +112,7 @@ class Profile:
             mine[better] = new[better]
         self.of[better] = len(self.seen)
         self.seen.append(axes)
+        self._start_of.append(self.start)
         return best
 
     def promises(self, J2: Array, c: int) -> bool:
@@ -116,7 +154,7 @@ class Profile:
         new = sorted(new, key=lambda p: -p.weight)[: k.SETTLED]
         if new and self.cloud.D > k.WIDE:  # beside a long one, short ones are its shoulders
             top = max(p.weight for p in all_)
-            new = [p for p in new if p.weight > k.RIVAL * top]
+            new = [p for p in new if p.weight > k.SHOULDER * top]
         for p in new:
             self._settled.add((p.i, p.peak, self.of[p.peak]))
         return new
@@ -147,10 +185,11 @@ def clearness(chosen: Plateau, all_: list[Plateau]) -> float:
     From 1 on the codimension is clear. A long plateau excuses coarser rivals, whose structure holds
     this one, but not a finer one that is nearly as long.
     """
-    others = [p for p in all_ if p.i != chosen.i]
+    # With fewer normals and the same rows, a finer one is noise that differs from normal to normal.
+    others = [p for p in all_ if p.i != chosen.i and (p.i > chosen.i or not chosen.is_of_all(p))]
     coarser = max((p.length for p in others if p.peak > chosen.peak), default=0.0)
     finer = max(
-        (p.length for p in others if p.peak < chosen.peak and p.T > k.RIVAL * chosen.T),
+        (p.length for p in others if p.peak < chosen.peak and p.weight > k.RIVAL * chosen.weight),
         default=0.0,
     )
     clear = (chosen.length - min(max(coarser, finer), 2 * k.LENGTH)) / k.LENGTH
@@ -159,10 +198,24 @@ def clearness(chosen: Plateau, all_: list[Plateau]) -> float:
 
 
 def choose(all_: list[Plateau]) -> Plateau:
-    """Return the strongest plateau of the codimension with most evidence times persistence."""
+    """Return the strongest plateau of the codimension with most evidence times persistence.
+
+    Of several that are nearly as good, it is the finest that is long: a plane inside a slab, or
+    the subspace of some rows that all lie near a line, as rows far from the origin do.
+    """
     total: dict[int, float] = {}
     for p in all_:
         total[p.i] = total.get(p.i, 0.0) + p.weight
-    own = [p for p in all_ if p.i == max(total, key=lambda i: total[i])]
+    first = max(total, key=lambda i: total[i])
+    best = _strongest(all_, first)
+    for p in all_:
+        good = total[p.i] >= k.NEARLY * total[first] and p.length >= k.LAYER and p.share >= k.FEW
+        if good and p.peak < best.peak and not best.is_of_all(p):
+            return _strongest(all_, p.i)
+    return best
+
+
+def _strongest(all_: list[Plateau], i: int) -> Plateau:
+    own = [p for p in all_ if p.i == i]
     own = [p for p in own if p.share >= k.FEW] or own
     return max(own, key=lambda p: p.weight)

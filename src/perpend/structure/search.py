@@ -8,6 +8,7 @@ make it clear.
 
 import math
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
@@ -78,10 +79,18 @@ def find_structure(
     shrink: float | None = k.SHRINK if cloud.D <= k.CHEAP else k.QUICK
     if slowly:
         shrink = k.SLOW if cloud.D <= k.WIDE else None
-    found = _search(profile, proposals, shrink, callback)
-    if found is None:
+    chosen = _search(profile, proposals, shrink, callback)
+    if chosen is None:
         return None
-    return _decide(profile, *found, rng)
+    decision = _decide(profile, chosen, rng)
+    for axes in _local_axes(cloud, rng):
+        if not decision.facts.starts_disagree or shrink is None:
+            break
+        profile.start += 1
+        follow(profile, axes, 1, shrink, callback=callback)
+        _settle_plateaus(profile)
+        decision = _decide(profile, choose(profile.plateaus() or [chosen]), rng)
+    return decision
 
 
 def _search(
@@ -89,8 +98,8 @@ def _search(
     proposals: Iterable[Axes],
     shrink: float | None,
     callback: Callback | None,
-) -> tuple[Plateau, int] | None:
-    """Fill the profile; return the chosen plateau, and how many starts in a row led to it."""
+) -> Plateau | None:
+    """Fill the profile; return the chosen plateau."""
     cloud, all_ = profile.cloud, list[Plateau]()
     chosen: Plateau | None = None
     witnesses = tries = 0
@@ -115,9 +124,10 @@ def _search(
         now = choose(all_)
         same = chosen is not None and chosen.meets(now)
         chosen, witnesses, tries = now, witnesses + 1 if same else 1, tries + 1
+        profile.start += 1
         if witnesses >= 2 and (clearness(chosen, all_) >= 1 or tries >= k.TRIES):
             break
-    return None if chosen is None else (chosen, witnesses)
+    return chosen
 
 
 def _sizes(D: int) -> list[int]:
@@ -130,6 +140,15 @@ def _sizes(D: int) -> list[int]:
         return [1, 1]
     few = [2**j for j in range(12) if 2**j <= D // 2]
     return few + [D - c for c in few if D - c > D // 2]
+
+
+def _local_axes(cloud: Cloud, rng: np.random.Generator) -> Iterator[Axes]:
+    """Yield axes of the rows around single ones, with few columns: there may be several planes."""
+    if cloud.D > k.FEW_COLUMNS:
+        return
+    for row in rng.integers(len(cloud.X), size=k.LOCAL_STARTS):
+        away = np.square(cloud.X - cloud.X[row]).sum(axis=1)
+        yield cloud.pca(1 / (1 + 4 * away / cloud.typical**2))
 
 
 def _settle_plateaus(profile: Profile) -> None:
@@ -162,14 +181,14 @@ class _Found(NamedTuple):
     is_exact: bool
 
 
-def _decide(
-    profile: Profile, chosen: Plateau, witnesses: int, rng: np.random.Generator
-) -> Decision:
-    cloud = profile.cloud
+def _decide(profile: Profile, chosen: Plateau, rng: np.random.Generator) -> Decision:
+    cloud, start = profile.cloud, profile.start
+    profile.start = -1  # what is refined from here on is no start's own
     for _ in range(MAX_REVISIONS):
         found = _members(profile, chosen)
         profile.add(found.axes)
-        again = choose(profile.plateaus())
+        all_ = profile.plateaus()
+        again = choose(all_) if all_ else chosen
         if again.i == chosen.i:
             break
         chosen = again
@@ -181,6 +200,7 @@ def _decide(
     if clear >= 1:
         found, T, n_smaller = _of_parts(profile, found, T, rng)
     c = int(cloud.codimensions[found.i])
+    witnesses, rival_subspace = _agreement(profile, found, chosen, rng)
     ellipse, gap = beyond_ellipse(cloud, found.axes, c)
     others = [p for p in all_ if p.i != chosen.i]
     rival = max(others, key=lambda p: p.length, default=None)
@@ -193,12 +213,14 @@ def _decide(
         n_members=found.n_members,
         n_free=int(cloud.free[found.i]),
         witnesses=witnesses,
+        rival_subspace=rival_subspace,
         ellipse=ellipse,
         gap=gap,
         n_smaller=n_smaller,
         suspect=_suspect(cloud, found),
     )
     confidence, doubts = confidence_of(facts)
+    profile.start = start
     return Decision(
         codimension=c,
         axes=found.axes,
@@ -216,6 +238,28 @@ def _decide(
     )
 
 
+def _agreement(
+    profile: Profile, found: _Found, chosen: Plateau, rng: np.random.Generator
+) -> tuple[int, bool]:
+    """Return how many starts have seen the members' subspace, and whether one saw another.
+
+    With many columns a path ends as soon as it has seen what is known, and need not come near.
+    """
+    cloud = profile.cloud
+    c = int(cloud.codimensions[found.i])
+    members = np.flatnonzero(found.probability > 0.5)
+    if len(members) > k.N_SAME:
+        members = rng.choice(members, k.N_SAME, replace=False, shuffle=False)
+    profile.add(found.axes)
+    near, j = max(found.sigma, EXACT * cloud.floor), chosen.peak
+    if found.layer is not None:
+        scale = found.layer.radius / float(radius(c))
+        j = min(int(np.searchsorted(cloud.scales, scale)), cloud.n_scales - 1)
+    near *= k.SAME * math.sqrt(c)
+    witnesses, rival = profile.agreement(cloud.X[members], found.i, j, near=near)
+    return max(witnesses, 2) if cloud.D > k.FEW_COLUMNS else witnesses, rival
+
+
 def _members(profile: Profile, chosen: Plateau) -> _Found:
     """Find the members of the finest layer of a plateau, and their axes."""
     cloud = profile.cloud
@@ -230,8 +274,17 @@ def _members(profile: Profile, chosen: Plateau) -> _Found:
         w = layer[0].probability(np.sqrt(cloud.squares(layer[1], c)))
     if np.count_nonzero(w > 0.1) < cloud.D - c + 2:
         return _exact(cloud, chosen.i, settled)
-    polished = polish(cloud, cloud.pca(w), c, w, _least(cloud, chosen.i))
-    return _as_found(cloud, chosen.i, polished)
+    i = chosen.i
+    allowed = partial(_is_own_scale, profile, i)
+    return _as_found(cloud, i, polish(cloud, cloud.pca(w), c, w, _least(cloud, i), allowed=allowed))
+
+
+def _is_own_scale(profile: Profile, i: int, layer: Layer) -> bool:
+    """Say whether, at the scale of a layer, no other codimension is seen better."""
+    cloud = profile.cloud
+    scale = layer.radius / float(radius(cloud.codimensions[i]))
+    j = min(int(np.searchsorted(cloud.scales, scale)), cloud.n_scales - 1)
+    return bool(profile.T[j] <= 0 or profile.i[j] == i)
 
 
 def _least(cloud: Cloud, i: int) -> float:
@@ -278,7 +331,11 @@ def _finest(profile: Profile, chosen: Plateau) -> tuple[Layer, Axes] | None:
         # Axes that were found at another scale had all their freedom to find something here.
         luck = 0.0 if j == chosen.peak else (float(cloud.needed[chosen.i]) - k.LUCK) / 2
         layers = find_layers(of, c, _least(cloud, chosen.i), r_max=r_max, luck=luck)
-        seen += [(layer, axes, layer.radius >= J) for layer in layers]
+        seen += [
+            (layer, axes, layer.radius >= J)
+            for layer in layers
+            if _is_own_scale(profile, chosen.i, layer)
+        ]
     best = None
     while seen:
         best = max(seen, key=lambda one: one[0].members)
@@ -302,7 +359,10 @@ def _on_less(profile: Profile, found: _Found, T: float) -> tuple[_Found, float]:
     if np.max(profile.table[more]) <= 0:
         return found, T
     c = int(cloud.codimensions[more])
-    polished = polish(cloud, found.axes, c, found.probability, _least(cloud, more))
+    allowed = partial(_is_own_scale, profile, more)
+    polished = polish(cloud, found.axes, c, found.probability, _least(cloud, more), allowed=allowed)
+    if polished.members < k.FEWER * found.n_members:
+        return found, T
     profile.add(polished.axes)
     return _as_found(cloud, more, polished), float(np.max(profile.table[more]))
 

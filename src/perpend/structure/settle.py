@@ -1,6 +1,7 @@
 """Refining axes around one scale: first by Gaussian noise, then by the density of the distances."""
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -88,15 +89,24 @@ class Polished(NamedTuple):
     members: float
 
 
-def polish(cloud: Cloud, axes: Axes, c: int, w: Array, least: float) -> Polished:
+def polish(
+    cloud: Cloud,
+    axes: Axes,
+    c: int,
+    w: Array,
+    least: float,
+    *,
+    allowed: Callable[[Layer], bool] = lambda _: True,
+) -> Polished:
     """Alternate PCA and the probabilities of members by the density, whatever the noise is like.
 
-    `axes` are those of the weights w (n,). It is the finest layer with `least` rows that counts.
+    `axes` are those of the weights w (n,). It is the finest layer with `least` rows that counts, of
+    those that are `allowed`.
     """
     for step in range(POLISH_STEPS):
         J = others_distance(cloud, axes, c, w)
         seen = histogram(J, cloud.floor, cloud.share)
-        layers = find_layers(seen, c, least)
+        layers = [layer for layer in find_layers(seen, c, least) if allowed(layer)]
         layer = layers[0] if layers else None
         p = _everybody(cloud, J, c, w) if layer is None else layer.probability(J)
         new = p * _bell(seen, J, c, layer)
