@@ -48,6 +48,7 @@ THINNER = 0.8  # of the radius of that one, at the most
 
 # Checks.
 APART = 0.8  # second eigenvalue of the walk: rows may be of two kinds (record 16, item 7)
+MAJORITY = 0.5  # of the members: a part with so many may be the answer
 AS_THIN = 1.2  # times the noise: what is as thin belongs together
 GAP = 3.0  # between the axes of a cloud without outliers, that makes it a subspace with noise
 ENOUGH_FOR_WALK = 400  # rows to see two parts by, or two for each dimension

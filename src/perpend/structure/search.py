@@ -248,6 +248,8 @@ def _agreement(
     cloud = profile.cloud
     c = int(cloud.codimensions[found.i])
     members = np.flatnonzero(found.probability > 0.5)
+    if len(members) == 0:
+        return 0, False
     if len(members) > k.N_SAME:
         members = rng.choice(members, k.N_SAME, replace=False, shuffle=False)
     profile.add(found.axes)
@@ -370,7 +372,7 @@ def _on_less(profile: Profile, found: _Found, T: float) -> tuple[_Found, float]:
 def _of_parts(
     profile: Profile, found: _Found, T: float, rng: np.random.Generator
 ) -> tuple[_Found, float, int | None]:
-    """Take a smaller subspace inside that is better supported; else say how many rows are on it."""
+    """Take a smaller subspace inside with most rows and more contrast; or say how many it has."""
     cloud = profile.cloud
     c, n_smaller = int(cloud.codimensions[found.i]), None
     members = np.flatnonzero(found.probability > 0.5)
@@ -378,7 +380,8 @@ def _of_parts(
         smaller = _part(profile, part, found)
         if smaller is None:
             continue
-        if smaller[1] > T:
+        most = smaller[0].n_members > k.MAJORITY * found.n_members
+        if most and smaller[1] > T:
             return (*smaller, None)
         n_smaller = max(n_smaller or 0, round(smaller[0].n_members))
     return found, T, n_smaller
