@@ -10,8 +10,8 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.codimension.answer import in_whole_space
-from perpend.codimension.certificate import certify, distinct_rows
-from perpend.codimension.confidence import about_rows
+from perpend.codimension.certificate import ALL_ROWS, certify, distinct_rows
+from perpend.codimension.confidence import MISFIT_LIMIT, about_rows
 from perpend.codimension.exact_span import doubted_noise
 from perpend.codimension.found import Found
 from perpend.codimension.result import DOUBTFUL, Codimension
@@ -31,6 +31,7 @@ from perpend.solvers.loop import Callback
 from perpend.structure import Axes, Cloud, Decision, find_structure, sample_size
 from perpend.structure import constants as k
 from perpend.structure.confirm import confirm
+from perpend.structure.layers import Histogram, find_layers
 
 MAX_FINISH = 60  # steps of reweighted least squares for exact rows
 HOLLOW = 4.0  # standard deviations
@@ -54,6 +55,26 @@ def by_scales(
     if decision.sigma**2 * span.rank > NO_SUBSPACE * float(np.median(rows.norms)) ** 2:
         return plain
     return answer_of(turned, span, decision, plain, n_distinct=cloud.n, callback=callback)
+
+
+def hides_a_layer(found: Found) -> bool:
+    """Say whether something thinner may be inside a sure answer.
+
+    The inliers' distances may be those of two kinds of rows; or nearly all rows are inliers, with
+    noise, or the outliers have directions of their own: with a slab it would be so, whose normals
+    need not show what is inside.
+    """
+    fit = found.answer.fit
+    if fit is None or fit.groups.is_exact:
+        return False
+    groups = fit.groups
+    misfit = found.answer.codimension.evidence["outlier_misfit"]
+    assert isinstance(misfit, float)
+    if groups.share > ALL_ROWS or misfit > MISFIT_LIMIT:
+        return True
+    seen = Histogram(groups.edges, groups.counts)
+    least, inside = k.FEW * float(groups.counts.sum()), 1.1 * groups.threshold
+    return bool(find_layers(seen, fit.V.shape[1], least, r_max=inside))
 
 
 def _decide(

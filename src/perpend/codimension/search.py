@@ -7,7 +7,7 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.codimension.answer import Answer, find_answer, n_inside
-from perpend.codimension.by_scales import by_scales
+from perpend.codimension.by_scales import by_scales, hides_a_layer
 from perpend.codimension.certificate import distinct_rows
 from perpend.codimension.decision import Judge
 from perpend.codimension.directions import RankEvidence, rank_of_directions
@@ -52,8 +52,9 @@ def search(
 ) -> Found:
     """Find the subspace of the inliers among `rows`; without `finish` the descents alone decide.
 
-    Where the answer is not sure, the scales at which rows concentrate decide. Who tells the
-    codimension gets what would be found without that, where it has as many normals and is surer.
+    Where the answer is not sure, or something thinner is inside, the scales at which rows
+    concentrate decide. Who tells the codimension gets what would be found without that, where it
+    has as many normals and is surer.
     """
     may_look_again = finish and isinstance(descent.init, str)
 
@@ -62,7 +63,7 @@ def search(
             return _search(rows, descent, codimension, finish=finish, rng=rng, callback=callback)
 
         found = among(rows)
-        done = codimension != "auto" or found.sure
+        done = codimension != "auto" or (found.sure and not hides_a_layer(found))
         return found if done or not may_look_again else by_scales(rows, found, rng, callback)
 
     told = found_at(codimension)

@@ -24,7 +24,9 @@ from perpend.theory import average_height
 CLEAR_GAP = 2.0  # in the directions' singular values; with less, weighing them is not worth a scan
 SETTLED = 32  # evaluations from which on "no gap anywhere" may mean "as many normals as starts"
 REPEATS = 0.1  # sine to normals of which the rows are sure; below it a start only repeats them
-TAKE_OVER = 128  # evaluations without an answer after which the second engine is asked
+TAKE_OVER = 64  # evaluations without an answer after which scales decide,
+TAKE_OVER_WIDE = 128  # or so many with more than WIDE features, where paths take longer
+WIDE = 64
 BACK_OFF = 2  # times as many evaluations as at the last finish before the next one
 
 
@@ -126,7 +128,8 @@ class Watch:
 
     def _late(self, directions: Directions) -> bool:
         possible = self.codimension is None or 0 < self.codimension < self.rank
-        return possible and directions.n_evaluations >= TAKE_OVER
+        limit = TAKE_OVER if self.rank <= WIDE else TAKE_OVER_WIDE
+        return possible and directions.n_evaluations >= limit
 
     def _sweep(self, evidence: RankEvidence, codimension: int) -> Judgement:
         found = self.judge().from_spectrum(codimension, evidence, follow=False)

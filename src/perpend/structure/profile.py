@@ -152,7 +152,7 @@ class Profile:
         all_ = self.plateaus()
         new = [p for p in all_ if (p.i, p.peak, self.of[p.peak]) not in self._settled]
         new = sorted(new, key=lambda p: -p.weight)[: k.SETTLED]
-        if new and self.cloud.D > k.WIDE:  # beside a long one, short ones are its shoulders
+        if new and self.cloud.D > k.CHEAP:  # beside a long one, short ones are its shoulders
             top = max(p.weight for p in all_)
             new = [p for p in new if p.weight > k.SHOULDER * top]
         for p in new:
