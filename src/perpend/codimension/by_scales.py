@@ -12,6 +12,7 @@ from perpend._typing import Array
 from perpend.codimension.answer import in_whole_space
 from perpend.codimension.certificate import ALL_ROWS, certify, distinct_rows
 from perpend.codimension.confidence import MISFIT_LIMIT, about_rows
+from perpend.codimension.decision import Judge
 from perpend.codimension.exact_span import doubted_noise
 from perpend.codimension.found import Found
 from perpend.codimension.result import DOUBTFUL, Codimension
@@ -23,7 +24,6 @@ from perpend.solvers import (
     TwoGroups,
     distance_edges,
     fit_from_spectrum,
-    fit_subspace,
     in_their_span,
     turned_to,
 )
@@ -33,9 +33,8 @@ from perpend.structure import constants as k
 from perpend.structure.confirm import confirm
 from perpend.structure.layers import Histogram, find_layers
 
-MAX_FINISH = 60  # steps of reweighted least squares for exact rows
 HOLLOW = 4.0  # standard deviations
-OVERLAP = 0.13  # of the labels: more would be wrong in any case
+OVERLAP = 0.12  # of the labels: more would be wrong in any case
 NO_SUBSPACE = 0.5  # of the squared norm: so much noise is none, but the whole cloud
 MAX_SWEEP = 120  # the same from a start that is hardly better than chance
 
@@ -151,12 +150,9 @@ def answer_of(
     V = decision.axes.A[:, : decision.codimension]
     V = V if len(span.basis) == span.rank else span.basis @ V
     if decision.is_exact:
-        fit = fit_subspace(
-            rows, V, span.basis, max_iter=MAX_FINISH, n_distinct=n_distinct, callback=callback
-        )
-    else:
-        fit = _finished(rows, span, V, decision, callback)
-    about_rows = () if decision.is_exact else tuple(_about_rows(rows, span, fit))
+        return _exact_answer(rows, span, V, decision, plain, n_distinct=n_distinct)
+    fit = _finished(rows, span, V, decision, callback)
+    about_rows = tuple(_about_rows(rows, span, fit))
     codimension = Codimension(
         decision.codimension,
         min(decision.confidence, DOUBTFUL) if about_rows else decision.confidence,
@@ -172,7 +168,41 @@ def answer_of(
         converged=True,
         distances=None,
         decision=decision,
-        structures=structures_in(decision, rows.unit, rows.shape[0] / n_distinct),
+        structures=structures_in(decision, rows.unit, rows.shape[0] / n_distinct, span.n_outside),
+    )
+
+
+def _exact_answer(
+    rows: RowSource,
+    span: RowSpan,
+    V: Array,
+    decision: Decision,
+    plain: Found,
+    *,
+    n_distinct: float,
+) -> Found:
+    """Answer where members have no noise: the subspace may run through a few rows by accident.
+
+    Following the inliers' spectrum takes out rows that hold one of its dimensions alone.
+    """
+    judge = Judge(rows, span, distinct_rows(rows, np.random.default_rng(0)), refine=True)
+    followed = judge.follow(V, None)
+    codimension = followed.codimension
+    if codimension.value == decision.codimension:
+        numbers = decision_evidence(
+            decision, followed.fit.spectrum, followed.fit.groups, rows.dtype
+        )
+        doubts = tuple(str(doubt) for doubt in decision.doubts)
+        codimension = Codimension(codimension.value, decision.confidence, numbers, doubts)
+    codimension = doubted_noise(span, n_distinct, followed.fit.groups, codimension)
+    return plain._replace(
+        answer=in_whole_space(span, codimension, followed.fit),
+        span=span,
+        n_distinct=n_distinct,
+        converged=followed.fit.converged,
+        distances=None,
+        decision=decision,
+        structures=structures_in(decision, rows.unit, rows.shape[0] / n_distinct, span.n_outside),
     )
 
 
@@ -215,7 +245,7 @@ def by_all_rows(rows: RowSource, found: Found, callback: Callback | None = None)
     decision = decision._replace(axes=decision.axes._replace(A=A))
     again = answer_of(turned, span, decision, found, n_distinct=found.n_distinct, callback=callback)
     factor = rows.shape[0] / found.n_distinct
-    return again._replace(structures=structures_in(decision, rows.unit, factor))
+    return again._replace(structures=structures_in(decision, rows.unit, factor, span.n_outside))
 
 
 def _finished(
@@ -261,12 +291,15 @@ def decision_evidence(
 
 
 def structures_in(
-    decision: Decision, unit: float, rows_for_each: float
+    decision: Decision, unit: float, rows_for_each: float, n_outside: int = 0
 ) -> tuple[dict[str, object], ...]:
-    """Return what was seen as plain numbers, in the units of the data and for all rows."""
+    """Return what was seen as plain numbers, in the units of the data and for all rows.
+
+    `n_outside` normals are those of the rows' span.
+    """
     return tuple(
         {
-            "codimension": one.codimension,
+            "codimension": one.codimension + n_outside,
             "noise": one.noise * unit,
             "members": round(one.members * rows_for_each),
             "score": one.score,

@@ -20,13 +20,14 @@ from perpend.structure import constants as k
 from perpend.structure.checks import Doubt, Facts, beyond_ellipse, confidence_of
 from perpend.structure.cloud import Axes, Cloud, radius
 from perpend.structure.layers import Histogram, Layer, find_layers, histogram
-from perpend.structure.parts import Part, parts
+from perpend.structure.parts import TOO_MANY, Part, parts
 from perpend.structure.path import follow
 from perpend.structure.profile import Plateau, Profile, choose, clearness
 from perpend.structure.settle import Polished, Settled, polish, settle
 
 MAX_ROUNDS = 6  # of settling, after each of which the plateaus may be others
 MAX_REVISIONS = 3  # of the codimension after the members are known
+ALONE = 1e-6  # below a leverage of 1 at the most: a row that depends on no others
 EXACT = 4.0  # times the floor: noise that is nothing but rounding errors
 AS_THIN_AXIS = k.AS_THIN**2  # in variances
 
@@ -194,7 +195,9 @@ def _decide(profile: Profile, chosen: Plateau, rng: np.random.Generator) -> Deci
         chosen = again
     T, all_ = chosen.T, profile.plateaus()
     clear = clearness(chosen, all_)
-    if not found.is_exact:
+    if found.is_exact:
+        found, T = _without_lone_rows(profile, found, T)
+    else:
         found, T = _on_less(profile, found, T)
     n_smaller = None
     if clear >= 1:
@@ -345,6 +348,31 @@ def _finest(profile: Profile, chosen: Plateau) -> tuple[Layer, Axes] | None:
         rows = best[2]
         seen = [one for one in seen if one[0].radius < inside and np.mean(rows[one[2]]) >= k.INSIDE]
     return None if best is None else best[:2]
+
+
+def _without_lone_rows(profile: Profile, found: _Found, T: float) -> tuple[_Found, float]:
+    """Leave out members that hold a dimension of an exact subspace alone: it runs through them.
+
+    Such a row depends on no others, so its leverage is 1.
+    """
+    cloud = profile.cloud
+    c = int(cloud.codimensions[found.i])
+    members = np.flatnonzero(found.probability > 0.5)
+    if len(members) <= cloud.D - c or len(members) > TOO_MANY:
+        return found, T
+    Y = cloud.about(found.axes.centre)[members] @ found.axes.A[:, c:]
+    Q, _ = np.linalg.qr(Y / np.maximum(np.linalg.norm(Y, axis=1, keepdims=True), cloud.floor))
+    lone = np.sum(np.square(Q), axis=1) > 1 - ALONE
+    more = cloud.index(c + int(np.count_nonzero(lone)))
+    if not np.any(lone) or more is None:
+        return found, T
+    w = np.zeros(len(cloud.X))
+    w[members[~lone]] = 1.0
+    axes = cloud.pca(w)
+    settled = Settled(axes, found.sigma, found.threshold, 0.0)
+    profile.add(axes)
+    T = float(np.max(profile.table[more]))
+    return (_exact(cloud, more, settled), T) if T > 0 else (found, T)
 
 
 def _on_less(profile: Profile, found: _Found, T: float) -> tuple[_Found, float]:
