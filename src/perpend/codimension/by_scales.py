@@ -12,7 +12,7 @@ from perpend._typing import Array
 from perpend.codimension.answer import in_whole_space
 from perpend.codimension.certificate import ALL_ROWS, certify, distinct_rows
 from perpend.codimension.confidence import MISFIT_LIMIT, about_rows
-from perpend.codimension.decision import Judge
+from perpend.codimension.decision import SAME, Judge
 from perpend.codimension.exact_span import doubted_noise
 from perpend.codimension.found import Found
 from perpend.codimension.result import DOUBTFUL, Codimension
@@ -33,6 +33,7 @@ from perpend.structure import constants as k
 from perpend.structure.confirm import confirm
 from perpend.structure.layers import Histogram, find_layers
 
+SAME_NOISE = 1.5  # ratio up to which two estimates of the noise are of the same rows
 HOLLOW = 4.0  # standard deviations
 OVERLAP = 0.12  # of the labels: more would be wrong in any case
 NO_SUBSPACE = 0.5  # of the squared norm: so much noise is none, but the whole cloud
@@ -151,7 +152,7 @@ def answer_of(
     V = V if len(span.basis) == span.rank else span.basis @ V
     if decision.is_exact:
         return _exact_answer(rows, span, V, decision, plain, n_distinct=n_distinct)
-    fit = _finished(rows, span, V, decision, callback)
+    fit = _by_the_law(rows, span, _finished(rows, span, V, decision, callback))
     about_rows = tuple(_about_rows(rows, span, fit))
     codimension = Codimension(
         decision.codimension,
@@ -204,6 +205,21 @@ def _exact_answer(
         decision=decision,
         structures=structures_in(decision, rows.unit, rows.shape[0] / n_distinct, span.n_outside),
     )
+
+
+def _by_the_law(rows: RowSource, span: RowSpan, fit: Fit) -> Fit:
+    """Tell the groups apart by the law of outliers without preferred direction, where it holds.
+
+    Where the same subspace has the same noise by it, and the outliers' distances follow it, it says
+    more about them than the density around the subspace alone.
+    """
+    judge = Judge(rows, span, distinct_rows(rows, np.random.default_rng(0)), refine=True)
+    other = judge.consider(fit.V, None)
+    groups = other.fit.groups
+    alike = abs(np.log(groups.scale / fit.groups.scale)) <= np.log(SAME_NOISE)
+    same = other.fit.converged and turned_to(other.fit.V, fit.axes) <= SAME
+    holds = other.certificate.misfit <= MISFIT_LIMIT and groups.share <= ALL_ROWS
+    return other.fit if alike and same and holds else fit
 
 
 def _about_rows(rows: RowSource, span: RowSpan, fit: Fit) -> list[str]:
