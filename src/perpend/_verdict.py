@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from perpend.codimension import SURE
 
 
@@ -15,6 +17,7 @@ def summary(model: Any) -> str:
             f"outliers    {_outliers(model)}",
             f"threshold   {model.threshold_:.3g}",
             f"noise       {model.noise_:.3g}",
+            *_wider(model),
         ]
     )
 
@@ -40,6 +43,29 @@ def visual_block(model: Any, caption: str | None) -> Any:
         from sklearn.utils._estimator_html_repr import _VisualBlock
     name = type(model).__name__
     return _VisualBlock("single", model, names=name, name_details=str(model), name_caption=caption)
+
+
+def _wider(model: Any) -> list[str]:
+    """Say in what the subspace lies: a plane may be inside a slab."""
+    seen = getattr(model, "structures_", [])  # files of earlier versions have none
+    own = [one for one in seen if one["chosen"]]
+    if not own:
+        return []
+    least = max(2 * own[0]["noise"], np.finfo(float).tiny)
+    wider = [
+        one
+        for one in seen
+        if one["codimension"] == own[0]["codimension"]
+        and one["noise"] > least
+        and one["members"] > own[0]["members"]
+    ]
+    if not wider:
+        return []
+    last = wider[-1]
+    return [
+        f"inside      {own[0]['members']} rows with noise {own[0]['noise']:.3g} across it lie in a "
+        f"slab of {last['members']} rows with {last['noise']:.3g}"
+    ]
 
 
 def _sureness(model: Any) -> str:

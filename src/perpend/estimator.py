@@ -158,6 +158,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         distance = self._training_distance(solution, rows, X, weight)
         exact = float(distance_edges(float(rows.norms[-1]), rows.dtype)[0])
         self._label(distance, solution_odds(solution, exact, rows.unit), weight, place)
+        self._list_structures(solution, rows.unit)
         if solution.groups is not None:
             inside = solution.rank - (self.n_features_in_ - self.codimension_)
             sizes = (inside, solution.rank - inside)
@@ -232,6 +233,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         odds = solution_odds(solution, found.floor, 1.0)
         distance = -self._scores(X)
         self._label(distance, odds, weight, place)
+        self._list_structures(solution, 1.0)
         if found.record is not None:
             # The polish does not look at rows that are far away.
             self._distance_record = found.record.counted(to_numpy(distance), weight)._asdict()
@@ -245,6 +247,27 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         self.threshold_ = self._threshold(distance, odds.threshold, weight)
         self.offset_ = -self.threshold_
         self.labels_ = place.back(labels(distance, self.threshold_))
+
+    def _list_structures(self, solution: Solution, unit: float) -> None:
+        """List what was seen; where only the answer was looked at, that is all there is to list."""
+        seen = [dict(one) for one in solution.structures]
+        if not seen and solution.groups is not None:
+            gap, gain, needed = (
+                float(solution.evidence.get(name, default))  # type: ignore[arg-type]
+                for name, default in (("inlier_gap", 1.0), ("gain", 0.0), ("gain_needed", 0.0))
+            )
+            exact = solution.groups.is_exact
+            seen = [
+                {
+                    "codimension": self.codimension_,
+                    "noise": 0.0 if exact else solution.groups.scale * unit,
+                    "members": int((self.labels_ == 1).sum()),
+                    "score": gain - needed,
+                    "length": float(np.log(max(gap, 1.0)) / 2),
+                    "chosen": True,
+                }
+            ]
+        self.structures_ = seen
 
     def _training_distance(
         self, solution: Solution, rows: RowSource, X: Array, weight: Array | None
@@ -285,7 +308,6 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         self.objective_ = solution.objective * unit
         self.n_iter_ = max(1, solution.n_iter)
         self.converged_ = solution.converged
-        self.structures_ = [dict(one) for one in solution.structures]
         self._distance_record = None  # where all rows lie on the subspace, there is none
         self._n_features_out = self.n_components_
 

@@ -7,7 +7,7 @@ from helpers import assert_orthonormal_rows, assert_same_subspace
 from perpend import DPCP, RSGM, load, subspace_error
 from perpend.datasets import make_subspace
 from perpend.estimator import METHODS
-from perpend.exceptions import CodimensionWarning, InputError
+from perpend.exceptions import InputError
 
 SIZES = [(3, 1), (10, 4)]
 

@@ -235,6 +235,12 @@ class DPCP(SubspaceEstimator):
         ``decision_function(X) = score_samples(X) - offset_``, so it is ``-threshold_``.
     noise_ : float
         Expected norm of the inliers' noise, relative to their norm if `normalize`.
+    structures_ : list of dict
+        Every significant subspace that was seen, finest first: its `codimension`, `noise` (the
+        deviation across it, along one normal, in the units that decide the labels), number of
+        `members`, `score` (how much likelier the rows are with it than by accident, a logarithm),
+        `length` (over how wide a range of scales it is seen, a logarithm), and whether it is the
+        `chosen` one. A street is a slab with a plane inside.
     objective_ : float
         Mean of ``|x @ b|`` over `directions_` and the rows that were asked.
     n_iter_ : int

@@ -15,6 +15,7 @@ from perpend.solvers.history import History
 
 COUNTS = ("codimension_", "n_components_", "n_features_in_", "n_starts_", "n_iter_")
 NUMBERS = ("threshold_", "offset_", "noise_", "objective_", "confidence_")
+STRUCTURE = {"codimension", "noise", "members", "score", "length", "chosen"}
 NOT_ORTHONORMAL = 1e-3  # more than any rounding, also in single precision
 PROBES = 4  # random combinations of the rows of a basis
 
@@ -29,9 +30,7 @@ def check_learned(model: SubspaceEstimator) -> None:
             raise ModelFileError(f"{name} is {getattr(model, name)!r}, not true or false.")
     if not isinstance(model.evidence_, dict):
         raise ModelFileError("evidence_ is no table of names and values.")
-    doubts = getattr(model, "doubts_", ())
-    if not isinstance(doubts, tuple) or not all(isinstance(doubt, str) for doubt in doubts):
-        raise ModelFileError("doubts_ are not all sentences.")
+    _check_doubts(getattr(model, "doubts_", ()))
     if model.n_jobs == 0:
         raise ModelFileError("n_jobs is 0, which asks for no thread at all.")
     _check_arrays(model)
@@ -42,6 +41,23 @@ def check_learned(model: SubspaceEstimator) -> None:
         _check_record(model._distance_record)
     if hasattr(model, "history_"):
         _check_history(model.history_)
+    if hasattr(model, "structures_"):
+        _check_structures(model.structures_)
+
+
+def _check_doubts(doubts: Any) -> None:
+    if not isinstance(doubts, tuple) or not all(isinstance(doubt, str) for doubt in doubts):
+        raise ModelFileError("doubts_ are not all sentences.")
+
+
+def _check_structures(seen: Any) -> None:
+    if not isinstance(seen, list) or not all(isinstance(one, dict) for one in seen):
+        raise ModelFileError("structures_ is no list of tables.")
+    for one in seen:
+        if set(one) != STRUCTURE:
+            raise ModelFileError(f"structures_ has the entries {sorted(one)}.")
+        if not all(isinstance(value, Real) for value in one.values()):
+            raise ModelFileError("structures_ holds something that is not a number.")
 
 
 def _check_numbers(model: SubspaceEstimator) -> None:

@@ -35,6 +35,7 @@ OTHER = 3.0  # times as far: then it is another one
 HALF = 0.5  # of the contrast: another subspace with so much is a rival
 N_SAME = 256  # members to see that by
 LOCAL_STARTS = 4  # from the neighbourhood of single rows, where starts do not agree
+IN_VAIN = 3  # starts with many columns that show nothing: others will not either
 TRIES = 4  # paths where something is significant, but not clear: others do not cure that
 SETTLED = 4  # plateaus of one look at which axes are settled
 

@@ -19,7 +19,7 @@ from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
 from perpend.structure.checks import Doubt, Facts, beyond_ellipse, confidence_of
 from perpend.structure.cloud import Axes, Cloud, radius
-from perpend.structure.layers import Histogram, Layer, find_layers, histogram
+from perpend.structure.layers import Histogram, Layer, find_layers, histogram, layers_outside
 from perpend.structure.parts import TOO_MANY, Part, parts
 from perpend.structure.path import follow
 from perpend.structure.profile import Plateau, Profile, choose, clearness
@@ -103,7 +103,7 @@ def _search(
     """Fill the profile; return the chosen plateau."""
     cloud, all_ = profile.cloud, list[Plateau]()
     chosen: Plateau | None = None
-    witnesses = tries = 0
+    witnesses = tries = n_empty = 0
 
     def paths() -> Iterator[None]:
         first = cloud.first_axes()
@@ -121,6 +121,9 @@ def _search(
         _settle_plateaus(profile)
         all_ = profile.plateaus()
         if not all_:
+            n_empty += 1
+            if cloud.D > k.WIDE and n_empty >= k.IN_VAIN and shrink is not None:
+                break
             continue
         now = choose(all_)
         same = chosen is not None and chosen.meets(now)
@@ -447,12 +450,13 @@ def _structures(
     c = int(cloud.codimensions[found.i])
     own = Structure(c, found.sigma, found.n_members, chosen.T, chosen.length, chosen=True)
     listed = [own]
-    for layer in find_layers(found.seen, c, _least(cloud, found.i)):
+    end = found.threshold if found.layer is None else found.layer.radius
+    for layer in layers_outside(found.seen, c, _least(cloud, found.i), end):
         noise = layer.radius / float(radius(c))
-        if layer.radius > found.threshold * 1.5 and layer.members > 1.2 * found.n_members:
+        if layer.members > found.n_members / k.FEWER:
             listed.append(Structure(c, noise, layer.members, chosen.T, 0.0, chosen=False))
     coarse = float(cloud.scales[chosen.peak])
-    if coarse > 4 * found.sigma and chosen.share * cloud.n > 1.2 * found.n_members:
+    if coarse > 4 * found.sigma and chosen.share * cloud.n > found.n_members / k.FEWER:
         listed.append(
             Structure(c, coarse, chosen.share * cloud.n, chosen.T, chosen.length, chosen=False)
         )

@@ -1,0 +1,126 @@
+"""Structures of whole clouds: found where they are, and not where there are none."""
+
+import numpy as np
+import pytest
+
+from perpend import DPCP, load
+from perpend.datasets import make_subspace
+from perpend.structure import Cloud, find_structure
+
+FLOOR = 1.5e-8
+
+
+def decide(X, *, affine=True, seed=0, **more):
+    rng = np.random.default_rng(seed)
+    return find_structure(Cloud(X, affine=affine, floor=FLOOR, **more), rng)
+
+
+def rotation(rng, D):
+    return np.linalg.qr(rng.standard_normal((D, D)))[0]
+
+
+def plane_in_slab(rng, D, c, share, ratio, *, n=2000):
+    """Return rows of which a share has noise .1 across, the others fill a slab."""
+    N = round(share * n)
+    thick = ratio * np.sqrt(3) * 0.1
+    across = np.vstack([0.1 * rng.standard_normal((N, c)), rng.uniform(-thick, thick, (n - N, c))])
+    along = rng.uniform(-10 * thick, 10 * thick, (n, D - c))
+    return np.hstack([across, along]) @ rotation(rng, D).T + 5
+
+
+@pytest.mark.parametrize(("D", "c"), [(3, 1), (6, 2)])
+@pytest.mark.parametrize("ratio", [10, 30])
+def test_a_plane_inside_a_slab_is_the_answer(D, c, ratio):
+    rng, right = np.random.default_rng([D, ratio]), 0
+    for seed in range(10):
+        X = plane_in_slab(rng, D, c, rng.uniform(0.2, 0.6), ratio)
+        found = decide(X, seed=seed)
+        right += found.codimension == c and 0.1 / 1.5 < found.sigma < 0.15
+    assert right >= 9
+
+
+def test_the_slab_is_listed_too():
+    X = plane_in_slab(np.random.default_rng(0), 3, 1, 0.4, 20)
+    found = decide(X)
+    fine, coarse = found.structures[0], found.structures[-1]
+    assert fine.chosen
+    assert not coarse.chosen
+    assert fine.members == pytest.approx(800, rel=0.15)
+    assert coarse.members == pytest.approx(2000, rel=0.1)
+    assert coarse.noise > 5 * fine.noise
+
+
+@pytest.mark.parametrize("affine", [False, True])
+def test_a_smooth_cloud_is_no_subspace_for_sure(affine):
+    sure = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        D, n = int(rng.integers(2, 12)), int(rng.integers(60, 3000))
+        axes = np.cumprod(np.append(1, 1 / rng.uniform(1, 2.5, D - 1)))
+        X = rng.standard_normal((n, D)) * axes
+        if seed % 2:
+            X /= np.sqrt(rng.chisquare(4, (n, 1)) / 4)
+        if not affine:
+            X /= np.linalg.norm(X, axis=1)[:, None]
+        found = decide(X @ rotation(rng, D).T, affine=affine, seed=seed)
+        sure += found is not None and found.confidence >= 0.95
+    assert sure == 0
+
+
+def test_a_gap_of_ten_is_found_for_sure():
+    right = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        D = int(rng.integers(3, 12))
+        c = int(rng.integers(1, D))
+        axes = np.where(np.arange(D) < D - c, 1.0, 0.1)
+        X = (rng.standard_normal((100 * D, D)) * axes) @ rotation(rng, D).T
+        found = decide(X, seed=seed)
+        right += found.codimension == c and found.confidence >= 0.95
+    assert right >= 19
+
+
+def test_two_planes_that_are_as_good_make_nobody_sure():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, (400, 5)).astype(float)  # every third row on each of many hyperplanes
+    X = X[np.any(X != 0, axis=1)]
+    found = decide(X / np.linalg.norm(X, axis=1)[:, None], affine=False)
+    assert found is None or found.confidence < 0.95
+
+
+def test_weights_and_equal_rows_are_the_same_evidence():
+    X = plane_in_slab(np.random.default_rng(0), 3, 1, 0.5, 20, n=800)
+    plain = decide(X)
+    double = decide(np.vstack([X, X]), share=np.full(1600, 0.5))
+    assert double.codimension == plain.codimension
+    assert double.contrast == pytest.approx(plain.contrast, rel=0.01)
+    heavy = decide(X, weight=np.full(800, 3.0))
+    np.testing.assert_allclose(heavy.axes.A[:, 0], plain.axes.A[:, 0], atol=1e-9)
+
+
+def test_nothing_is_found_in_random_directions():
+    for seed in range(3):
+        X = np.random.default_rng(seed).standard_normal((500, 6))
+        found = decide(X / np.linalg.norm(X, axis=1)[:, None], affine=False, seed=seed)
+        assert found is None
+
+
+def test_a_model_lists_its_structures(tmp_path):
+    X = plane_in_slab(np.random.default_rng(1), 3, 1, 0.4, 20)
+    model = DPCP(affine=True, random_state=0).fit(X)
+    assert [one["chosen"] for one in model.structures_].count(True) == 1
+    noise = [one["noise"] for one in model.structures_]
+    assert noise == sorted(noise)
+    assert "inside" in model.summary()
+    model.save(tmp_path / "model.npz")
+    assert load(tmp_path / "model.npz").structures_ == model.structures_
+
+
+def test_a_clear_answer_is_listed_as_well():
+    data = make_subspace(300, 200, n_features=8, codimension=3, noise=0.02, random_state=0)
+    model = DPCP(random_state=1000).fit(data.X)
+    (one,) = model.structures_
+    assert one["chosen"]
+    assert one["codimension"] == 3
+    assert one["members"] == np.sum(model.labels_ == 1)
+    assert one["noise"] * np.sqrt(8) == pytest.approx(model.noise_, rel=0.05)
