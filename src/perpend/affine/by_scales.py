@@ -47,8 +47,10 @@ def find_by_scales(
         if weights is not None:
             seen = seen & (weights > 0)
         decided = _decide(X, weights, seen, sample, n_jobs=n_jobs, rng=rng, callback=callback)
-        if decided is not None:
-            found.append((view, *decided))
+        if decided is None:
+            return None  # rows that span less than the space have an exact answer already
+        if decided[1] is not None:
+            found.append((view, decided[0], decided[1]))
     if not found:
         return None
     # Of two clouds that are far apart, the surer one counts, or the larger.
@@ -71,7 +73,7 @@ def _decide(
     n_jobs: int,
     rng: np.random.Generator,
     callback: Callback | None,
-) -> tuple[Cloud, Decision] | None:
+) -> tuple[Cloud, Decision | None] | None:
     """Find the structure of the rows that are seen: by a sample, slowly by all where it is none."""
     cloud = _cloud(X, weight, seen, sample, n_jobs=n_jobs, rng=rng)
     if cloud is None:
@@ -81,7 +83,7 @@ def _decide(
         everything = _cloud(X, weight, seen, None, n_jobs=n_jobs, rng=rng)
         cloud = cloud if everything is None else everything
         decision = find_structure(cloud, rng, slowly=True, callback=callback)
-    return None if decision is None else (cloud, decision)
+    return cloud, decision
 
 
 def _cloud(

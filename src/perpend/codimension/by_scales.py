@@ -5,6 +5,7 @@ its doubts is cured by more rows: that what it sees could be an accident.
 """
 
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 
@@ -37,6 +38,7 @@ SAME_NOISE = 1.5  # ratio up to which two estimates of the noise are of the same
 HOLLOW = 4.0  # standard deviations
 OVERLAP = 0.12  # of the labels: more would be wrong in any case
 NO_SUBSPACE = 0.5  # of the squared norm: so much noise is none, but the whole cloud
+FIRST_SIZES = 3  # codimensions from which reweighting looks before any path
 MAX_SWEEP = 120  # the same from a start that is hardly better than chance
 
 
@@ -92,20 +94,33 @@ def _decide(
     if len(present) > size:
         chosen = np.sort(rng.choice(present, size, replace=False, shuffle=False))
     cloud = _cloud(rows, span, share, chosen)
-    proposals = [] if plain.answer.fit is None else [_proposal(plain.answer.fit, span)]
+    fit, n_distinct = plain.answer.fit, float(share.sum())
+    proposals = iter([] if fit is None else [_proposal(fit, span)])
+    wide, sizes = span.rank > k.WIDE, sweep_sizes(span.rank)
+    if wide:  # paths take long there, and reweighting is quick where it leads anywhere
+        near = 1 if fit is None else fit.V.shape[1]
+        sizes = sorted(sizes, key=lambda size: abs(np.log(size / near)))
+        first = _from_spectrum(rows, span, sizes[:FIRST_SIZES], n_distinct, callback=callback)
+        proposals = chain(proposals, first)
     decision = find_structure(cloud, rng, proposals=proposals, callback=callback)
     if decision is None and n <= k.MOST_PER_COLUMN * span.rank:
         cloud = _cloud(rows, span, share, present)
-        spectral = _from_spectrum(rows, span, cloud.n, callback) if span.rank > k.WIDE else ()
+        rest = sizes[FIRST_SIZES:] if wide else []
+        spectral = _from_spectrum(rows, span, rest, n_distinct, callback=callback)
         decision = find_structure(cloud, rng, proposals=spectral, slowly=True, callback=callback)
     return None if decision is None else (cloud, decision)
 
 
 def _from_spectrum(
-    rows: RowSource, span: RowSpan, n_distinct: float, callback: Callback | None
+    rows: RowSource,
+    span: RowSpan,
+    sizes: list[int],
+    n_distinct: float,
+    *,
+    callback: Callback | None,
 ) -> Iterator[Axes]:
-    """Propose what reweighting finds from the axes of least variance, near the spectral limit."""
-    for c in sweep_sizes(span.rank):
+    """Propose what reweighting finds from the axes of least variance, at these codimensions."""
+    for c in sizes:
         fit = fit_from_spectrum(
             rows, span, c, max_iter=MAX_SWEEP, n_distinct=n_distinct, callback=callback
         )

@@ -16,8 +16,13 @@ def choose(
     candidate = min(evidence.value, judge.span.rank - 1)
     if candidate == 0:
         return None
-    best = first or judge.follow(evidence.basis[:, :candidate], evidence)
-    return if_likely(judge, best) if judge.refine else best
+    V = evidence.basis[:, :candidate]
+    if not judge.refine:
+        return first or judge.consider(V, evidence)
+    best = first or judge.propose(V, evidence)
+    if best.codimension.confidence >= SURE:  # else it is for the scales to decide
+        best = judge.complete(best, evidence)
+    return if_likely(judge, best)
 
 
 def if_likely(judge: Judge, best: Judgement) -> Judgement | None:

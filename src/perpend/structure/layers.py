@@ -104,7 +104,8 @@ def layers_outside(of: Histogram, c: int, least: float, r_min: float) -> list[La
     N, top = np.cumsum(of.counts), len(of.edges) - 1
     found: list[Layer] = []
     while len(found) < MOST_LAYERS:
-        layer = _cut(of.edges, N, c, top, bottom=int(np.searchsorted(of.edges, r_min)))
+        bottom = min(int(np.searchsorted(of.edges, r_min)), top)
+        layer = _cut(of.edges, N, c, top, bottom=bottom)
         if layer is None or layer.gain < k.KINK or layer.members < least:
             break
         found.append(layer)

@@ -162,7 +162,8 @@ def _everybody(cloud: Cloud, J: Array, c: int, w: Array) -> Array:
     """
     members = J[w > 0.5]
     sigma = math.sqrt(float(np.mean(np.square(members))) / c) if len(members) else cloud.floor
-    start = max(sigma, cloud.floor) * (math.sqrt(c) + k.WIDTH / 2)
+    # The largest of n distances of Gaussian noise is about sigma (sqrt(c) + sqrt(2 log n)).
+    start = max(sigma, cloud.floor) * (math.sqrt(c) + math.sqrt(2 * math.log(len(J))))
     far = 2 * k.OCTAVE
     octaves = max(math.log2(max(float(J.max()) / start, 1.0)), 0.0)
     r = start * 2 ** (np.arange(-k.OCTAVE, int(k.OCTAVE * octaves) + far + 2) / k.OCTAVE)
