@@ -461,7 +461,7 @@ def _structures(
             Structure(c, coarse, chosen.share * cloud.n, chosen.T, chosen.length, chosen=False)
         )
     for p in all_:
-        if int(cloud.codimensions[p.i]) != c:
+        if int(cloud.codimensions[p.i]) != c and p.length >= k.LENGTH:
             noise, n = float(cloud.scales[p.peak]), p.share * cloud.n
             size = int(cloud.codimensions[p.i])
             listed.append(Structure(size, noise, n, p.T, p.length, chosen=False))

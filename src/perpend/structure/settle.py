@@ -16,6 +16,7 @@ SETTLE_STEPS = 12
 POLISH_STEPS = 5
 AT_REST = 0.02  # of the error that the noise makes: a turn that is too small to count
 REACH = 2.0  # R = sigma (sqrt(c) + REACH) ends the weights of the polish
+ROOM = 1.2  # times the largest distance, where all rows are members
 UNCHANGED = 0.01  # of the weights: what may still change when the polish ends
 MOST_LEVERAGE = 0.8  # of a single row; beyond it, it is on no subspace of the others
 
@@ -108,7 +109,8 @@ def polish(
         seen = histogram(J, cloud.floor, cloud.share)
         layers = [layer for layer in find_layers(seen, c, least) if allowed(layer)]
         layer = layers[0] if layers else None
-        p = _everybody(cloud, J, c, w) if layer is None else layer.probability(J)
+        limit = _end_of_all(cloud, J, c, w) if layer is None else layer.threshold
+        p = (limit >= J).astype(float) if layer is None else layer.probability(J)
         new = p * _bell(seen, J, c, layer)
         few = np.count_nonzero(new > 0.1) < cloud.D - c + 2
         at_rest = np.abs(new - w).sum() < UNCHANGED * w.sum()
@@ -116,13 +118,11 @@ def polish(
             break
         w = new
         axes = cloud.pca(w)
-    near = J[p > 0.5]
     middle = seen.edges * math.sqrt(seen.edges[0] / seen.edges[1])
-    threshold = layer.threshold if layer else float(np.max(near, initial=cloud.floor))
-    by_bin = layer.probability(middle) if layer else (middle <= threshold).astype(float)
+    by_bin = layer.probability(middle) if layer else (middle <= limit).astype(float)
     sigma = members_noise(seen, by_bin, c)
     members = float(p.sum() if cloud.share is None else p @ cloud.share)
-    return Polished(axes, seen, p, layer, threshold, sigma, members)
+    return Polished(axes, seen, p, layer, limit, sigma, members)
 
 
 def _bell(seen: Histogram, J: Array, c: int, layer: Layer | None) -> Array:
@@ -154,8 +154,8 @@ def others_distance(cloud: Cloud, axes: Axes, c: int, w: Array) -> Array:
     return J / (1 - np.minimum(h, MOST_LEVERAGE))
 
 
-def _everybody(cloud: Cloud, J: Array, c: int, w: Array) -> Array:
-    """Return who is near (n,) where no flat density is seen: all up to twice the reference law.
+def _end_of_all(cloud: Cloud, J: Array, c: int, w: Array) -> float:
+    """Return where the members end if no flat density is seen: at twice the reference law.
 
     The distance is where the rows in a thin shell are no more than twice what the reference law,
     as it is seen farther out, puts there.
@@ -175,5 +175,5 @@ def _everybody(cloud: Cloud, J: Array, c: int, w: Array) -> Array:
     shell = np.exp(law[b + 1] - top) - np.exp(law[b - 2] - top)
     room = np.maximum(-np.expm1(law[b + k.OCTAVE] - top), 1e-12)
     ends = (N[b + 1] - N[b - 2] <= 2 * outside * shell / room) & (r[b] >= start)
-    limit = float(r[b[np.argmax(ends)]]) if np.any(ends) else float(J.max())
-    return (limit >= J).astype(float)
+    # Where there is nobody else, some room is left for rows of the same kind.
+    return float(r[b[np.argmax(ends)]]) if np.any(ends) else ROOM * float(J.max())
