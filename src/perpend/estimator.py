@@ -213,6 +213,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
             refine=self._may_fuse,
             n_jobs=effective_n_jobs(self.n_jobs),
             fused=self._may_fuse,
+            told=codimension != "auto",
             rng=rng,
             callback=callback,
         )

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score
 
 from perpend import DPCP
 from perpend.experiments._scene import corrupted
@@ -41,3 +42,24 @@ def test_replaced_pixels_of_a_scene(ratio, seed):
     data = corrupted(cube.astype(float), 10, ratio, 100 + seed)
     model = DPCP(n_starts=10, random_state=seed).fit(data.X)
     assert outlier_f1(data.y, model.labels_) > 0.99
+
+
+@pytest.mark.parametrize("frame", ["kitti_0929_0071_0221", "kitti_0929_0071_0328"])
+def test_the_road_inside_a_street(frame, seed):
+    points, is_road = array_of(f"kitti_roadplane/{frame}.npz", "points", "is_road")
+    road = is_road == 1
+    model = DPCP(affine=True, random_state=seed).fit(points.astype(float))
+    centred = points[road] - points[road].mean(axis=0)
+    normal = np.linalg.svd(centred, full_matrices=False)[2][2]
+    by_truth = np.abs((points - points[road].mean(axis=0)) @ normal)
+    assert model.codimension_ == 1
+    best = roc_auc_score(road, -by_truth)
+    assert roc_auc_score(road, -model.distance(points)) > best - 0.03
+    assert 0.02 < model.structures_[0]["noise"] < 0.12  # metres, not the 1.3 m of the slab
+
+
+@pytest.mark.parametrize("scene", ["test24", "test55"])
+def test_the_table_of_a_scene(scene, seed):
+    points, is_table = array_of(f"mosd_tabletop/{scene}.npz", "points", "is_table")
+    model = DPCP(affine=True, random_state=seed).fit(points.astype(float))
+    assert roc_auc_score(is_table == 1, -model.distance(points)) > 0.99

@@ -14,8 +14,9 @@ from perpend.affine.origin import weigh_origin
 from perpend.affine.views import View, find_views
 from perpend.codimension import SURE, decision_evidence, distinct_rows, structures_in
 from perpend.geometry import complement, random_directions
+from perpend.kernels import l1_objective
 from perpend.rows import RowSource, as_rows
-from perpend.rows.centred import lift, room_for_lifted
+from perpend.rows.centred import centred_norms, lift, room_for_lifted
 from perpend.rows.kinds import to_numpy
 from perpend.solvers import Solution, TwoGroups, distance_edges, row_span, turned_by
 from perpend.solvers.distance_record import DistanceRecord
@@ -24,6 +25,8 @@ from perpend.structure import Cloud, Decision, find_structure
 from perpend.structure import constants as k
 from perpend.structure.confirm import Confirmed, confirm
 
+FAR = 100.0  # times the members' radius: rows farther away have no say
+GROWTH = 4  # the next sample, in units of the last
 N_LANDED = 16  # starts that are shown where nobody descends
 
 
@@ -79,6 +82,17 @@ def _decide(
     if cloud is None:
         return None
     decision = find_structure(cloud, rng, callback=callback)
+    n_seen = np.count_nonzero(seen)
+    while (  # more rows cure one doubt, that it may be an accident
+        decision is not None
+        and not decision.facts.is_significant
+        and sample is not None
+        and sample < n_seen
+    ):
+        sample *= GROWTH
+        larger = _cloud(X, weight, seen, sample, n_jobs=n_jobs, rng=rng)
+        cloud = cloud if larger is None else larger
+        decision = find_structure(cloud, rng, callback=callback)
     if decision is None and np.count_nonzero(seen) <= k.MOST_PER_COLUMN * X.shape[1]:
         everything = _cloud(X, weight, seen, None, n_jobs=n_jobs, rng=rng)
         cloud = cloud if everything is None else everything
@@ -134,7 +148,9 @@ def _among_all_rows(
 ) -> AffineFit:
     c, axes = decision.codimension, decision.axes
     spread = math.sqrt(float(np.mean(axes.variances)))
-    view = View(axes.centre, spread, view.seen)
+    # Rows that are far away have no say, or all others would be rounding errors beside them.
+    near = to_numpy(centred_norms(X, axes.centre)) <= FAR * spread * math.sqrt(X.shape[1])
+    view = View(axes.centre, spread, near if view.seen is None else near & view.seen)
     L = room_for_lifted(X)
     lift(X, view.centre, view.scale, L)
     rows = as_rows(
@@ -153,11 +169,12 @@ def _among_all_rows(
         W, w0, new = V[:-1], V[-1], A[:, :c]
         moved = turned_by(W, new) * math.sqrt(float(np.sum(variances)))
         moved += float(np.linalg.norm(mean @ W + w0))
-        return np.vstack([new, -(mean @ new)]), moved
+        return np.vstack([new, -(mean @ new)]), moved / rows.unit
 
     start = np.vstack([axes.A[:, :c], np.zeros(c)])
     found = confirm(rows, start, decision, edges=edges, unit=1 / unit, turn=turn, callback=callback)
-    seen = structures_in(decision, 1.0, X.shape[0] / cloud.n)
+    n_seen = np.count_nonzero(rows.gather(rows.weights))
+    seen = structures_in(decision, 1.0, n_seen / cloud.n)
     return _as_fit(found, decision, view, rows, rng=rng, seen=seen)
 
 
@@ -192,13 +209,15 @@ def _as_fit(
     groups = in_units(found.groups, unit)
     B = W @ (W.T @ random_directions(rng, D, N_LANDED))
     B /= np.linalg.norm(B, axis=0)
-    spectrum = np.append(variances, 1.0)  # lifted, as a linear fit of the lifted rows has it
+    spectrum = np.sort(np.append(variances, 1.0))  # of the lifted rows
+    lifted = np.vstack([B, -(mean @ B)])
+    objective = rows.scan(l1_objective, lifted).total / rows.total_weight
     solution = Solution(
         normals=W,
         components=components,
         directions=B,
         singular_values=np.linalg.svd(B, compute_uv=False),
-        objective=0.0,
+        objective=float(np.mean(objective)) * unit,
         confidence=decision.confidence,
         evidence=decision_evidence(decision, spectrum, found.groups, rows.dtype),
         groups=groups,

@@ -11,7 +11,7 @@ from perpend.affine.homogeneous import Flat, as_flat, without_offsets
 from perpend.affine.origin import OriginTest, weigh_origin
 from perpend.affine.polish import MAX_STEPS, Polished, polish
 from perpend.affine.views import View, find_views, whole_view
-from perpend.codimension import SURE
+from perpend.codimension import DOUBTFUL, SURE
 from perpend.geometry import complement
 from perpend.rows import RowSource, as_rows
 from perpend.rows.centred import centred_norms, lift, room_for_lifted
@@ -87,6 +87,7 @@ def fit_affine(
     refine: bool,
     n_jobs: int,
     fused: bool,
+    told: bool,
     rng: np.random.Generator,
     callback: Callback | None = None,
 ) -> AffineFit:
@@ -129,7 +130,7 @@ def fit_affine(
     # The mean is the new centre and lies on the subspace, which therefore has no offset here.
     flat = Flat(first.flat.W, np.zeros(first.flat.W.shape[1]))
     last = polish(rows, flat, max_steps=steps[1], callback=callback)
-    return _in_units_of_data(best.solution, last, view, rows)
+    return _in_units_of_data(best.solution, last, view, rows, told=told)
 
 
 def _view_of_inliers(X: Array, view: View, found: Polished) -> View:
@@ -142,7 +143,9 @@ def _view_of_inliers(X: Array, view: View, found: Polished) -> View:
     return View(centre, scale, near if view.seen is None else near & view.seen)
 
 
-def _in_units_of_data(found: Solution, last: Polished, view: View, rows: RowSource) -> AffineFit:
+def _in_units_of_data(
+    found: Solution, last: Polished, view: View, rows: RowSource, *, told: bool
+) -> AffineFit:
     W, unit = last.flat.W, view.scale * rows.unit
     location = view.centre + view.scale * last.mean
     components, variances = _components(last)
@@ -165,7 +168,14 @@ def _in_units_of_data(found: Solution, last: Polished, view: View, rows: RowSour
         singular_values=np.linalg.svd(B, compute_uv=False),
         groups=groups,
         converged=found.converged and last.converged,
+        structures=(),  # those of the lifted rows say nothing about these
     )
+    exact = groups is not None and groups.is_exact
+    if not told and exact and not (found.groups and found.groups.is_exact):
+        doubt = "a few rows are equal, or lie on it exactly, and the others do not (add rows)"
+        solution = solution._replace(
+            confidence=min(solution.confidence, DOUBTFUL), doubts=(*solution.doubts, doubt)
+        )
     if W.shape[1] < found.normals.shape[1]:
         doubt = "a normal was found that no row is near to (rows may be in several places)"
         solution = solution._replace(confidence=0.0, doubts=(*found.doubts, doubt))

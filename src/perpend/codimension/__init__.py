@@ -8,7 +8,7 @@ from perpend.codimension.decision import Judge, Judgement
 from perpend.codimension.directions import RankEvidence, rank_of_directions
 from perpend.codimension.found import Found
 from perpend.codimension.growth import grow_starts
-from perpend.codimension.result import SURE, Codimension
+from perpend.codimension.result import DOUBTFUL, SURE, Codimension
 from perpend.codimension.sampling import Look, by_sample, sample_sizes, size_for_low_dimension
 from perpend.codimension.search import Descent, search, search_low_dimension
 from perpend.codimension.spectrum import SpectralGap, largest_gap
@@ -16,6 +16,7 @@ from perpend.codimension.told import solve_told
 from perpend.codimension.watch import Watch
 
 __all__ = [
+    "DOUBTFUL",
     "SURE",
     "Answer",
     "Certificate",

@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 
 from perpend._typing import Array
-from perpend.codimension.answer import in_whole_space
+from perpend.codimension.answer import as_answer, in_whole_space
 from perpend.codimension.certificate import ALL_ROWS, certify, distinct_rows
 from perpend.codimension.confidence import MISFIT_LIMIT, about_rows
 from perpend.codimension.decision import SAME, Judge
@@ -49,14 +49,22 @@ def by_scales(
     turned, span = in_their_span(rows)
     if span.rank < 2 or turned.shape[0] <= span.rank + 1:
         return plain
-    share = distinct_rows(rows, rng).share
-    found = _decide(turned, span, share, plain, rng=rng, callback=callback)
-    if found is None:
-        return plain
-    cloud, decision = found
-    if decision.sigma**2 * span.rank > NO_SUBSPACE * float(np.median(rows.norms)) ** 2:
-        return plain
+    distinct = distinct_rows(rows, rng)
+    found = _decide(turned, span, distinct.share, plain, rng=rng, callback=callback)
+    cloud, decision = found or (None, None)
+    most = NO_SUBSPACE * float(np.median(rows.norms)) ** 2
+    if cloud is None or decision is None or decision.sigma**2 * span.rank > most:
+        return _at_rest(plain, Judge(turned, span, distinct, refine=True, callback=callback))
     return answer_of(turned, span, decision, plain, n_distinct=cloud.n, callback=callback)
+
+
+def _at_rest(plain: Found, judge: Judge) -> Found:
+    """Return the plain answer, finished if it was left on its way."""
+    fit = plain.answer.fit
+    if fit is None or fit.converged:
+        return plain
+    done = judge.consider(fit.V, plain.answer.evidence)
+    return plain._replace(answer=as_answer(judge.span, done), converged=done.fit.converged)
 
 
 def hides_a_layer(found: Found) -> bool:
@@ -261,13 +269,13 @@ def _is_hollow(fit: Fit) -> bool:
     return bool(expected - seen > HOLLOW * np.sqrt(expected))
 
 
-def by_all_rows(rows: RowSource, found: Found, callback: Callback | None = None) -> Found:
-    """Confirm the decision of a sample by all rows."""
+def by_all_rows(rows: RowSource, found: Found, callback: Callback | None = None) -> Found | None:
+    """Confirm the decision of a sample by all rows; None where these leave its span."""
     assert found.decision is not None
     turned, span = in_their_span(rows)
     decision, before = found.decision, found.span
-    if span.rank != before.rank:  # rows that are not in the sample may leave its span
-        return found
+    if span.rank != before.rank:
+        return None
     V = before.in_data(
         before.basis @ decision.axes.A if len(before.basis) > before.rank else decision.axes.A
     )

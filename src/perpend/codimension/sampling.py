@@ -43,7 +43,8 @@ def by_sample(
     if found is None:
         return None
     if found.decision is not None and found.decision.facts.is_significant:
-        return by_all_rows(rows, found, callback), sample
+        confirmed = by_all_rows(rows, found, callback)
+        return None if confirmed is None else (confirmed, sample)
     if not found.sure:
         return None
     # Few rows can't show a thin subspace: "there is none" is for all rows to say.

@@ -150,8 +150,8 @@ class DPCP(SubspaceEstimator):
     refine : "auto" or bool, default="auto"
         "auto" finishes by joint reweighted least squares: an answer without noise is then exact to
         rounding, a noisy one as good as PCA on the true inliers. Where the descents are unclear,
-        reweighting takes over from the axes of least variance, and recovers subspaces that no
-        minimiser of the l1 objective shows. False is the paper's algorithm alone:
+        the scale at which rows concentrate decides, which also shows subspaces that no minimiser
+        of the l1 objective does. False is the paper's algorithm alone:
         ``step="mbls", refine=False, n_starts=k, max_iter=200`` is what its authors' releases run.
     normalize : bool, default=True
         Whether rows are scaled to unit norm, so that only their direction counts. Rows that are not
@@ -161,9 +161,9 @@ class DPCP(SubspaceEstimator):
         alone; the final polish is Euclidean.
     affine : bool or "auto", default=False
         Whether the subspace may miss the origin. True finds an affine subspace, its location and
-        directions, wherever the cloud is; the rows are then lifted to homogeneous coordinates
-        about a robust centre, in one array of the size of X. "auto" decides: affine where the
-        rows support an affine subspace that clearly misses the origin, otherwise linear.
+        directions, wherever the cloud is, in one more array of the size of X. "auto" decides:
+        affine where the rows support an affine subspace that clearly misses the origin, otherwise
+        linear.
     threshold : "auto" or float, default="auto"
         The distance above which a row is an outlier: relative to its norm (the sine of its angle
         to the subspace) if `normalize`, otherwise in the data's own units. For an affine
@@ -177,11 +177,11 @@ class DPCP(SubspaceEstimator):
         "geometric" looks at its last step, and "mbls" has only the floor of its step size.
     sample_size : "auto", int or None, default="auto"
         Number of rows that are asked first. Where this random sample is sure of its subspace, all
-        rows confirm, finish and label it in three passes; where it is not, a sample four times as
-        large is asked, in the end all rows. "auto" samples where there are more than four times
-        ``max(4096, 24 * n_features)`` rows, and with 512 rows and features or more it first asks
-        256 rows for a subspace of low dimension; None always asks all rows. Without a finish, or
-        with an array as `init`, all rows are asked.
+        rows confirm, finish and label it in three passes; where what it sees may be an accident, a
+        sample four times as large is asked, in the end all rows. "auto" samples where there are
+        more than four times ``max(4096, 24 * n_features)`` rows, and with 512 rows and features or
+        more it first asks 256 rows for a subspace of low dimension; None always asks all rows.
+        Without a finish, or with an array as `init`, all rows are asked.
     device : None, str or torch.device, default=None
         Where to compute: None where the data is, a torch tensor on its own device; "cuda" moves
         the data to the GPU once. Answers come back as the kind of array that was given. torch

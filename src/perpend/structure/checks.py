@@ -101,8 +101,8 @@ def _doubts(facts: Facts, clear: float) -> list[Doubt]:
             facts.starts_disagree,
             Doubt(
                 "witnesses",
-                "other starts led to other subspaces",
-                "look at structures_, more rows would help",
+                "starts from elsewhere did not all lead to this subspace",
+                "there may be several: look at structures_, or use perpend.peel",
             ),
         ),
         (
@@ -129,7 +129,7 @@ def _doubts(facts: Facts, clear: float) -> list[Doubt]:
                 "layers",
                 "the distances to the subspace may be those of two kinds of rows, one thinner than "
                 "the other",
-                "look at the distances, more rows would help",
+                "look at the distances, or set a threshold",
             ),
         ),
     )

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from perpend._typing import Array
-from perpend.kernels import weighted_gram
+from perpend.kernels import grouped_distances, weighted_gram
 from perpend.rows import Kept, RowSource
-from perpend.solvers import TwoGroups, scan_grouped_distances
+from perpend.solvers import TwoGroups
 from perpend.solvers.loop import Callback, iterate
 from perpend.structure import constants as k
 from perpend.structure.layers import Histogram, find_layers, members_noise
@@ -58,7 +58,7 @@ def confirm(
     """
 
     def look(V: Array, n_steps: int, change: float) -> Confirmed:
-        scan = scan_grouped_distances(rows, V, edges)
+        scan = rows.scan(grouped_distances, V, edges, keep=True)
         assert scan.kept is not None
         seen = Histogram(edges, np.ravel(scan.product))
         groups = groups_of(seen, decision, unit)

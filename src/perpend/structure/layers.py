@@ -133,10 +133,15 @@ def _cut(edges: Array, N: Array, c: int, top: int, *, bottom: int = 0) -> Layer 
 
     def fitted(ramps: Array) -> tuple[Array, float]:
         basis = np.hstack([one, -one, -ramps]) * root
-        coefficients, misfit = optimize.nnls(basis, target, maxiter=50 * m)
+        try:
+            coefficients, misfit = optimize.nnls(basis, target, maxiter=50 * m)
+        except RuntimeError:  # no rest in so many steps: such a form is not taken
+            return target / root[:, 0], math.inf
         return basis @ coefficients / root[:, 0], float(misfit) ** 2
 
     _, single = fitted(ramps)
+    if math.isinf(single):
+        return None
     best: tuple[float, int, Array] | None = None
     for b in ends:
         stopped = np.minimum(ramps, np.maximum(x[b] - x[:-1], 0))

@@ -64,7 +64,7 @@ class Profile:
     def agreement(self, rows: Array, i: int, j: int, *, near: float) -> tuple[int, bool]:
         """Return how many starts have seen the subspace of these rows, and whether one saw another.
 
-        That is one of the same codimension, i, with at least half the contrast at the scale j. A
+        That is one of the same codimension, i, with nearly the contrast at the scale j. A
         start has seen the rows' own subspace if they are `near` to any of its axes.
         """
         c, found = int(self.cloud.codimensions[i]), set[int]()
@@ -77,7 +77,7 @@ class Profile:
         for axes, start in zip(self.seen, self._start_of, strict=True):
             if start >= 0 and start not in found and is_near(axes):
                 found.add(start)
-        enough = k.HALF * self.table[i, j]
+        enough = k.AS_GOOD * self.table[i, j]
         rival = any(
             T[i, j] >= enough and not is_near(self.seen[int(of[i, j])], k.OTHER)
             for start, (T, of) in self._best.items()

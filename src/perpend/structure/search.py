@@ -193,9 +193,11 @@ def _decide(profile: Profile, chosen: Plateau, rng: np.random.Generator) -> Deci
         profile.add(found.axes)
         all_ = profile.plateaus()
         again = choose(all_) if all_ else chosen
-        if again.i == chosen.i:
+        same, chosen = again.i == chosen.i, again
+        if same:
             break
-        chosen = again
+    if not same:
+        found = _members(profile, chosen)
     T, all_ = chosen.T, profile.plateaus()
     clear = clearness(chosen, all_)
     if found.is_exact:
@@ -205,10 +207,13 @@ def _decide(profile: Profile, chosen: Plateau, rng: np.random.Generator) -> Deci
     n_smaller = None
     if clear >= 1:
         found, T, n_smaller = _of_parts(profile, found, T, rng)
+    own = [p for p in all_ if p.i == found.i]
+    if found.i != chosen.i and own:
+        chosen = max(own, key=lambda p: p.weight)
     c = int(cloud.codimensions[found.i])
     witnesses, rival_subspace = _agreement(profile, found, chosen, rng)
     ellipse, gap = beyond_ellipse(cloud, found.axes, c)
-    others = [p for p in all_ if p.i != chosen.i]
+    others = [p for p in all_ if p.i not in {chosen.i, found.i}]
     rival = max(others, key=lambda p: p.length, default=None)
     facts = Facts(
         contrast=T,
@@ -223,7 +228,7 @@ def _decide(profile: Profile, chosen: Plateau, rng: np.random.Generator) -> Deci
         ellipse=ellipse,
         gap=gap,
         n_smaller=n_smaller,
-        suspect=_suspect(cloud, found),
+        suspect=_suspect(profile, found),
     )
     confidence, doubts = confidence_of(facts)
     profile.start = start
@@ -374,8 +379,8 @@ def _without_lone_rows(profile: Profile, found: _Found, T: float) -> tuple[_Foun
     axes = cloud.pca(w)
     settled = Settled(axes, found.sigma, found.threshold, 0.0)
     profile.add(axes)
-    T = float(np.max(profile.table[more]))
-    return (_exact(cloud, more, settled), T) if T > 0 else (found, T)
+    fewer = float(np.max(profile.table[more]))
+    return (_exact(cloud, more, settled), fewer) if fewer > 0 else (found, T)
 
 
 def _on_less(profile: Profile, found: _Found, T: float) -> tuple[_Found, float]:
@@ -433,13 +438,15 @@ def _part(profile: Profile, part: Part, found: _Found) -> tuple[_Found, float] |
     return (smaller, T) if T > 0 and thin and enough else None
 
 
-def _suspect(cloud: Cloud, found: _Found) -> bool:
+def _suspect(profile: Profile, found: _Found) -> bool:
     """Whether something thinner may be inside: distances of rows that are not of unit length."""
+    cloud = profile.cloud
     if found.is_exact or not cloud.affine:
         return False
     c, least = int(cloud.codimensions[found.i]), _least(cloud, found.i)
-    end = math.inf if found.layer is None else found.layer.radius * 1.1
-    return bool(find_layers(found.seen, c, least, r_max=end, needed=k.SUSPECT))
+    end = 1.1 * (found.threshold if found.layer is None else found.layer.radius)
+    seen = find_layers(found.seen, c, least, r_max=end, needed=k.SUSPECT)
+    return any(_is_own_scale(profile, found.i, layer) for layer in seen)
 
 
 def _structures(
