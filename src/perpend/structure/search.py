@@ -211,7 +211,7 @@ def _decide(profile: Profile, chosen: Plateau, rng: np.random.Generator) -> Deci
     if found.i != chosen.i and own:
         chosen = max(own, key=lambda p: p.weight)
     c = int(cloud.codimensions[found.i])
-    witnesses, rival_subspace = _agreement(profile, found, chosen, rng)
+    witnesses, rival_subspace = _agreement(profile, found, rng)
     ellipse, gap = beyond_ellipse(cloud, found.axes, c)
     others = [p for p in all_ if p.i not in {chosen.i, found.i}]
     rival = max(others, key=lambda p: p.length, default=None)
@@ -249,9 +249,7 @@ def _decide(profile: Profile, chosen: Plateau, rng: np.random.Generator) -> Deci
     )
 
 
-def _agreement(
-    profile: Profile, found: _Found, chosen: Plateau, rng: np.random.Generator
-) -> tuple[int, bool]:
+def _agreement(profile: Profile, found: _Found, rng: np.random.Generator) -> tuple[int, bool]:
     """Return how many starts have seen the members' subspace, and whether one saw another.
 
     With many columns a path ends as soon as it has seen what is known, and need not come near.
@@ -264,10 +262,8 @@ def _agreement(
     if len(members) > k.N_SAME:
         members = rng.choice(members, k.N_SAME, replace=False, shuffle=False)
     profile.add(found.axes)
-    near, j = max(found.sigma, EXACT * cloud.floor), chosen.peak
-    if found.layer is not None:
-        scale = found.layer.radius / float(radius(c))
-        j = min(int(np.searchsorted(cloud.scales, scale)), cloud.n_scales - 1)
+    near = max(found.sigma, EXACT * cloud.floor)
+    j = min(int(np.searchsorted(cloud.scales, near)), cloud.n_scales - 1)  # where it is seen best
     near *= k.SAME * math.sqrt(c)
     witnesses, rival = profile.agreement(cloud.X[members], found.i, j, near=near)
     return max(witnesses, 2) if cloud.D > k.FEW_COLUMNS else witnesses, rival
