@@ -36,7 +36,8 @@ from perpend.structure.layers import Histogram, find_layers
 
 SAME_NOISE = 1.5  # ratio up to which two estimates of the noise are of the same rows
 HOLLOW = 4.0  # standard deviations
-OVERLAP = 0.12  # of the labels: more would be wrong in any case
+OVERLAP = 0.12  # of the labels: more would be wrong in any case,
+OVERLAP_ROUGH = 0.25  # or so many, where the estimate is rough
 NO_SUBSPACE = 0.5  # of the squared norm: so much noise is none, but the whole cloud
 FIRST_SIZES = 3  # codimensions from which reweighting looks before any path
 MAX_SWEEP = 120  # the same from a start that is hardly better than chance
@@ -175,8 +176,11 @@ def answer_of(
     V = V if len(span.basis) == span.rank else span.basis @ V
     if decision.is_exact:
         return _exact_answer(rows, span, V, decision, plain, n_distinct=n_distinct)
-    fit = _by_the_law(rows, span, _finished(rows, span, V, decision, callback))
-    about_rows = tuple(_about_rows(rows, span, fit))
+    by_density = _finished(rows, span, V, decision, callback)
+    fit = _by_the_law(rows, span, by_density)
+    # Where the outliers follow no law, the share of wrong labels is a rough estimate.
+    limit = OVERLAP_ROUGH if fit is by_density else OVERLAP
+    about_rows = tuple(_about_rows(rows, span, fit, limit))
     codimension = Codimension(
         decision.codimension,
         min(decision.confidence, DOUBTFUL) if about_rows else decision.confidence,
@@ -245,14 +249,14 @@ def _by_the_law(rows: RowSource, span: RowSpan, fit: Fit) -> Fit:
     return other.fit if alike and same and holds else fit
 
 
-def _about_rows(rows: RowSource, span: RowSpan, fit: Fit) -> list[str]:
+def _about_rows(rows: RowSource, span: RowSpan, fit: Fit, overlap: float) -> list[str]:
     """Return the doubts about noise, groups and rows: as true where the codimension was told."""
     share = np.ones(rows.shape[0])
     certificate = certify(rows, fit.V, fit.groups, span.rank - fit.V.shape[1], share)
     # Whether outliers have directions of their own does not matter to scales, nor the law of the
     # noise, as long as it is densest on the subspace.
     certificate = certificate._replace(misfit=0.0, is_noise=not _is_hollow(fit))
-    return about_rows(fit, certificate, rows.norms, overlap_limit=OVERLAP)
+    return about_rows(fit, certificate, rows.norms, overlap_limit=overlap)
 
 
 def _is_hollow(fit: Fit) -> bool:
