@@ -176,11 +176,9 @@ def answer_of(
     V = V if len(span.basis) == span.rank else span.basis @ V
     if decision.is_exact:
         return _exact_answer(rows, span, V, decision, plain, n_distinct=n_distinct)
-    by_density = _finished(rows, span, V, decision, callback)
-    fit = _by_the_law(rows, span, by_density)
+    fit, holds = _by_the_law(rows, span, _finished(rows, span, V, decision, callback))
     # Where the outliers follow no law, the share of wrong labels is a rough estimate.
-    limit = OVERLAP_ROUGH if fit is by_density else OVERLAP
-    about_rows = tuple(_about_rows(rows, span, fit, limit))
+    about_rows = tuple(_about_rows(rows, span, fit, OVERLAP if holds else OVERLAP_ROUGH))
     codimension = Codimension(
         decision.codimension,
         min(decision.confidence, DOUBTFUL) if about_rows else decision.confidence,
@@ -234,19 +232,20 @@ def _exact_answer(
     )
 
 
-def _by_the_law(rows: RowSource, span: RowSpan, fit: Fit) -> Fit:
+def _by_the_law(rows: RowSource, span: RowSpan, fit: Fit) -> tuple[Fit, bool]:
     """Tell the groups apart by the law of outliers without preferred direction, where it holds.
 
     Where the same subspace has the same noise by it, and the outliers' distances follow it, it says
-    more about them than the density around the subspace alone.
+    more about them than the density around the subspace alone. Also says whether it holds.
     """
     judge = Judge(rows, span, distinct_rows(rows, np.random.default_rng(0)), refine=True)
     other = judge.consider(fit.V, None)
     groups = other.fit.groups
     alike = abs(np.log(groups.scale / fit.groups.scale)) <= np.log(SAME_NOISE)
     same = other.fit.converged and turned_to(other.fit.V, fit.axes) <= SAME
-    holds = other.certificate.misfit <= MISFIT_LIMIT and groups.share <= ALL_ROWS
-    return other.fit if alike and same and holds else fit
+    holds = other.certificate.misfit <= MISFIT_LIMIT
+    better = alike and same and holds and groups.share <= ALL_ROWS
+    return other.fit if better else fit, holds
 
 
 def _about_rows(rows: RowSource, span: RowSpan, fit: Fit, overlap: float) -> list[str]:
