@@ -38,6 +38,7 @@ SAME_NOISE = 1.5  # ratio up to which two estimates of the noise are of the same
 HOLLOW = 4.0  # standard deviations
 OVERLAP = 0.12  # of the labels: more would be wrong in any case,
 OVERLAP_ROUGH = 0.25  # or so many, where the estimate is rough
+LIKELY = 0.5  # confidence from which on a decision is worth more than a certain larger subspace
 NO_SUBSPACE = 0.5  # of the squared norm: so much noise is none, but the whole cloud
 FIRST_SIZES = 3  # codimensions from which reweighting looks before any path
 MAX_SWEEP = 120  # the same from a start that is hardly better than chance
@@ -54,7 +55,8 @@ def by_scales(
     found = _decide(turned, span, distinct.share, plain, rng=rng, callback=callback)
     cloud, decision = found or (None, None)
     most = NO_SUBSPACE * float(np.median(rows.norms)) ** 2
-    if cloud is None or decision is None or decision.sigma**2 * span.rank > most:
+    unlikely = decision is not None and plain.sure and decision.confidence < LIKELY
+    if cloud is None or decision is None or unlikely or decision.sigma**2 * span.rank > most:
         return _at_rest(plain, Judge(turned, span, distinct, refine=True, callback=callback))
     return answer_of(turned, span, decision, plain, n_distinct=cloud.n, callback=callback)
 
@@ -76,7 +78,9 @@ def hides_a_layer(found: Found) -> bool:
     need not show what is inside.
     """
     fit = found.answer.fit
-    if fit is None or fit.groups.is_exact:
+    if fit is None:  # all rows lie on their span, and some may lie on less
+        return found.span.n_outside > 0
+    if fit.groups.is_exact:
         return False
     groups = fit.groups
     misfit = found.answer.codimension.evidence["outlier_misfit"]
