@@ -16,7 +16,7 @@ from perpend.codimension.confidence import MISFIT_LIMIT, about_rows
 from perpend.codimension.decision import SAME, Judge
 from perpend.codimension.exact_span import doubted_noise
 from perpend.codimension.found import Found
-from perpend.codimension.result import DOUBTFUL, Codimension
+from perpend.codimension.result import DOUBTFUL, SURE, Codimension
 from perpend.codimension.spectrum import largest_gap
 from perpend.rows import RowSource
 from perpend.solvers import (
@@ -38,7 +38,6 @@ SAME_NOISE = 1.5  # ratio up to which two estimates of the noise are of the same
 HOLLOW = 4.0  # standard deviations
 OVERLAP = 0.12  # of the labels: more would be wrong in any case,
 OVERLAP_ROUGH = 0.25  # or so many, where the estimate is rough
-LIKELY = 0.5  # confidence from which on a decision is worth more than a certain larger subspace
 NO_SUBSPACE = 0.5  # of the squared norm: so much noise is none, but the whole cloud
 FIRST_SIZES = 3  # codimensions from which reweighting looks before any path
 MAX_SWEEP = 120  # the same from a start that is hardly better than chance
@@ -55,10 +54,16 @@ def by_scales(
     found = _decide(turned, span, distinct.share, plain, rng=rng, callback=callback)
     cloud, decision = found or (None, None)
     most = NO_SUBSPACE * float(np.median(rows.norms)) ** 2
-    unlikely = decision is not None and plain.sure and decision.confidence < LIKELY
+    # Beside a larger subspace that holds all rows exactly, only a smaller one that does counts.
+    on_span = plain.sure and plain.answer.fit is None
+    unlikely = decision is not None and on_span and not _is_exact_and_sure(decision)
     if cloud is None or decision is None or unlikely or decision.sigma**2 * span.rank > most:
         return _at_rest(plain, Judge(turned, span, distinct, refine=True, callback=callback))
     return answer_of(turned, span, decision, plain, n_distinct=cloud.n, callback=callback)
+
+
+def _is_exact_and_sure(decision: Decision) -> bool:
+    return decision.is_exact and decision.confidence >= SURE
 
 
 def _at_rest(plain: Found, judge: Judge) -> Found:

@@ -104,8 +104,11 @@ def _search(
     cloud, all_ = profile.cloud, list[Plateau]()
     chosen: Plateau | None = None
     witnesses = tries = n_empty = 0
+    walking = False
 
     def paths() -> Iterator[None]:
+        nonlocal n_empty, walking
+        n_empty, walking = 0, True  # what others proposed in vain says nothing about paths
         first = cloud.first_axes()
         for j, c in enumerate(_sizes(cloud.D)):
             if cloud.D == 2 and j:  # one number of normals, so another centre
@@ -122,7 +125,7 @@ def _search(
         all_ = profile.plateaus()
         if not all_:
             n_empty += 1
-            if cloud.D > k.WIDE and n_empty >= k.IN_VAIN and shrink is not None:
+            if cloud.D > k.WIDE and n_empty >= k.IN_VAIN and walking:
                 break
             continue
         now = choose(all_)
