@@ -83,8 +83,8 @@ def hides_a_layer(found: Found) -> bool:
     need not show what is inside.
     """
     fit = found.answer.fit
-    if fit is None:  # all rows lie on their span, and some may lie on less
-        return found.span.n_outside > 0
+    if fit is None:  # all rows lie on their span, and where that is large some may lie on less
+        return 0 < found.span.n_outside < found.span.rank
     if fit.groups.is_exact:
         return False
     groups = fit.groups
