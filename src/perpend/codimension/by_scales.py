@@ -40,7 +40,7 @@ OVERLAP = 0.12  # of the labels: more would be wrong in any case,
 OVERLAP_ROUGH = 0.25  # or so many, where the estimate is rough
 NO_SUBSPACE = 0.5  # of the squared norm: so much noise is none, but the whole cloud
 FIRST_SIZES = 3  # codimensions from which reweighting looks before any path
-MAX_SWEEP = 120  # the same from a start that is hardly better than chance
+MAX_SWEEP = 120  # steps of reweighting from a start that is hardly better than chance
 
 
 def by_scales(
