@@ -219,7 +219,11 @@ def _as_fit(
         singular_values=np.linalg.svd(B, compute_uv=False),
         objective=float(np.mean(objective)) * unit,
         confidence=decision.confidence,
-        evidence=decision_evidence(decision, spectrum, found.groups, rows.dtype),
+        evidence={
+            **decision_evidence(decision, spectrum, found.groups, rows.dtype),
+            # Of all rows, and not of the sample that decided.
+            "rows_on_subspace": next(one["members"] for one in seen if one["chosen"]),
+        },
         groups=groups,
         doubts=tuple(str(doubt) for doubt in decision.doubts),
         n_iter=found.n_steps,
