@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from perpend.codimension import SURE
+from perpend.structure import SURE
 
 
 def summary(model: Any) -> str:

@@ -12,18 +12,20 @@ from perpend._typing import Array
 from perpend.affine.fit import ROUNDING, AffineFit
 from perpend.affine.origin import weigh_origin
 from perpend.affine.views import View, find_views
-from perpend.codimension import SURE, decision_evidence, distinct_rows, structures_in
 from perpend.geometry import complement, random_directions
 from perpend.kernels import l1_objective
 from perpend.rows import RowSource, as_rows
 from perpend.rows.centred import centred_norms, lift, room_for_lifted
+from perpend.rows.distinct import distinct_rows
 from perpend.rows.kinds import to_numpy
-from perpend.solvers import Solution, TwoGroups, distance_edges, row_span, turned_by
+from perpend.solvers import Fit, Solution, TwoGroups, distance_edges, row_span, turned_by
 from perpend.solvers.distance_record import DistanceRecord
 from perpend.solvers.loop import Callback
-from perpend.structure import Cloud, Decision, find_structure
+from perpend.structure import SURE, Cloud, Decision, Profile, find_structure
 from perpend.structure import constants as k
-from perpend.structure.confirm import Confirmed, confirm
+from perpend.structure.answer import evidence_of, structures_in
+from perpend.structure.confirm import Turned, count, groups_by_density, turn_to_members
+from perpend.structure.layers import Histogram
 
 FAR = 100.0  # times the members' radius: rows farther away have no say
 GROWTH = 4  # the next sample, in units of the last
@@ -58,9 +60,9 @@ def find_by_scales(
         return None
     # Of two clouds that are far apart, the surer one counts, or the larger.
     view, cloud, decision = max(
-        found, key=lambda one: (one[2].confidence >= SURE, one[2].n_members / one[1].n)
+        found, key=lambda one: (one[2].confidence >= SURE, one[2].found.n_members / one[1].n)
     )
-    if decision.is_exact:
+    if decision.found.is_exact:
         return None
     return _among_all_rows(
         X, weights, view, cloud, decision, n_jobs=n_jobs, rng=rng, callback=callback
@@ -81,7 +83,7 @@ def _decide(
     cloud = _cloud(X, weight, seen, sample, n_jobs=n_jobs, rng=rng)
     if cloud is None:
         return None
-    decision = find_structure(cloud, rng, callback=callback)
+    decision = find_structure(Profile(cloud), rng, callback=callback)
     n_seen = np.count_nonzero(seen)
     while (  # more rows cure one doubt, that it may be an accident
         decision is not None
@@ -92,11 +94,11 @@ def _decide(
         sample *= GROWTH
         larger = _cloud(X, weight, seen, sample, n_jobs=n_jobs, rng=rng)
         cloud = cloud if larger is None else larger
-        decision = find_structure(cloud, rng, callback=callback)
+        decision = find_structure(Profile(cloud), rng, callback=callback)
     if decision is None and np.count_nonzero(seen) <= k.MOST_PER_COLUMN * X.shape[1]:
         everything = _cloud(X, weight, seen, None, n_jobs=n_jobs, rng=rng)
         cloud = cloud if everything is None else everything
-        decision = find_structure(cloud, rng, slowly=True, callback=callback)
+        decision = find_structure(Profile(cloud), rng, slowly=True, callback=callback)
     return cloud, decision
 
 
@@ -146,7 +148,7 @@ def _among_all_rows(
     rng: np.random.Generator,
     callback: Callback | None,
 ) -> AffineFit:
-    c, axes = decision.codimension, decision.axes
+    c, axes = decision.codimension, decision.found.axes
     spread = math.sqrt(float(np.mean(axes.variances)))
     # Rows that are far away have no say, or all others would be rounding errors beside them.
     near = to_numpy(centred_norms(X, axes.centre)) <= FAR * spread * math.sqrt(X.shape[1])
@@ -172,10 +174,14 @@ def _among_all_rows(
         return np.vstack([new, -(mean @ new)]), moved / rows.unit
 
     start = np.vstack([axes.A[:, :c], np.zeros(c)])
-    found = confirm(rows, start, decision, edges=edges, unit=1 / unit, turn=turn, callback=callback)
+    end = turn_to_members(
+        rows, start, decision.found, edges=edges, unit=1 / unit, turn=turn, callback=callback
+    )
+    counts, kept = count(rows, end.V, edges)
+    groups = groups_by_density(Histogram(edges, counts), decision.found, 1 / unit)
     n_seen = np.count_nonzero(rows.gather(rows.weights))
     seen = structures_in(decision, 1.0, n_seen / cloud.n)
-    return _as_fit(found, decision, view, rows, rng=rng, seen=seen)
+    return _as_fit(end, groups, decision, view, rows, rng=rng, seen=seen)
 
 
 def _moments(gram: Array) -> tuple[Array, Array, Array]:
@@ -187,7 +193,8 @@ def _moments(gram: Array) -> tuple[Array, Array, Array]:
 
 
 def _as_fit(
-    found: Confirmed,
+    found: Turned,
+    counted: TwoGroups,
     decision: Decision,
     view: View,
     rows: RowSource,
@@ -206,12 +213,13 @@ def _as_fit(
     own, turned = np.linalg.eigh(spread)
     components = (inside @ turned)[:, ::-1]
     along = np.maximum(own, 0.0)[::-1] * view.scale**2
-    groups = in_units(found.groups, unit)
+    groups = in_units(counted, unit)
     B = W @ (W.T @ random_directions(rng, D, N_LANDED))
     B /= np.linalg.norm(B, axis=0)
     spectrum = np.sort(np.append(variances, 1.0))  # of the lifted rows
     lifted = np.vstack([B, -(mean @ B)])
     objective = rows.scan(l1_objective, lifted).total / rows.total_weight
+    lifted_fit = Fit(found.V, counted, spectrum, found.V, 0, converged=True)
     solution = Solution(
         normals=W,
         components=components,
@@ -220,13 +228,13 @@ def _as_fit(
         objective=float(np.mean(objective)) * unit,
         confidence=decision.confidence,
         evidence={
-            **decision_evidence(decision, spectrum, found.groups, rows.dtype),
+            **evidence_of(decision.facts, decision.needed, lifted_fit, rows.dtype, 1.0),
             # Of all rows, and not of the sample that decided.
             "rows_on_subspace": next(one["members"] for one in seen if one["chosen"]),
         },
         groups=groups,
         doubts=tuple(str(doubt) for doubt in decision.doubts),
-        n_iter=found.n_steps,
+        n_iter=1,
         converged=True,
         rank=D + 1,
         distances=None,
@@ -249,7 +257,7 @@ def _as_fit(
         ),
         floor=max(float(groups.edges[0]), rounding),
         radius=radius,
-        record=DistanceRecord.of(found.groups, rows.norms, c, D + 1 - c, unit),
+        record=DistanceRecord.of(counted, rows.norms, c, D + 1 - c, unit),
     )
 
 

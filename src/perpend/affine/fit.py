@@ -11,7 +11,6 @@ from perpend.affine.homogeneous import Flat, as_flat, without_offsets
 from perpend.affine.origin import OriginTest, weigh_origin
 from perpend.affine.polish import MAX_STEPS, Polished, polish
 from perpend.affine.views import View, find_views, whole_view
-from perpend.codimension import DOUBTFUL, SURE
 from perpend.geometry import complement
 from perpend.rows import RowSource, as_rows
 from perpend.rows.centred import centred_norms, lift, room_for_lifted
@@ -19,6 +18,7 @@ from perpend.rows.kinds import to_numpy
 from perpend.solvers import Solution, TwoGroups, distance_edges
 from perpend.solvers.distance_record import DistanceRecord
 from perpend.solvers.loop import Callback
+from perpend.structure import DOUBTFUL, SURE
 
 FIRST_STEPS = 3  # of the polish in the view of the search, before that of the inliers
 SAME = 1e-9  # times the scale of the view: inliers that are all equal, but for rounding

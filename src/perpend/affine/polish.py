@@ -17,13 +17,14 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.affine.homogeneous import Flat
-from perpend.codimension.certificate import weigh_counts
 from perpend.kernels import grouped_distances, weighted_gram
 from perpend.rows import RowSource
 from perpend.solvers import (
     TwoGroups,
     distance_edges,
     iterate,
+    label_threshold,
+    outlier_law,
     row_span,
     turned_by,
     two_groups,
@@ -117,5 +118,6 @@ def _moments(gram: Array) -> tuple[Array, Array, Array]:
 
 
 def _with_threshold(groups: TwoGroups, rows: RowSource, inside: int, rank: int) -> TwoGroups:
-    certificate = weigh_counts(groups.counts, groups, rows.norms, inside, rank - inside)
-    return groups._replace(threshold=certificate.threshold)
+    law = outlier_law(groups.edges, rows.norms, inside, rank - inside)
+    threshold = label_threshold(groups.counts, groups.edges, law, groups.threshold)
+    return groups._replace(threshold=threshold)

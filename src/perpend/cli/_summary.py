@@ -34,7 +34,7 @@ def exit_code(model: Any) -> int:
 
 def is_sure(model: Any) -> bool:
     """Whether the confidence is as high as the word "sure" asks for."""
-    from perpend.codimension import SURE
+    from perpend.structure import SURE
 
     return bool(model.confidence_ >= SURE)
 

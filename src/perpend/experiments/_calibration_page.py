@@ -22,7 +22,7 @@ NUMBER = re.compile(r"(?<![\w.])\d[\d.]*(?:e[+-]?\d+)?")
 def draw(results: Results) -> dict[str, Any]:
     """Draw the reliability diagram, a panel for each suite."""
     from perpend import plots
-    from perpend.codimension import SURE
+    from perpend.structure import SURE
 
     panels = {
         f"{suite} suite": tuple(
@@ -35,7 +35,7 @@ def draw(results: Results) -> dict[str, Any]:
 
 def describe(results: Results) -> str:
     """Say the bars, what was reached, where, and every answer that was sure and wrong."""
-    from perpend.codimension import SURE
+    from perpend.structure import SURE
 
     answers = {suite: results.rows("answers", suite=suite) for suite in SUITES}
     answers = {suite: rows for suite, rows in answers.items() if rows}

@@ -41,7 +41,7 @@ def cases(settings: Settings) -> list[Case]:
 def run(case: Case) -> Tables:
     """Answer one problem and judge the answer."""
     from perpend import DPCP
-    from perpend.codimension import SURE
+    from perpend.structure import SURE
     from perpend.exceptions import CodimensionWarning
 
     given = Problem(**case)

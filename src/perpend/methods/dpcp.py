@@ -18,23 +18,23 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 
 from perpend._typing import Array, RandomState
-from perpend.codimension import (
-    Descent,
-    Found,
-    Look,
-    as_solution,
-    by_sample,
-    sample_sizes,
-    search,
-    search_low_dimension,
-    size_for_low_dimension,
-)
 from perpend.estimator import HasMethods, Interval, StrOptions, SubspaceEstimator
 from perpend.exceptions import InputError
 from perpend.rows import RowSource
 from perpend.solvers import Solution, StepRule, step_rule
 from perpend.solvers.loop import Callback
 from perpend.solvers.steps import STEP_METHODS, STEP_RULES
+from perpend.structure import (
+    Answer,
+    Descent,
+    Look,
+    as_solution,
+    by_sample,
+    find_low_dimension,
+    find_subspace,
+    sample_sizes,
+    size_for_low_dimension,
+)
 
 Auto: TypeAlias = Literal["auto"]
 
@@ -75,26 +75,18 @@ def dpcp(
     descent = Descent(n_starts, init, step_rule(step), max_iter, tol)
     how: dict[str, Any] = {"codimension": codimension, "rng": rng, "callback": callback}
 
-    def among(seen: RowSource) -> Found:
-        return search(seen, descent, finish=finish, **how)
+    def among(seen: RowSource) -> Answer:
+        return find_subspace(seen, descent, finish=finish, **how)
 
-    def solved(found: Found, seen: RowSource) -> Solution:
-        return as_solution(
-            seen,
-            found.answer,
-            found.directions,
-            told=codimension != "auto",
-            converged=found.converged,
-            distances=found.distances,
-            structures=found.structures,
-        )
+    def solved(answer: Answer, seen: RowSource) -> Solution:
+        return as_solution(seen, answer, told=codimension != "auto")
 
     if not finish or not isinstance(init, str):  # a sample may be orthogonal to given starts
         sample_size = None
     looks = [Look(size, among) for size in sample_sizes(sample_size, *rows.shape)]
     few = size_for_low_dimension(sample_size, *rows.shape)
     if few is not None and n_starts == "auto" and init == "random":
-        low = Look(few, lambda sample: search_low_dimension(sample, **how), for_all=False)
+        low = Look(few, lambda sample: find_low_dimension(sample, **how), for_all=False)
         looks = [low, *looks]
     for look in looks:
         answered = by_sample(rows, look, rng, callback)

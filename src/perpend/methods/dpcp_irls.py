@@ -16,12 +16,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from perpend._typing import Array, RandomState
-from perpend.codimension import solve_told
 from perpend.estimator import Interval, SubspaceEstimator
 from perpend.kernels import inverse_distance_gram
 from perpend.rows import RowSource
 from perpend.solvers import Directions, RowSpan, Solution, Status, iterate, spectral_starts
 from perpend.solvers.loop import Callback
+from perpend.structure import solve_told
 
 EPSILON = 1e-9  # added to the last objective in the releases' stopping rule
 

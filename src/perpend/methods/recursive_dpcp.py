@@ -20,13 +20,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from perpend._typing import Array, RandomState
-from perpend.codimension import solve_told
 from perpend.estimator import HasMethods, Interval, StrOptions, SubspaceEstimator
 from perpend.geometry import complement
 from perpend.rows import RowSource
 from perpend.solvers import Directions, RowSpan, Solution, StepRule, psgm, step_rule
 from perpend.solvers.loop import Callback
 from perpend.solvers.steps import STEP_METHODS, STEP_RULES
+from perpend.structure import solve_told
 
 
 def recursive_dpcp(

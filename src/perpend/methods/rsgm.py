@@ -20,7 +20,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from perpend._typing import Array, RandomState
-from perpend.codimension import solve_told
 from perpend.estimator import HasMethods, Interval, StrOptions, SubspaceEstimator
 from perpend.exceptions import InputError
 from perpend.geometry import orthonormal
@@ -38,6 +37,7 @@ from perpend.solvers import (
 )
 from perpend.solvers.loop import Callback
 from perpend.solvers.steps import STEP_METHODS
+from perpend.structure import solve_told
 
 # The constants of the two releases. The second asks its first step for a plain decrease and
 # backtracks by the factor of the decay; its function's own defaults (0.01, 0.5) are used nowhere.

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from perpend.codimension import SURE
+from perpend.structure import SURE
 
 NO_BREAK = "\u00a0"
 

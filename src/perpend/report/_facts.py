@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from perpend import __version__
 from perpend._json import plain
 from perpend._typing import Array
-from perpend.codimension import SURE
+from perpend.structure import SURE
 from perpend.estimator import SubspaceEstimator
 from perpend.exceptions import InputError
 from perpend.formats._dataset import Answer, Dataset

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from perpend.codimension import SURE
+from perpend.structure import SURE
 from perpend.report._facts import AnswerFacts, Facts
 from perpend.report._nouns import Nouns, nouns
 from perpend.report._text import count, number, plural

@@ -33,7 +33,7 @@ from perpend.solvers.steps import (
     StepRule,
     step_rule,
 )
-from perpend.solvers.two_groups import TwoGroups, distance_edges, two_groups
+from perpend.solvers.two_groups import TwoGroups, distance_edges, knots, two_groups
 
 __all__ = [
     "AutoStep",
@@ -60,6 +60,7 @@ __all__ = [
     "in_their_span",
     "inlier_noise",
     "iterate",
+    "knots",
     "label_threshold",
     "outlier_law",
     "outlier_misfit",

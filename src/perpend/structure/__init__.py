@@ -5,17 +5,40 @@ rows is smooth there, and the number of rows within a distance r grows like r^c.
 range of scales over which it does not.
 """
 
+from perpend.structure.answer import Answer, as_solution
+from perpend.structure.checks import DOUBTFUL, SURE
 from perpend.structure.cloud import Axes, Cloud, sample_size
+from perpend.structure.decide import Decision, Structure
+from perpend.structure.descents import Descent
 from perpend.structure.layers import Layer, find_layers
-from perpend.structure.search import Decision, Structure, find_structure
+from perpend.structure.linear import find_low_dimension, find_subspace, solve_told
+from perpend.structure.profile import Profile
+from perpend.structure.rank import RankEvidence, rank_of_directions
+from perpend.structure.samples import Look, by_sample, sample_sizes, size_for_low_dimension
+from perpend.structure.search import find_structure
 
 __all__ = [
+    "DOUBTFUL",
+    "SURE",
+    "Answer",
     "Axes",
     "Cloud",
     "Decision",
+    "Descent",
     "Layer",
+    "Look",
+    "Profile",
+    "RankEvidence",
     "Structure",
+    "as_solution",
+    "by_sample",
     "find_layers",
+    "find_low_dimension",
     "find_structure",
+    "find_subspace",
+    "rank_of_directions",
     "sample_size",
+    "sample_sizes",
+    "size_for_low_dimension",
+    "solve_told",
 ]

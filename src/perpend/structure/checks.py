@@ -5,19 +5,22 @@ are, so an answer may be unsure at once.
 """
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy import special
 
 from perpend._typing import Array
+from perpend.solvers import Fit, RowSpan, TwoGroups
 from perpend.structure import constants as k
 from perpend.structure.cloud import Axes, Cloud
+from perpend.theory import average_height
 
 SURE = 0.95  # from this confidence on, an answer counts as sure
 DOUBTFUL = 0.9  # an answer with a doubt is never surer than that
 TAILS = np.array([0.05, 0.02, 0.01, 0.005])  # shares of a cloud at which its rows are counted
 TYLER_STEPS = 8
+HOLLOW = 4.0  # standard deviations
 
 
 class Doubt(NamedTuple):
@@ -31,6 +34,25 @@ class Doubt(NamedTuple):
         return f"{self.sentence} ({self.remedy})"
 
 
+class Verdict(NamedTuple):
+    """How many normals there are inside the span of the rows, how sure that is, and why."""
+
+    codimension: int  # what is orthogonal to every row comes on top
+    confidence: float  # in [0, 1]
+    evidence: dict[str, object]
+    doubts: tuple[str, ...] = ()  # what lowers the confidence, and what would help
+    about_rows: tuple[str, ...] = ()  # those that are as true of a codimension that was told
+
+    def doubted(self, *doubts: str, **evidence: object) -> Self:
+        """Return the same with more doubts about the rows, and the evidence for them."""
+        return self._replace(
+            confidence=min(self.confidence, DOUBTFUL) if doubts else self.confidence,
+            evidence={**self.evidence, **evidence},
+            doubts=(*self.doubts, *doubts),
+            about_rows=(*self.about_rows, *doubts),
+        )
+
+
 class Facts(NamedTuple):
     """The statistics that the checks look at."""
 
@@ -38,23 +60,20 @@ class Facts(NamedTuple):
     parameters: int  # c d
     clearness: float  # from 1 on the codimension is clear
     length: float  # of the plateau
-    rival: int  # codimension of the longest other plateau, 0 if there is none
     n_members: float
     n_free: int
-    witnesses: int  # starts that led here
-    rival_subspace: bool  # whether one led to another subspace that is as good
     ellipse: float  # nats against a single elliptical cloud
     gap: float  # of its axes
-    n_smaller: int | None  # members on a smaller subspace inside
-    suspect: bool  # whether something thinner may be inside
+    rival: int = 0  # codimension of the longest other plateau, 0 if there is none
+    witnesses: int = 2  # starts that led here
+    rival_subspace: bool = False  # whether one led to another subspace that is as good
+    n_smaller: int | None = None  # members on a smaller subspace inside
+    suspect: bool = False  # whether something thinner may be inside
 
     @property
     def no_accident(self) -> float:
-        """The probability that so many rows on a subspace are no accident.
-
-        Luck varies by a few units, and more with more parameters: the slope of the step.
-        """
-        return float(special.expit(self.contrast / (3 + self.parameters / 6)))
+        """The probability that so many rows on a subspace are no accident."""
+        return no_accident(self.contrast, self.parameters)
 
     @property
     def starts_disagree(self) -> bool:
@@ -67,12 +86,33 @@ class Facts(NamedTuple):
         return self.no_accident >= SURE
 
 
+class Weighed(NamedTuple):
+    """Facts, and what follows from them."""
+
+    facts: Facts
+    confidence: float
+    doubts: tuple[Doubt, ...]
+    needed: float  # the gain from which on an accident is the less likely explanation
+
+
+def no_accident(contrast: float, parameters: int) -> float:
+    """Return the probability that a contrast is no accident.
+
+    Luck varies by a few units, and more with more parameters: the slope of the step.
+    """
+    return float(special.expit(contrast / (3 + parameters / 6)))
+
+
+def is_no_accident(contrast: float, parameters: int) -> bool:
+    """Say whether a contrast is surely no accident."""
+    return no_accident(contrast, parameters) >= SURE
+
+
 def confidence_of(facts: Facts) -> tuple[float, tuple[Doubt, ...]]:
     """Return the confidence, and the doubts that lower it."""
-    no_accident = facts.no_accident
     clear = float(special.expit(4 * (facts.clearness - 1) + 3))  # .95 where it is just clear
     doubts = tuple(_doubts(facts, clear))
-    return no_accident * clear * (DOUBTFUL if doubts else 1.0), doubts
+    return facts.no_accident * clear * (DOUBTFUL if doubts else 1.0), doubts
 
 
 def _doubts(facts: Facts, clear: float) -> list[Doubt]:
@@ -162,3 +202,141 @@ def _excess(seen: Array, n: float) -> float:
     p = np.minimum(seen / n, 1.0)
     kl = special.xlogy(p, p / TAILS) + special.xlogy(1 - p, (1 - p) / (1 - TAILS))
     return float(np.max(np.where(p > TAILS, n * kl, 0.0)))
+
+
+def doubts_about_rows(fit: Fit, norms: Array, *, lawful: bool) -> list[str]:
+    """Return the doubts about noise, groups and rows: as true where the codimension was told.
+
+    Where the outliers follow no law, the share of wrong labels is a rough estimate.
+    """
+    doubts = []
+    noise = fit.groups.scale**2 * len(fit.spectrum) / float(np.median(norms)) ** 2
+    if noise > k.NOISE:
+        doubts.append(
+            f"the inliers' noise holds {noise:.0%} of their squared norm, which is hardly a "
+            "subspace (centre the rows if they are far from the origin)"
+        )
+    if _is_hollow(fit.groups, fit.V.shape[1]):
+        doubts.append(
+            "nearly all rows are near the subspace, but not as noise would be: some may lie on "
+            "it, others only be near (look at the distances, set a threshold, or use perpend.peel)"
+        )
+    overlap = 1 - expected_f1(fit.groups)
+    if overlap > (k.OVERLAP if lawful else k.OVERLAP_ROUGH):
+        doubts.append(
+            f"inliers and outliers overlap, so about {overlap:.0%} of the rows on the subspace are "
+            "labelled wrongly (less noise, or more features, would help)"
+        )
+    return doubts + _long_rows(norms)
+
+
+def expected_f1(groups: TwoGroups) -> float:
+    """Return the F1 of the labels, inliers as the positive class, that the model expects.
+
+    2 TP / (labelled inliers + inliers), with TP the sum of the probabilities up to the threshold.
+    """
+    inliers = groups.counts * groups.posterior
+    labelled = groups.edges <= groups.threshold
+    hits = 2 * float(inliers[labelled].sum())
+    return hits / max(float(groups.counts[labelled].sum() + inliers.sum()), np.finfo(float).tiny)
+
+
+def _is_hollow(groups: TwoGroups, c: int) -> bool:
+    """Say whether members avoid the subspace itself.
+
+    If their density falls with the distance, at least 2^-c of those within the median distance are
+    within half of it.
+    """
+    if groups.is_exact:
+        return False
+    N = np.cumsum(groups.counts * groups.posterior)
+    median = groups.edges[np.searchsorted(N, N[-1] / 2)]
+    seen = N[np.searchsorted(groups.edges, median / 2)]
+    expected = float(N[-1]) / 2 ** (c + 1)
+    return bool(expected - seen > HOLLOW * math.sqrt(expected))
+
+
+def _long_rows(norms: Array) -> list[str]:
+    """Say that a few long rows decide alone, where some are much longer than most."""
+    typical = float(np.median(norms))
+    if norms[-1] <= k.LONG_ROWS * typical:
+        return []
+    return [
+        f"the longest row has {norms[-1] / typical:.0f} times the typical norm, and a few long "
+        "rows decide alone (normalize=True would help)"
+    ]
+
+
+def exact_on_more(
+    verdict: Verdict, span: RowSpan, n_different: float, groups: TwoGroups
+) -> Verdict:
+    """Add a doubt where all rows lie exactly on more, and on the found subspace with noise.
+
+    The noise around a smaller subspace can't be the same in all directions then: it may be the
+    shape of the inliers. Columns that are zero or multiples of others say nothing about the rows.
+    """
+    # One row that depends on two others is an accident of the data, and no group.
+    accident = span.n_outside == 0 or n_different - span.rank < -math.log2(1 - SURE)
+    if groups.is_exact or accident or span.rank + span.n_idle_columns >= span.n_features:
+        return verdict
+    doubt = (
+        f"all rows lie exactly on a larger subspace, and on this one only up to noise "
+        f"(codimension={span.n_outside} would give the larger one)"
+    )
+    doubted = verdict.doubted(doubt, exact_codimension=span.n_outside)
+    return doubted._replace(about_rows=verdict.about_rows)
+
+
+def weigh_no_normals(
+    span: RowSpan, n_rows: float, norms: Array, heaviest: float = 0.0
+) -> Verdict:
+    """Weigh the answer that there is no normal inside the span of the rows.
+
+    `n_rows` counts rows that are equal up to sign once, and `heaviest` is the share of all rows
+    that are equal to the most frequent one: these lie on a line, but are evidence for one row only.
+
+    In a span of lower dimension R the rows lie on a subspace anyway; by accident only if there are
+    no more than R of them, or because columns are zero or multiples of one another. Where the rows
+    span everything but for such columns, the codimension is 0. A subspace with N
+    rows is a minimiser of the l1 objective only if N c_R > sqrt(M), roughly: the inliers' pull must
+    exceed that of M outliers in random directions. So the descents would have seen a subspace that
+    holds more than the share sqrt(n) / (n c_R) of the rows.
+    """
+    if span.n_features == 1:
+        return Verdict(0, 1.0, {"rank": 1})  # a row that is not zero spans the line
+    if span.rank + span.n_idle_columns < span.n_features:
+        confidence = 1 - 2.0 ** -max(n_rows - span.rank, 0.0)
+        doubt = (
+            f"{n_rows:.0f} distinct rows lie on a subspace of dimension {span.rank} in any case "
+            "(more rows would help)"
+        )
+    else:
+        share = min(1.0, 1 / (math.sqrt(n_rows) * average_height(span.rank)))
+        confidence = 1 - max(share, heaviest)
+        # Idle columns alone make a subspace: then it is a smaller one that was looked for.
+        what = "smaller subspace" if span.rank < span.n_features else "subspace"
+        doubt = f"no {what} was found, but the rows are too few to see one (add rows)"
+        if share < 0.5:
+            doubt = (
+                f"no {what} was found; one that holds more than about {share:.0%} of the rows "
+                "would have been seen (more rows would show smaller ones)"
+            )
+        if heaviest > share:
+            doubt = (
+                f"{heaviest:.0%} of the weight is on rows that are equal up to sign, and so lie on "
+                "a line, but count as one row here (look at these rows alone)"
+            )
+    if n_rows < 1.5:
+        doubt = (
+            "all rows are equal up to sign and so count as one, which shows no subspace "
+            "(add rows that differ)"
+        )
+    doubts = (doubt,) if confidence < SURE else ()
+    return Verdict(0, confidence, {"rank": span.rank}, doubts).doubted(*_long_rows(norms))
+
+
+def weigh_everything(span: RowSpan) -> Verdict:
+    """Weigh the answer that every direction is a normal: only a caller can say so."""
+    return Verdict(
+        span.rank, 0.0, {"rank": span.rank}, ("a subspace of dimension 0 was asked for",)
+    )

@@ -21,6 +21,7 @@ from perpend.structure import constants as k
 
 _BITS = 21  # of a single-precision number below the sign, the exponent and two of the mantissa
 _TINY = np.finfo(float).tiny
+BLOCK = 2**17  # numbers in a block of rows
 
 
 class Axes(NamedTuple):
@@ -76,7 +77,7 @@ class Cloud:
         lengths = lengths[lengths > 0]
         self.typical = float(np.median(lengths)) if len(lengths) else 1.0
         self._set_scales(floor)
-        self.codimensions = _codimensions(self.D)
+        self.codimensions = np.arange(1, self.D)
         self.free = self.D - self.codimensions + int(affine)  # rows that any subspace runs through
         self.needed = k.LUCK + self.codimensions * self.free * self.luck_per_parameter
         self._set_law(lengths)
@@ -161,20 +162,20 @@ class Cloud:
 
     def counts(self, axes: Axes) -> Counts:
         """Count the rows within the balls of every codimension and scale."""
-        S, size = self.n_scales, self.codimensions
-        H = self.about(axes.centre) @ axes.A
-        np.square(H, out=H)
-        np.cumsum(H, axis=1, out=H)
-        u = H[:, size - 1] if len(size) < self.D - 1 else H[:, :-1]
-        u = u / np.square(radius(size) * self.typical)
-        bins = (u.astype(np.float32).view(np.uint32) >> _BITS).astype(np.int64)
-        bins -= self._bit0
-        np.clip(bins, 0, S, out=bins)
-        bins += (S + 1) * np.arange(len(size))
-        share = None if self.share is None else np.repeat(self.share, len(size))
-        N = np.bincount(bins.ravel(), share, minlength=(S + 1) * len(size))
-        N = np.cumsum(N.reshape(len(size), S + 1), axis=1).astype(float)
-        return self._balls(N)
+        S, C = self.n_scales, self.D - 1
+        size2 = np.square(radius(self.codimensions) * self.typical)
+        N = np.zeros((S + 1) * C)
+        for rows in _blocks(len(self.X), self.D):
+            Q = self.X[rows] - axes.centre if self.affine else self.X[rows]
+            H = np.square(Q @ axes.A)
+            u = (np.cumsum(H, axis=1, out=H)[:, :-1] / size2).astype(np.float32)
+            bins = (u.view(np.uint32) >> _BITS).astype(np.int64)
+            bins -= self._bit0
+            np.clip(bins, 0, S, out=bins)
+            bins += (S + 1) * np.arange(C)
+            share = None if self.share is None else np.repeat(self.share[rows], C)
+            N += np.bincount(bins.ravel(), share, minlength=len(N))
+        return self._balls(np.cumsum(N.reshape(C, S + 1), axis=1))
 
     def counts_at(self, J2: Array, c: int) -> Counts:
         """Count the rows with squared distances J2 (n,) within the balls of one codimension."""
@@ -194,12 +195,6 @@ class Cloud:
         double, far = (N[:, np.minimum(later + steps, S)] for steps in (k.OCTAVE, k.FAR * k.OCTAVE))
         return Counts(N[:, :S], double, far)
 
-    def index(self, c: int) -> int | None:
-        """Return the place of a codimension among those that are looked at."""
-        i = int(np.searchsorted(self.codimensions, c))
-        found = i < len(self.codimensions) and self.codimensions[i] == c
-        return i if found else None
-
 
 def radius(c: Array) -> Array:
     """Return the radius of the ball of c normals, in units of the scale."""
@@ -210,13 +205,7 @@ def _bits(x: np.float32) -> int:
     return int(x.view(np.uint32)) >> _BITS
 
 
-def _codimensions(D: int) -> Array:
-    """Return the codimensions that are looked at: all of them, or with many columns fewer.
-
-    >>> len(_codimensions(60)), len(_codimensions(500))
-    (59, 94)
-    """
-    if D <= 100:
-        return np.arange(1, D)
-    some = np.r_[np.arange(1, 41), np.geomspace(40, D - 40, 16).round(), np.arange(D - 40, D)]
-    return np.unique(some).astype(int)
+def _blocks(n: int, D: int) -> list[slice]:
+    """Return blocks of rows that fit the cache, with what is computed from them."""
+    size = max(BLOCK // D, 64)
+    return [slice(start, start + size) for start in range(0, n, size)]

@@ -1,7 +1,7 @@
-"""From the structure of a sample to all rows, wherever they are: a few scans.
+"""From the structure of a sample to all rows, wherever they are: at most three scans.
 
-Each step counts the distances of all rows in one scan, finds the layer of the sample's structure in
-that histogram, and takes the principal axes of its members in another.
+Up to two take the principal axes of the members, as the sample weighs distances; the last one
+counts the distances, in which the structure of the sample is found again.
 """
 
 import math
@@ -11,113 +11,105 @@ from typing import NamedTuple
 import numpy as np
 
 from perpend._typing import Array
-from perpend.kernels import grouped_distances, weighted_gram
+from perpend.kernels import logarithmic_bins
 from perpend.rows import Kept, RowSource
-from perpend.solvers import TwoGroups
+from perpend.solvers import TwoGroups, knots, scan_grouped_distances, scan_weighted_gram
 from perpend.solvers.loop import Callback, iterate
 from perpend.structure import constants as k
 from perpend.structure.layers import Histogram, find_layers, members_noise
-from perpend.structure.search import Decision
+from perpend.structure.members import Found
 from perpend.structure.settle import REACH
 
-STEPS = 3
+STEPS = 2
 AT_REST = 1e-3  # of the noise: a turn that changes no distance
 ALMOST = 1 - 1e-12  # the largest probability of a member
 
 
-class Confirmed(NamedTuple):
-    """A subspace among all rows."""
+class Turned(NamedTuple):
+    """Normals among all rows, and the members' second moments."""
 
     V: Array  # (D', c), as the rows see it
-    groups: TwoGroups
     moments: Array  # (D', D') of the members, by their weight
-    kept: Kept  # the distances
-    n_steps: int
+    objective: float  # the noise
     change: float
 
-    @property
-    def objective(self) -> float:
-        """The noise."""
-        return self.groups.scale
 
-
-def confirm(
+def turn_to_members(
     rows: RowSource,
     V: Array,
-    decision: Decision,
+    found: Found,
     *,
     edges: Array,
     unit: float,
     turn: Callable[[Array, Array], tuple[Array, float]],
     callback: Callback | None = None,
-) -> Confirmed:
+) -> Turned:
     """Take a few steps over all rows from the normals V.
 
-    `unit` turns the decision's distances into those that the kernels see, and ``turn(V, moments)``
-    gives the members' normals, and by how far they differ from V at the members' distance.
+    `unit` turns the distances of the sample into those that the kernels see, and ``turn(V,
+    moments)`` gives the members' normals, and by how far they differ from V at their distance.
     """
+    table, scale = weights_by_bin(found, edges / unit), max(found.sigma * unit, float(edges[0]))
 
-    def look(V: Array, n_steps: int, change: float) -> Confirmed:
-        scan = rows.scan(grouped_distances, V, edges, keep=True)
-        assert scan.kept is not None
-        seen = Histogram(edges, np.ravel(scan.product))
-        groups = groups_of(seen, decision, unit)
-        table = groups.posterior * _bell(edges, groups, V.shape[1], decision)
-        gram = rows.scan(weighted_gram, table, edges, using=(scan.kept,))
+    def step(state: Turned) -> Turned:
+        gram = scan_weighted_gram(rows, state.V, table, edges)
         moments = gram.product / max(float(gram.total[0]), np.finfo(float).tiny)
-        return Confirmed(V, groups, moments, scan.kept, n_steps, change)
+        V, moved = turn(state.V, moments)
+        return Turned(V, moments, scale, moved / scale)
 
-    def step(state: Confirmed) -> Confirmed:
-        V, moved = turn(state.V, state.moments)
-        change = moved / max(state.groups.scale, np.finfo(float).tiny)
-        return look(V, state.n_steps + 1, change)
-
-    start = look(V, 0, np.inf)
-    run = iterate(step, start, max_steps=STEPS, tol=AT_REST, stage="polish", callback=callback)
+    start = Turned(V, np.empty(0), scale, np.inf)
+    run = iterate(
+        step, start, max_steps=STEPS, tol=AT_REST, stage="finish with all rows", callback=callback
+    )
     return run.state
 
 
-def _bell(edges: Array, groups: TwoGroups, c: int, decision: Decision) -> Array:
-    """Return the weights 1 - J^2 / R^2 of the polish, by bin."""
-    if decision.layer is None:
-        return np.ones(len(edges))
-    reach = groups.scale * (math.sqrt(c) + REACH)
-    return np.maximum(1 - np.square(_middle(edges) / reach), 0.0)
+def weights_by_bin(found: Found, edges: Array) -> Array:
+    """Return what a row in each bin weighs among the members, by its distance."""
+    middle = knots(edges)
+    if found.fit is not None:
+        groups = found.fit.groups
+        return groups.posterior[logarithmic_bins(middle, groups.edges)]
+    if found.layer is None:
+        return (middle <= found.threshold).astype(float)
+    reach = found.sigma * (math.sqrt(found.c) + REACH)
+    bell = np.maximum(1 - np.square(middle / reach), 0.0)
+    return found.layer.probability(middle) * bell
 
 
-def groups_of(seen: Histogram, decision: Decision, unit: float) -> TwoGroups:
+def count(rows: RowSource, V: Array, edges: Array, U: Array | None = None) -> tuple[Array, Kept]:
+    """Count the distances of all rows to the complement of V, and keep them."""
+    scan = scan_grouped_distances(rows, V, edges, U)
+    assert scan.kept is not None
+    return np.ravel(scan.product), scan.kept
+
+
+def groups_by_density(seen: Histogram, found: Found, unit: float) -> TwoGroups:
     """Return members and others by their distance, as the sample's structure is among these rows.
 
     Of the layers that are seen it is the one whose end is nearest to that of the sample.
     """
-    c, total = decision.codimension, float(seen.counts.sum())
-    middle = _middle(seen.edges)
-    threshold = decision.threshold * unit
+    c, total = found.c, float(seen.counts.sum())
+    middle = knots(seen.edges)
+    threshold = found.threshold * unit
     p = (middle <= threshold).astype(float)
-    if decision.layer is not None:
-        p = decision.layer.probability(middle / unit)
-        least = k.FEW / 2 * total
-        layers = [one for one in find_layers(seen, c, least) if not one.is_exact]
+    if found.layer is not None:
+        p = found.layer.probability(middle / unit)
+        layers = [one for one in find_layers(seen, c, k.FEW / 2 * total) if not one.is_exact]
         if layers:
-            end = math.log(decision.layer.radius * unit)
+            end = math.log(found.layer.radius * unit)
             layer = min(layers, key=lambda one: abs(math.log(one.radius) - end))
             p, threshold = layer.probability(middle), layer.threshold
     p = np.minimum(np.minimum.accumulate(p), ALMOST)
     members = float(seen.counts @ p)
     share = min(max(members / total, 1e-6), 1 - 1e-6)
+    noise = members_noise(seen, p, c)
     return TwoGroups(
         edges=seen.edges,
         posterior=p,
         gain=np.log1p(-share) - np.log1p(-p),
         counts=seen.counts,
         share=share,
-        scale=max(members_noise(seen, p, c), float(seen.edges[2])),
+        scale=float(seen.edges[0]) if found.is_exact else max(noise, float(seen.edges[2])),
         threshold=threshold,
     )
-
-
-def _middle(edges: Array) -> Array:
-    """Return the distance (m,) that stands for each bin."""
-    middle: Array = edges * math.sqrt(edges[0] / edges[1])
-    middle[0] = edges[0]
-    return middle

@@ -54,6 +54,17 @@ AS_THIN = 1.2  # times the noise: what is as thin belongs together
 GAP = 3.0  # between the axes of a cloud without outliers, that makes it a subspace with noise
 ENOUGH_FOR_WALK = 400  # rows to see two parts by, or two for each dimension
 
+# The descents, and the law of outliers without preferred direction.
+TAKE_OVER = 64  # evaluations without a clear answer after which paths decide,
+TAKE_OVER_WIDE = 128  # or so many with more than WIDE columns, where paths take longer
+ALL_ROWS = 0.98  # share of members from which on there is no other group
+MISFIT = 2.0  # of the outliers' distances to that law: one in a thousand exceeds it by chance
+NO_SUBSPACE = 0.5  # of the squared norm: so much noise is none, but the whole cloud
+NOISE = 0.2  # of the inliers' squared norm: more noise than that is hardly a subspace
+OVERLAP = 0.12  # of the labels: more would be wrong in any case,
+OVERLAP_ROUGH = 0.25  # or so many, where the estimate is rough
+LONG_ROWS = 8.0  # times the typical norm: a few such rows decide alone
+
 # How many rows are enough.
 SAMPLE = 8192  # in few columns,
 SAMPLE_WIDE = 2048  # in more than FEW_COLUMNS,

@@ -86,7 +86,7 @@ def _step(profile: Profile, state: _State, c: int, shrink: float, known: Plateau
         best = profile.add(axes)
         if np.any(best[cloud.scales <= 2 * s] > 0):
             significant = s
-        done = known is not None and profile.table[known.i, known.peak] > k.AGAIN * known.T
+        done = known is not None and profile.table[known.c - 1, known.peak] > k.AGAIN * known.T
     s = min(shrink * s, 3 * spread)
     done = done or s <= cloud.floor or s <= significant / k.GIVE_UP
     return _State(axes, J2, w, leverage, s, significant, n_steps, done)

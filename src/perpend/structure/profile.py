@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from perpend._typing import Array
+from perpend.solvers import Fit
 from perpend.structure import constants as k
 from perpend.structure.cloud import Axes, Cloud, Counts
 
@@ -23,7 +24,7 @@ from perpend.structure.cloud import Axes, Cloud, Counts
 class Plateau(NamedTuple):
     """A range of scales over which rows concentrate on a subspace of one codimension."""
 
-    i: int  # place of the codimension
+    c: int  # the codimension
     first: int  # finest scale
     last: int  # coarsest scale
     peak: int  # the scale with the largest local contrast
@@ -42,51 +43,52 @@ class Plateau(NamedTuple):
 
     def meets(self, other: "Plateau") -> bool:
         """Say whether both are about the same codimension and scales."""
-        return self.i == other.i and self.first <= other.last and other.first <= self.last
+        return self.c == other.c and self.first <= other.last and other.first <= self.last
+
+
+class LawFit(NamedTuple):
+    """A subspace refined by the law of the outliers, and its contrast."""
+
+    fit: Fit  # as the rows see it
+    axes: Axes  # the same, as the cloud sees it
+    T: Array  # (S,) its contrast at every scale
+    number: int  # of its axes among all that were seen
+    holds: bool  # whether the outliers follow that law
 
 
 class Profile:
-    """The best contrast at every scale over all axes that were seen, and whose it is."""
+    """The best contrast at every scale and codimension over all axes that were seen."""
 
     def __init__(self, cloud: Cloud) -> None:
         self.cloud = cloud
-        S = cloud.n_scales
-        self.T, self.local = np.full(S, -np.inf), np.full(S, -np.inf)
-        self.i, self.of = np.zeros(S, dtype=int), np.full(S, -1)
-        self.part, self.share = np.zeros(S), np.zeros(S)
+        shape = (cloud.D - 1, cloud.n_scales)
+        self.best, self.local = np.full(shape, -np.inf), np.full(shape, -np.inf)
+        self.part, self.share = np.zeros(shape), np.zeros(shape)
+        self.of = np.full(shape, -1)  # the number of the axes
+        self.table = self.best  # of the last axes
         self.seen: list[Axes] = []
-        self.table = np.full((len(cloud.codimensions), S), -np.inf)  # of the last axes
-        self._settled: set[tuple[int, int, int]] = set()
+        self.fits: list[LawFit] = []
         self.start = 0  # which start is on its way; negative for nobody
+        self.counts_for: dict[int, int] = {}  # how many starts one stands for, if not one
+        self._settled: set[tuple[int, int, int]] = set()
         self._start_of: list[int] = []  # that has seen each of the axes
         self._best: dict[int, tuple[Array, Array]] = {}  # by start: contrasts, and of which axes
 
-    def agreement(self, rows: Array, i: int, j: int, *, near: float) -> tuple[int, bool]:
-        """Return how many starts have seen the subspace of these rows, and whether one saw another.
+    @property
+    def T(self) -> Array:
+        """The largest contrast (S,) at each scale."""
+        return np.max(self.best, axis=0)
 
-        That is one of the same codimension, i, with nearly the contrast at the scale j. A
-        start has seen the rows' own subspace if they are `near` to any of its axes.
+    @property
+    def c(self) -> Array:
+        """Its codimension (S,)."""
+        return np.argmax(self.best, axis=0) + 1
+
+    def add(self, axes: Axes, fit: Fit | None = None, *, holds: bool = False) -> Array:
+        """Weigh these axes at every scale and codimension; return the best contrast by scale.
+
+        They may be those of a fit by the law of the outliers.
         """
-        c, found = int(self.cloud.codimensions[i]), set[int]()
-
-        def is_near(axes: Axes, times: float = 1.0) -> bool:
-            V = axes.A[:, :c]
-            H = rows @ V - axes.centre @ V
-            return bool(np.mean(np.sum(np.square(H), axis=1)) <= (times * near) ** 2)
-
-        for axes, start in zip(self.seen, self._start_of, strict=True):
-            if start >= 0 and start not in found and is_near(axes):
-                found.add(start)
-        enough = k.AS_GOOD * self.table[i, j]
-        rival = any(
-            T[i, j] >= enough and not is_near(self.seen[int(of[i, j])], k.OTHER)
-            for start, (T, of) in self._best.items()
-            if start not in found
-        )
-        return len(found), rival
-
-    def add(self, axes: Axes) -> Array:
-        """Weigh these axes at every scale and codimension; return the best contrast by scale."""
         counts = self.cloud.counts(axes)
         local, T = contrasts(self.cloud, counts)
         self.table = T
@@ -96,68 +98,110 @@ class Profile:
             )
             better = own < T
             own[better], of[better] = T[better], len(self.seen)
-        i, S = np.argmax(T, axis=0), np.arange(T.shape[1])
-        best, q = T[i, S], np.exp(self.cloud.log_q[i, S])
-        near, double = counts.near[i, S], counts.double[i, S]
-        better = best > self.T + 1e-9 * np.abs(best)
+        q, near, double = np.exp(self.cloud.log_q), counts.near, counts.double
         excess = near - (double - near) * q / (1 - q)  # rows beyond a flat density
-        part = (near / np.maximum(double, 1) - q) / (1 - q)
+        better = self.best + 1e-9 * np.abs(T) < T
         for mine, new in (
-            (self.T, best),
-            (self.i, i),
-            (self.local, local[i, S]),
-            (self.part, part),
+            (self.best, T),
+            (self.local, local),
+            (self.part, (near / np.maximum(double, 1) - q) / (1 - q)),
             (self.share, np.maximum(excess, 0) / self.cloud.n),
         ):
             mine[better] = new[better]
         self.of[better] = len(self.seen)
+        if fit is not None:
+            c = fit.V.shape[1]
+            self.fits.append(LawFit(fit, axes, T[c - 1].copy(), len(self.seen), holds))
         self.seen.append(axes)
         self._start_of.append(self.start)
+        best: Array = np.max(T, axis=0)
         return best
 
     def promises(self, J2: Array, c: int) -> bool:
         """Say whether a whole table is worth it, by the distances of a path, which cost nothing."""
-        i = self.cloud.index(c)
-        if i is None:
-            return True
         counts = self.cloud.counts_at(J2, c)
-        free, q = self.cloud.free[i], self.cloud.log_q[i]
+        free, q = self.cloud.free[c - 1], self.cloud.log_q[c - 1]
         gain = _contrast(counts.near[0] - free, counts.double[0] - free, q)
-        return bool(np.max(gain) > k.PROMISE * self.cloud.needed[i])
+        return bool(np.max(gain) > k.PROMISE * self.cloud.needed[c - 1])
 
     def plateaus(self) -> list[Plateau]:
         """Return the plateaus, finest first."""
-        ok = (self.T > 0) & (self.part >= k.PART)
-        log_s, found, j = np.log(self.cloud.wide), [], 0
+        c, scale = self.c, np.arange(self.cloud.n_scales)
+        ok = (self.T > 0) & (self.part[c - 1, scale] >= k.PART)
+        found, j = [], 0
         while j < len(ok):
             if not ok[j]:
                 j += 1
                 continue
             end = j
-            while end + 1 < len(ok) and ok[end + 1] and self.i[end + 1] == self.i[j]:
+            while end + 1 < len(ok) and ok[end + 1] and c[end + 1] == c[j]:
                 end += 1
-            peak = j + int(np.argmax(self.local[j : end + 1]))
-            length = float(log_s[end + 1] - log_s[j])
-            T, share = float(self.T[peak]), float(self.share[peak])
-            found.append(Plateau(int(self.i[j]), j, end, peak, T, length, share))
+            found.append(self._plateau(int(c[j]), j, end))
             j = end + 1
         return found
 
-    def axes_at(self, scale: int) -> Axes:
-        """Return the axes that were best at a scale."""
-        return self.seen[int(self.of[scale])]
+    def _plateau(self, c: int, first: int, last: int) -> Plateau:
+        peak = first + int(np.argmax(self.local[c - 1, first : last + 1]))
+        length = float(np.log(self.cloud.wide[last + 1] / self.cloud.wide[first]))
+        T, share = float(self.best[c - 1, peak]), float(self.share[c - 1, peak])
+        return Plateau(c, first, last, peak, T, length, share)
+
+    def at(self, c: int) -> Plateau:
+        """Return the strongest plateau of a codimension; its best scale alone, if it has none."""
+        own = [p for p in self.plateaus() if p.c == c]
+        if own:
+            return max(own, key=lambda p: p.weight)
+        peak = int(np.argmax(self.best[c - 1]))
+        return self._plateau(c, peak, peak)._replace(length=0.0)
+
+    def axes_at(self, p: Plateau) -> Axes:
+        """Return the axes that were best at the peak of a plateau."""
+        return self.seen[int(self.of[p.c - 1, p.peak])]
 
     def to_settle(self) -> list[Plateau]:
         """Return the strongest plateaus whose axes were not settled yet, and note them."""
         all_ = self.plateaus()
-        new = [p for p in all_ if (p.i, p.peak, self.of[p.peak]) not in self._settled]
+        by_law = {(one.fit.V.shape[1], one.number) for one in self.fits}  # refined already
+
+        def number(p: Plateau) -> int:
+            return int(self.of[p.c - 1, p.peak])
+
+        new = [
+            p
+            for p in all_
+            if (p.c, p.peak, number(p)) not in self._settled and (p.c, number(p)) not in by_law
+        ]
         new = sorted(new, key=lambda p: -p.weight)[: k.SETTLED]
         if new and self.cloud.D > k.CHEAP:  # beside a long one, short ones are its shoulders
             top = max(p.weight for p in all_)
             new = [p for p in new if p.weight > k.SHOULDER * top]
         for p in new:
-            self._settled.add((p.i, p.peak, self.of[p.peak]))
+            self._settled.add((p.c, p.peak, number(p)))
         return new
+
+    def agreement(self, rows: Array, c: int, j: int, *, near: float) -> tuple[int, bool]:
+        """Return how many starts have seen the subspace of these rows, and whether one saw another.
+
+        That is one of the same codimension with nearly the contrast at the scale j. A start has
+        seen the rows' own subspace if they are `near` to any of its axes.
+        """
+        found = set[int]()
+
+        def is_near(axes: Axes, times: float = 1.0) -> bool:
+            V = axes.A[:, :c]
+            H = rows @ V - axes.centre @ V
+            return bool(np.mean(np.sum(np.square(H), axis=1)) <= (times * near) ** 2)
+
+        for axes, start in zip(self.seen, self._start_of, strict=True):
+            if start >= 0 and start not in found and is_near(axes):
+                found.add(start)
+        enough = k.AS_GOOD * self.table[c - 1, j]
+        rival = any(
+            T[c - 1, j] >= enough and not is_near(self.seen[int(of[c - 1, j])], k.OTHER)
+            for start, (T, of) in self._best.items()
+            if start not in found
+        )
+        return sum(self.counts_for.get(start, 1) for start in found), rival
 
 
 def contrasts(cloud: Cloud, counts: Counts) -> tuple[Array, Array]:
@@ -186,7 +230,7 @@ def clearness(chosen: Plateau, all_: list[Plateau]) -> float:
     this one, but not a finer one that is nearly as long.
     """
     # With fewer normals and the same rows, a finer one is noise that differs from normal to normal.
-    others = [p for p in all_ if p.i != chosen.i and (p.i > chosen.i or not chosen.is_of_all(p))]
+    others = [p for p in all_ if p.c != chosen.c and (p.c > chosen.c or not chosen.is_of_all(p))]
     coarser = max((p.length for p in others if p.peak > chosen.peak), default=0.0)
     finer = max(
         (p.length for p in others if p.peak < chosen.peak and p.weight > k.RIVAL * chosen.weight),
@@ -205,17 +249,17 @@ def choose(all_: list[Plateau]) -> Plateau:
     """
     total: dict[int, float] = {}
     for p in all_:
-        total[p.i] = total.get(p.i, 0.0) + p.weight
-    first = max(total, key=lambda i: total[i])
+        total[p.c] = total.get(p.c, 0.0) + p.weight
+    first = max(total, key=lambda c: total[c])
     best = _strongest(all_, first)
     for p in all_:
-        good = total[p.i] >= k.NEARLY * total[first] and p.length >= k.LAYER and p.share >= k.FEW
+        good = total[p.c] >= k.NEARLY * total[first] and p.length >= k.LAYER and p.share >= k.FEW
         if good and p.peak < best.peak and not best.is_of_all(p):
-            return _strongest(all_, p.i)
+            return _strongest(all_, p.c)
     return best
 
 
-def _strongest(all_: list[Plateau], i: int) -> Plateau:
-    own = [p for p in all_ if p.i == i]
+def _strongest(all_: list[Plateau], c: int) -> Plateau:
+    own = [p for p in all_ if p.c == c]
     own = [p for p in own if p.share >= k.FEW] or own
     return max(own, key=lambda p: p.weight)

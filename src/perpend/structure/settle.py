@@ -27,7 +27,6 @@ class Settled(NamedTuple):
     axes: Axes
     sigma: float  # deviation of the noise in one coordinate
     threshold: float  # the distance at which a row is as likely noise as not
-    share: float  # of the rows
 
 
 def settle(cloud: Cloud, axes: Axes, c: int, scale: float, *, least: float = 0.0) -> Settled:
@@ -36,7 +35,7 @@ def settle(cloud: Cloud, axes: Axes, c: int, scale: float, *, least: float = 0.0
     The noise stays above `least`, so as not to fall into the core of noise with heavy tails.
     """
     sigma, r = scale, scale * radius(c)
-    found = Settled(axes, sigma, r, 0.0)
+    found = Settled(axes, sigma, r)
     for step in range(SETTLE_STEPS):
         J2 = cloud.squares(axes, c)
         odds, N = _local_odds(cloud, J2, c, sigma, r)
@@ -54,7 +53,7 @@ def settle(cloud: Cloud, axes: Axes, c: int, scale: float, *, least: float = 0.0
         )
         sigma = max(sigma, least)
         threshold = max(min(math.sqrt(t2), 2 * r), cloud.floor * radius(c))
-        found = Settled(axes, sigma, threshold, N / cloud.n)
+        found = Settled(axes, sigma, threshold)
         r = max(min(sigma, 2 * scale) * radius(c), cloud.floor)
         turn = float(np.linalg.norm(before - V @ (V.T @ before), 2)) if step else 1.0
         error = sigma * math.sqrt(cloud.D / max(N, 1.0))

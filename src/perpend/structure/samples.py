@@ -1,9 +1,9 @@
 """How many rows are asked first, where there are many.
 
-Solving takes some dozen passes over the rows; confirming takes three. A sample that is sure says as
-much about the subspace as all rows do. One that is not, because the inliers among so few rows are
-too few, is replaced by a larger one, up to all rows. Among many features, a few rows already show a
-subspace of low dimension, and the spectra of all features are then left to confirming.
+Solving takes some dozen passes over the rows; confirming takes three. A sample that is sure that
+what it sees is no accident says as much about the subspace as all rows do. One that is not is
+replaced by a larger one, up to all rows. Among many features, a few rows already show a subspace of
+low dimension, and the spectra of all features are then left to confirming.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,12 +11,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from perpend.codimension.by_scales import by_all_rows
-from perpend.codimension.confirm import confirm
-from perpend.codimension.found import Found
-from perpend.codimension.low_dimension import others_stand_out
 from perpend.rows import RowSource
 from perpend.solvers.loop import Callback
+from perpend.structure.answer import Answer
+from perpend.structure.linear import by_all_rows
+from perpend.structure.proposals import STANDS_OUT, largest_by_chance, room
 
 SAMPLE_ROWS = 4096  # rows in the first sample,
 SAMPLE_ROWS_PER_FEATURE = 24  # or so many for each feature, if that is more
@@ -29,31 +28,43 @@ class Look(NamedTuple):
     """How a sample is asked."""
 
     size: int
-    search: Callable[[RowSource], Found | None]
-    for_all: bool = True  # whether a sure answer stands even where all rows may show more
+    search: Callable[[RowSource], Answer | None]
+    for_all: bool = True  # whether the answer stands even where all rows may show more
 
 
 def by_sample(
     rows: RowSource, look: Look, rng: np.random.Generator, callback: Callback | None = None
-) -> tuple[Found, RowSource] | None:
-    """Return the answer of all rows by way of a sample, and the sample, if both are sure."""
+) -> tuple[Answer, RowSource] | None:
+    """Return the answer of all rows by way of a sample, and the sample, if more would not help."""
     chosen = rng.choice(rows.shape[0], look.size, replace=False, shuffle=False)
     sample = rows.subset(np.sort(chosen))
     found = look.search(sample) if sample.total_weight > 0 else None
-    if found is None:
-        return None
-    if found.decision is not None and found.decision.facts.is_significant:
-        confirmed = by_all_rows(rows, found, callback)
-        return None if confirmed is None else (confirmed, sample)
-    if not found.sure:
-        return None
     # Few rows can't show a thin subspace: "there is none" is for all rows to say.
-    if found.answer.normals.shape[1] == 0:
+    if found is None or found.decision is None or not found.decision.facts.is_significant:
         return None
-    found = confirm(rows, found, look.size, callback)
-    if not found.sure or (not look.for_all and others_stand_out(found, rows)):
+    if not look.for_all and not found.sure:
+        return None
+    found = by_all_rows(rows, found, look.size, callback)
+    if not look.for_all and (not found.sure or _others_stand_out(found, rows)):
         return None
     return found, sample
+
+
+def _others_stand_out(found: Answer, rows: RowSource) -> bool:
+    """Say whether a subspace may stand out of the rows that are not on the found one.
+
+    Beside the found dimensions, their second moments are those of the outliers and of the inliers'
+    noise.
+    """
+    fit, span = found.fit, found.span
+    assert fit is not None
+    n_rows, total = rows.shape[0], float(np.sum(span.variances))
+    space, n_inliers = room(span, n_rows), fit.groups.share * n_rows
+    dimension = span.rank - fit.V.shape[1]
+    largest = float(span.variances[-1 - dimension]) / total * n_rows
+    noise = fit.groups.scale**2 * span.rank / (total / rows.total_weight)  # of the squared norm
+    by_chance = largest_by_chance(n_rows - n_inliers, space)
+    return largest > STANDS_OUT * (by_chance + noise * largest_by_chance(n_inliers, space))
 
 
 def size_for_low_dimension(

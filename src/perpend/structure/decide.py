@@ -1,0 +1,188 @@
+"""From a chosen plateau to a decision: its members, what else was seen, and how sure it is."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from perpend.structure import constants as k
+from perpend.structure.checks import Doubt, Facts, beyond_ellipse, confidence_of
+from perpend.structure.cloud import radius
+from perpend.structure.layers import find_layers, layers_outside
+from perpend.structure.members import (
+    EXACT,
+    Found,
+    find_members,
+    is_own_scale,
+    least_members,
+    of_parts,
+    on_less,
+    without_lone_rows,
+)
+from perpend.structure.profile import Plateau, Profile, choose, clearness
+
+MAX_REVISIONS = 3  # of the codimension after the members are known
+
+
+class Structure(NamedTuple):
+    """A significant subspace that was seen."""
+
+    codimension: int
+    noise: float  # deviation in one coordinate
+    members: float
+    score: float  # the contrast T
+    length: float  # in log scale
+    chosen: bool
+
+
+class Decision(NamedTuple):
+    """The chosen structure of a cloud, and how sure it is."""
+
+    found: Found
+    contrast: float
+    needed: float
+    confidence: float
+    doubts: tuple[Doubt, ...]
+    facts: Facts
+    structures: tuple[Structure, ...]
+    n_cloud: float  # rows that were asked
+
+    @property
+    def codimension(self) -> int:
+        """The number of normals."""
+        return self.found.c
+
+
+def decide(
+    profile: Profile, chosen: Plateau, rng: np.random.Generator, told: int | None = None
+) -> Decision:
+    """Find the members of the chosen plateau, and weigh them; the codimension may be `told`."""
+    start = profile.start
+    profile.start = -1  # what is refined from here on is no start's own
+    found, chosen = _members(profile, chosen, told)
+    T, all_ = chosen.T, profile.plateaus()
+    clear, n_smaller = clearness(chosen, all_), None
+    if told is None:
+        found, T = (without_lone_rows if found.is_exact else on_less)(profile, found, T)
+        if clear >= 1:
+            found, T, n_smaller = of_parts(profile, found, T, rng)
+    own = [p for p in all_ if p.c == found.c]
+    if found.c != chosen.c and own:
+        chosen = max(own, key=lambda p: p.weight)
+    facts = _facts(profile, found, chosen, T, clear, n_smaller, rng)
+    confidence, doubts = confidence_of(facts)
+    profile.start = start
+    needed = float(profile.cloud.needed[found.c - 1])
+    structures = tuple(_structures(profile, found, chosen, all_))
+    return Decision(found, T, needed, confidence, doubts, facts, structures, profile.cloud.n)
+
+
+def _members(profile: Profile, chosen: Plateau, told: int | None) -> tuple[Found, Plateau]:
+    """Find the members; they may show another codimension, up to a few times."""
+    for _ in range(MAX_REVISIONS):
+        found = find_members(profile, chosen)
+        if found.fit is None:
+            profile.add(found.axes)
+        all_ = profile.plateaus()
+        again = profile.at(told) if told is not None else choose(all_) if all_ else chosen
+        same, chosen = again.c == chosen.c, again
+        if same:
+            return found, chosen
+    return find_members(profile, chosen), chosen
+
+
+def _facts(
+    profile: Profile,
+    found: Found,
+    chosen: Plateau,
+    T: float,
+    clear: float,
+    n_smaller: int | None,
+    rng: np.random.Generator,
+) -> Facts:
+    cloud, c = profile.cloud, found.c
+    witnesses, rival_subspace = _agreement(profile, found, rng)
+    ellipse, gap = beyond_ellipse(cloud, found.axes, c)
+    others = [p for p in profile.plateaus() if p.c not in {chosen.c, c}]
+    rival = max(others, key=lambda p: p.length, default=None)
+    return Facts(
+        contrast=T,
+        parameters=c * int(cloud.free[c - 1]),
+        clearness=clear,
+        length=chosen.length,
+        rival=0 if rival is None else rival.c,
+        n_members=found.n_members,
+        n_free=int(cloud.free[c - 1]),
+        witnesses=witnesses,
+        rival_subspace=rival_subspace,
+        ellipse=ellipse,
+        gap=gap,
+        n_smaller=n_smaller,
+        suspect=_suspect(profile, found),
+    )
+
+
+def _agreement(profile: Profile, found: Found, rng: np.random.Generator) -> tuple[int, bool]:
+    """Return how many starts have seen the members' subspace, and whether one saw another.
+
+    With many columns a path ends as soon as it has seen what is known, and need not come near.
+    """
+    cloud, c = profile.cloud, found.c
+    members = np.flatnonzero(found.probability > 0.5)
+    if len(members) == 0:
+        return 0, False
+    if len(members) > k.N_SAME:
+        members = rng.choice(members, k.N_SAME, replace=False, shuffle=False)
+    profile.add(found.axes)
+    near = max(found.sigma, EXACT * cloud.floor)
+    j = min(int(np.searchsorted(cloud.scales, near)), cloud.n_scales - 1)  # where it is seen best
+    near *= k.SAME * math.sqrt(c)
+    witnesses, rival = profile.agreement(cloud.X[members], c, j, near=near)
+    if found.is_exact:  # rows that lie on it exactly need no witnesses
+        return 2, _other_exact(profile, found)
+    return max(witnesses, 2) if cloud.D > k.FEW_COLUMNS else witnesses, rival
+
+
+def _other_exact(profile: Profile, found: Found) -> bool:
+    """Whether as many other rows lie exactly on another subspace."""
+    cloud, own = profile.cloud, found.probability > 0.5
+    for c in np.flatnonzero(profile.best[:, 0] > 0) + 1:
+        axes = profile.seen[int(profile.of[c - 1, 0])]
+        on = cloud.squares(axes, int(c)) <= (EXACT * cloud.floor * radius(c)) ** 2
+        if c != found.c and np.count_nonzero(on & ~own) >= np.count_nonzero(own):
+            return True
+    return False
+
+
+def _suspect(profile: Profile, found: Found) -> bool:
+    """Whether something thinner may be inside: distances of rows that are not of unit length."""
+    cloud = profile.cloud
+    if found.is_exact or not cloud.affine:
+        return False
+    least = least_members(cloud, found.c)
+    seen = find_layers(found.seen, found.c, least, r_max=1.1 * found.end, needed=k.SUSPECT)
+    return any(is_own_scale(profile, found.c, layer) for layer in seen)
+
+
+def _structures(
+    profile: Profile, found: Found, chosen: Plateau, all_: list[Plateau]
+) -> list[Structure]:
+    """List what was seen, finest first: the layers of the answer, and the other plateaus."""
+    cloud, c = profile.cloud, found.c
+    noise = 0.0 if found.is_exact else found.sigma
+    own = Structure(c, noise, found.n_members, chosen.T, chosen.length, chosen=True)
+    listed = [own]
+    for layer in layers_outside(found.seen, c, least_members(cloud, c), found.end):
+        noise = layer.radius / float(radius(c))
+        if layer.members > found.n_members / k.FEWER:
+            listed.append(Structure(c, noise, layer.members, chosen.T, 0.0, chosen=False))
+    coarse = float(cloud.scales[chosen.peak])
+    if coarse > 4 * found.sigma and chosen.share * cloud.n > found.n_members / k.FEWER:
+        listed.append(
+            Structure(c, coarse, chosen.share * cloud.n, chosen.T, chosen.length, chosen=False)
+        )
+    for p in all_:
+        if p.c != c and p.length >= k.LENGTH:
+            noise, n = float(cloud.scales[p.peak]), p.share * cloud.n
+            listed.append(Structure(p.c, noise, n, p.T, p.length, chosen=False))
+    return sorted(listed, key=lambda one: (one.noise, -one.codimension))

@@ -1,0 +1,243 @@
+"""Proposals by the paper's descents, watched on their way: when the profile is clear, they may end.
+
+The codimension shows in the directions long before they have come to rest, and a finish from there
+is as good as one from their end. So whenever the directions show a clear rank on their way, the
+rows are asked. Once the rows are sure of a subspace, the descents go on only until they agree.
+"""
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.kernels import l1_objective
+from perpend.rows import RowSource
+from perpend.solvers import (
+    Directions,
+    Fit,
+    RowSpan,
+    StepRule,
+    given_starts,
+    psgm,
+    random_starts,
+    spectral_starts,
+)
+from perpend.structure import constants as k
+from perpend.structure.checks import is_no_accident
+from perpend.structure.ground import Ground
+from perpend.structure.profile import clearness
+from perpend.structure.rank import CLEAR_SCORE, RankEvidence, grow_starts, rank_of_directions
+from perpend.theory import average_height
+
+Auto: TypeAlias = Literal["auto"]
+
+CLEAR_GAP = 2.0  # in the directions' singular values; with less, weighing them is not worth a scan
+SETTLED = 32  # evaluations from which on "no gap anywhere" may mean "as many normals as starts"
+REPEATS = 0.1  # sine to normals of which the rows are sure; below it a start only repeats them
+BACK_OFF = 2  # times as many evaluations as at the last finish before the next one
+N_LANDED = 16  # starts that are shown where nobody descends
+
+
+class Descent(NamedTuple):
+    """How to descend, and from where; the parameters of `DPCP` by their names."""
+
+    n_starts: int | Auto
+    init: str | Array
+    rule: StepRule
+    max_iter: int
+    tol: float
+
+    @property
+    def automatic(self) -> bool:
+        """Whether both the number of the starts and where they begin are left to us."""
+        random = isinstance(self.init, str) and self.init == "random"
+        return self.n_starts == "auto" and random
+
+
+class Descents:
+    """The descents of one search; `told` is the number of normals inside the span, if it is."""
+
+    def __init__(self, ground: Ground, descent: Descent, told: int | None = None) -> None:
+        self.ground, self.descent, self.told = ground, descent, told
+        self.directions: Directions | None = None
+        self.evidence: RankEvidence | None = None
+        self._sure: Fit | None = None  # of which the rows are sure, whoever agrees
+        self._next_finish = 0  # evaluations
+
+    def proposals(self) -> Iterator[int]:
+        """Descend, and show the profile what comes of it: many starts that agree, or one."""
+        evidence = self.descend(watched=True)
+        if self.agree:
+            yield 2
+            return
+        asked = min(evidence.value, self.ground.span.rank - 1)
+        asked = asked if self.told is None else self.told
+        if self._sure is None and 0 < asked < self.ground.span.rank:
+            self._finish(evidence.basis[:, :asked])
+        yield 1
+
+    def descend(self, *, watched: bool) -> RankEvidence:
+        """Descend from all starts, and say what the rank of the directions is."""
+        rows, span, rng = self.ground.rows, self.ground.span, self.ground.rng
+        descent, tol = self.descent, max(self.descent.tol, 8 * rows.precision)
+
+        def down(B: Array, before: Directions | None = None) -> Directions:
+            def enough(now: Directions) -> bool:
+                return self._enough(now if before is None else before.join(now))
+
+            return psgm(
+                rows,
+                B,
+                rule=descent.rule,
+                max_iter=descent.max_iter,
+                tol=tol,
+                enough=enough if watched else None,
+                known=self._repeats if watched else None,
+                callback=self.ground.callback,
+            )
+
+        def weigh(directions: Directions) -> RankEvidence:
+            if not self.agree or self.evidence is None:
+                self.evidence = rank_of_directions(rows, directions, span.rank)
+            return self.evidence
+
+        if descent.automatic:
+            self.directions, evidence = grow_starts(
+                lambda n, before: down(random_starts(rng, span, n), before),
+                weigh,
+                sure=lambda: self.agree,
+                at_least=0 if self.told is None else int(1.5 * self.told) + 5,
+                at_most=2 * span.rank + 16,
+            )
+        else:
+            self.directions = down(_starts(descent, span, rng))
+            evidence = weigh(self.directions)
+        return evidence
+
+    @property
+    def agree(self) -> bool:
+        """Whether the rows are sure of a subspace, and the rank of the directions is the same."""
+        if self._sure is None or self.evidence is None:
+            return False
+        return not disagreement(self._sure.V.shape[1], self.evidence)
+
+    def _enough(self, directions: Directions) -> bool:
+        """Say whether the descents may end here."""
+        directions = self._without_stragglers(directions)
+        n, rank = directions.n_evaluations, self.ground.span.rank
+        if n < SETTLED and not _has_gap(directions.B):
+            return False
+        self.evidence = rank_of_directions(self.ground.rows, directions, rank)
+        if n >= (k.TAKE_OVER if rank <= k.WIDE else k.TAKE_OVER_WIDE):
+            return True  # paths decide
+        if self._sure is None and self._worth_a_finish(self.evidence, n):
+            asked = self.evidence.value if self.told is None else self.told
+            self._finish(self.evidence.basis[:, :asked])
+            self._next_finish = BACK_OFF * n
+        return self.agree
+
+    def _worth_a_finish(self, evidence: RankEvidence, n_evaluations: int) -> bool:
+        if n_evaluations < self._next_finish:
+            return False
+        asked = evidence.value if self.told is None else self.told
+        if not 0 < asked < self.ground.span.rank or asked > len(evidence.singular_values):
+            return False
+        if evidence.saturated:
+            return n_evaluations >= SETTLED
+        return evidence.score >= CLEAR_SCORE
+
+    def _finish(self, V: Array) -> None:
+        """Ask the rows about normals V (D', c) of descents on their way."""
+        ground = self.ground
+        if self.told is not None:
+            fit = ground.add(ground.fitted(V))
+            chosen = ground.profile.at(self.told)
+        else:
+            fit, best = ground.propose(V)
+            if best is None or best.c != fit.V.shape[1]:
+                return
+            chosen = best
+        clear = clearness(chosen, ground.profile.plateaus()) >= 1
+        parameters = chosen.c * int(ground.profile.cloud.free[chosen.c - 1])
+        if clear and fit.converged and is_no_accident(chosen.T, parameters):
+            self._sure = fit
+
+    def _repeats(self, B: Array) -> Array:
+        """Say which directions (D', k) lie among normals of which the rows are sure already."""
+        if self._sure is None:
+            return np.zeros(B.shape[1], dtype=bool)
+        V = self._sure.V
+        return np.linalg.norm(B - V @ (V.T @ B), axis=0) <= REPEATS
+
+    def _without_stragglers(self, directions: Directions) -> Directions:
+        """Leave out starts that are still on their way, far behind most of the others.
+
+        They are nearer to a random direction than to where the others are, by their objective. A
+        start that rests there has found something else, and stays.
+        """
+        rows = self.ground.rows
+        low = float(np.median(directions.objective))
+        high = average_height(self.ground.span.rank) * float(np.mean(rows.norms))
+        high *= rows.total_weight
+        behind = directions.objective > (low + high) / 2
+        return directions.some(directions.converged | ~behind) if low < high else directions
+
+
+def _has_gap(B: Array) -> bool:
+    """Singular values cost no scan; without a gap in them there is nothing to be weighed."""
+    s = np.linalg.svd(B, compute_uv=False)
+    tiny = s[0] * np.finfo(float).eps
+    return bool(np.any(s[:-1] >= CLEAR_GAP * np.maximum(s[1:], tiny)))
+
+
+def _starts(descent: Descent, span: RowSpan, rng: np.random.Generator) -> Array:
+    if not isinstance(descent.init, str):
+        return given_starts(descent.init, span)
+    if descent.init == "spectral":
+        return spectral_starts(span, span.rank if descent.n_starts == "auto" else descent.n_starts)
+    assert descent.n_starts != "auto"
+    return random_starts(rng, span, descent.n_starts)
+
+
+def landed(rows: RowSource, span: RowSpan, V: Array, rng: np.random.Generator) -> Directions:
+    """Return where descents from random starts end, in the limit: at the nearest normals.
+
+    These are the starts' projections onto the normals V (D, c).
+    """
+    B = V @ (V.T @ random_starts(rng, span, N_LANDED))
+    B /= np.linalg.norm(B, axis=0)
+    return Directions(
+        B=B,
+        objective=rows.scan(l1_objective, B).total,
+        n_iter=np.zeros(N_LANDED, dtype=np.int64),
+        converged=np.ones(N_LANDED, dtype=bool),
+        resolution=0.0,
+        n_evaluations=1,
+    )
+
+
+def disagreement(value: int, evidence: RankEvidence, *, seen: bool = True) -> str:
+    """Say how the descents' rank differs from the codimension, or how unclear it is; or nothing.
+
+    As many normals as starts may be too few, unless the codimension is `seen` in the inliers, which
+    do not care how many starts there were.
+    """
+    if evidence.saturated:
+        if value > evidence.value or seen:
+            return ""
+        return (
+            f"the codimension equals the number of starts ({evidence.value}) and may be larger "
+            "(raise n_starts)"
+        )
+    if evidence.value != value:
+        return (
+            f"the descents suggest codimension {evidence.value}, the inliers {value} "
+            "(more starts or more rows would help)"
+        )
+    if evidence.score < CLEAR_SCORE:
+        return (
+            f"the descents show no clear rank (their singular values fall by {evidence.gap:.3g} "
+            f"there, and the objective rises by {evidence.rise:.0%}; more rows would help)"
+        )
+    return ""

@@ -1,0 +1,167 @@
+"""The rows of a linear search: in their span, in memory as a cloud, and refined by the law.
+
+The law of outliers without preferred direction (`perpend.solvers.reweighted`) is the most efficient
+way from normals that are nearly right to the best ones, and near the spectral limit the only one.
+It proposes; whether what it finds is a subspace is for the profile to say.
+"""
+
+from functools import cached_property
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.rows import RowSource
+from perpend.rows.distinct import Distinct, distinct_rows
+from perpend.solvers import (
+    Fit,
+    distance_edges,
+    fit_subspace,
+    in_their_span,
+    label_threshold,
+    outlier_law,
+    outlier_misfit,
+)
+from perpend.solvers.loop import Callback
+from perpend.structure import constants as k
+from perpend.structure.cloud import Axes, Cloud, sample_size
+from perpend.structure.layers import Histogram, find_layers
+from perpend.structure.profile import Plateau, Profile, choose, clearness
+
+MAX_FINISH = 60  # steps of reweighting
+FEW_STEPS = 4  # the same on the way, where a candidate that takes longer may come again
+MAX_REVISIONS = 4  # of the codimension, after a look at the profile
+
+
+class Ground:
+    """Rows in their span; what is asked for first pays for it."""
+
+    def __init__(
+        self, rows: RowSource, rng: np.random.Generator, callback: Callback | None = None
+    ) -> None:
+        self.given, self.rng, self.callback = rows, rng, callback
+        self.rows, self.span = in_their_span(rows)
+
+    @cached_property
+    def distinct(self) -> Distinct:
+        """Which rows are equal."""
+        return distinct_rows(self.given, self.rng)
+
+    @property
+    def n_distinct(self) -> float:
+        """The number of rows, without counting equal ones twice."""
+        return float(self.distinct.share.sum())
+
+    @property
+    def heaviest(self) -> float:
+        """The share of the weight that the most frequent row holds, with those equal to it."""
+        return float(np.max(self.distinct.in_common)) / self.rows.total_weight
+
+    @cached_property
+    def profile(self) -> Profile:
+        """What a sample in memory shows."""
+        return Profile(self.cloud(sample_size(self.span.rank)))
+
+    def cloud(self, size: int | None = None) -> Cloud:
+        """Return up to so many of the rows in memory, in coordinates of their span."""
+        share = self.distinct.share
+        chosen = np.flatnonzero(share > 0)
+        if size is not None and len(chosen) > size:
+            chosen = np.sort(self.rng.choice(chosen, size, replace=False, shuffle=False))
+        X = self.rows.take(chosen).astype(float)
+        if X.shape[1] > self.span.rank:
+            X = X @ self.span.basis
+        weight = self.rows.gather(self.rows.weights)[chosen].astype(float)
+        floor = float(distance_edges(1.0, self.rows.dtype)[0])
+        weight /= float(np.mean(weight))
+        return Cloud(X, affine=False, weight=weight, share=share[chosen], floor=floor)
+
+    def inside(self, V: Array) -> Array:
+        """Return directions (R, m) of the span as the rows see them."""
+        basis = self.span.basis
+        return V if len(basis) == self.span.rank else basis @ V
+
+    def axes_of(self, fit: Fit) -> Axes:
+        """Return the axes of a fit as the cloud sees them."""
+        span = self.span
+        A = fit.axes if len(fit.axes) == span.rank else span.basis.T @ fit.axes
+        return Axes(np.zeros(span.rank), A, fit.spectrum)
+
+    # -- refining by the law -----------------------------------------------------------------------
+
+    def fitted(self, start: Array | Fit, max_steps: int = MAX_FINISH) -> Fit:
+        """Refine normals (D', c) by the law; with no steps, only look at them."""
+        return fit_subspace(
+            self.rows,
+            start,
+            self.span.basis,
+            n_distinct=self.n_distinct,
+            max_iter=max_steps,
+            callback=self.callback,
+        )
+
+    def add(self, fit: Fit) -> Fit:
+        """Show a fit to the profile, with the threshold that suits its outliers."""
+        fit = self.with_threshold(fit)
+        self.profile.add(self.axes_of(fit), fit, holds=self.law_holds(fit))
+        return fit
+
+    def propose(self, V: Array) -> tuple[Fit, Plateau | None]:
+        """Go from V (D', c), of descents on their way, to the codimension that the profile shows.
+
+        Also return the plateau that was chosen last; the fit is at rest where that is clear.
+        """
+        fit = self.fitted(V, 0)
+        self.profile.add(self.axes_of(fit))
+        chosen = self._chosen()
+        if chosen is not None and chosen.c != V.shape[1]:
+            fit = self.fitted(self._normals_at(chosen), FEW_STEPS)
+        else:
+            fit = self.fitted(fit, FEW_STEPS)
+        for _ in range(MAX_REVISIONS):
+            fit = self.add(fit)
+            chosen = self._chosen()
+            if chosen is None:
+                break
+            if chosen.c != fit.V.shape[1]:
+                fit = self.fitted(self._normals_at(chosen), FEW_STEPS)
+            elif fit.converged or clearness(chosen, self.profile.plateaus()) < 1:
+                break
+            else:
+                fit = self.fitted(fit)
+        return fit, chosen
+
+    def _chosen(self) -> Plateau | None:
+        all_ = self.profile.plateaus()
+        return choose(all_) if all_ else None
+
+    def _normals_at(self, p: Plateau) -> Array:
+        return self.inside(self.profile.axes_at(p).A[:, : p.c])
+
+    def law_holds(self, fit: Fit) -> bool:
+        """Say whether the outliers beside a fit that is at rest follow the law.
+
+        Where there are none, or members are of two kinds, one thinner than the other, it is for the
+        density around the subspace to say who belongs to it.
+        """
+        groups, c = fit.groups, fit.V.shape[1]
+        if not fit.converged or groups.is_exact:
+            return fit.converged
+        counts, law = self._outliers(fit)
+        first = min(int(np.searchsorted(groups.edges, groups.threshold)), len(law) - 1)
+        if groups.share > k.ALL_ROWS or outlier_misfit(counts, law, first) > k.MISFIT:
+            return False
+        seen, least = Histogram(groups.edges, counts), k.FEW * float(counts.sum())
+        return not find_layers(seen, c, least, r_max=1.1 * groups.threshold)
+
+    def with_threshold(self, fit: Fit) -> Fit:
+        """Return a fit whose threshold makes the fewest wrong labels."""
+        groups = fit.groups
+        counts, law = self._outliers(fit)
+        threshold = label_threshold(counts, groups.edges, law, groups.threshold)
+        return fit._replace(groups=groups._replace(threshold=threshold))
+
+    def _outliers(self, fit: Fit) -> tuple[Array, Array]:
+        """Return the distinct rows in each bin, and the share of outliers up to it."""
+        groups, c = fit.groups, fit.V.shape[1]
+        counts = groups.counts * (self.n_distinct / self.rows.total_weight)
+        return counts, outlier_law(groups.edges, self.rows.norms, c, self.span.rank - c)

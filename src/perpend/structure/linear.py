@@ -1,0 +1,432 @@
+"""From rows to a linear subspace: proposals, the decision of a sample in memory, and all rows."""
+
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.exceptions import InputError
+from perpend.geometry import complement
+from perpend.rows import Kept, RowSource
+from perpend.solvers import (
+    Directions,
+    Fit,
+    RowSpan,
+    Solution,
+    distance_edges,
+    in_their_span,
+    label_threshold,
+    outlier_law,
+    row_span,
+    turned_to,
+    two_groups,
+)
+from perpend.solvers.loop import Callback
+from perpend.structure import constants as k
+from perpend.structure.answer import Answer, as_solution, evidence_of
+from perpend.structure.checks import (
+    SURE,
+    Facts,
+    Verdict,
+    Weighed,
+    beyond_ellipse,
+    confidence_of,
+    doubts_about_rows,
+    exact_on_more,
+    weigh_everything,
+    weigh_no_normals,
+)
+from perpend.structure.confirm import count, groups_by_density, turn_to_members
+from perpend.structure.decide import Decision
+from perpend.structure.descents import Descent, Descents, disagreement, landed
+from perpend.structure.ground import Ground
+from perpend.structure.layers import Histogram
+from perpend.structure.members import Found
+from perpend.structure.profile import Profile, clearness
+from perpend.structure.proposals import (
+    FIRST_SIZES,
+    dependent_rows,
+    largest_axes,
+    smallest_axes,
+    sweep_sizes,
+)
+from perpend.structure.rank import RankEvidence, rank_of_directions
+from perpend.structure.search import find_structure
+
+Auto: TypeAlias = Literal["auto"]
+
+SAME = 0.1  # sine of the largest angle up to which two answers are the same
+SAME_NOISE = 1.5  # ratio up to which two estimates of the noise are of the same rows
+NOT_LOOKED_FOR = 0.5  # confidence in "no normals" at the most, where that was told and not found
+SAMPLE_ERRORS = 3.0  # by so many times its own error the sample's normals may turn among all rows
+
+
+def find_subspace(
+    rows: RowSource,
+    descent: Descent,
+    *,
+    codimension: int | Auto,
+    finish: bool,
+    rng: np.random.Generator,
+    callback: Callback | None = None,
+) -> Answer:
+    """Find the subspace of the inliers among `rows`; without `finish` the descents alone decide."""
+    ground = Ground(rows, rng, callback)
+    told = None if codimension == "auto" else n_inside(ground.span, codimension)
+    descents = Descents(ground, descent, told)
+    if not finish or (told is not None and not 0 < told < ground.span.rank):
+        evidence = descents.descend(watched=False)
+        c = min(evidence.value, ground.span.rank - 1) if told is None else told
+        assert descents.directions is not None
+        answer = as_it_is(ground, evidence.basis[:, :c], descents.directions, codimension)
+        if told is None and answer.fit is not None:
+            answer = answer._replace(verdict=_compared(answer.verdict, evidence))
+        return answer
+    decision = _decide(ground, descents)
+    directions, evidence = descents.directions, descents.evidence
+    if decision is None or (told is None and _is_unlikely(ground, decision)):
+        assert directions is not None
+        return _no_normals(ground, directions, codimension)
+    found = decision.found
+    if directions is None:
+        normals = ground.inside(found.axes.A[:, : found.c])
+        directions = landed(ground.rows, ground.span, normals, rng)
+        evidence = rank_of_directions(ground.rows, directions, ground.span.rank)
+    answer = _confirmed(ground, decision, directions)
+    if evidence is None:
+        return answer
+    return answer._replace(verdict=_with_rank(answer.verdict, evidence))
+
+
+def find_low_dimension(
+    rows: RowSource,
+    *,
+    codimension: int | Auto,
+    rng: np.random.Generator,
+    callback: Callback | None = None,
+) -> Answer | None:
+    """Find a subspace that stands out in the rows' second moments, and look for nothing else."""
+    ground = Ground(rows, rng, callback)
+    told = None if codimension == "auto" else n_inside(ground.span, codimension)
+    if told is not None and not 0 < told < ground.span.rank:
+        return None
+    decision = find_structure(
+        ground.profile, rng, proposals=largest_axes(ground), told=told, paths=False
+    )
+    if decision is None or decision.facts.witnesses < 2:
+        return None
+    V = ground.inside(decision.found.axes.A[:, : decision.codimension])
+    directions = landed(ground.rows, ground.span, V, rng)
+    return _confirmed(ground, decision, directions)
+
+
+def n_inside(span: RowSpan, codimension: int) -> int:
+    """Return how many normals must lie inside the span: those outside are taken first."""
+    return max(codimension - span.n_outside, 0)
+
+
+def _decide(ground: Ground, descents: Descents) -> Decision | None:
+    """Let everybody propose, the descents first; None where nothing is significant."""
+    rank, descent = ground.span.rank, descents.descent
+    paths = isinstance(descent.init, str)  # else the user says where to look
+    if rank < 2:
+        descents.descend(watched=False)
+        return None
+    first = chain(dependent_rows(ground), largest_axes(ground)) if descent.automatic else ()
+
+    def descending() -> Iterator[int]:
+        if not (descent.automatic and _is_low(ground)):
+            yield from descents.proposals()
+
+    def sweeping(*, late: bool = False) -> Iterator[int]:
+        # Paths take long with many columns, and reweighting is quick where it leads anywhere.
+        wide = rank > k.WIDE
+        if paths and (wide or late) and not _is_low(ground):
+            near = 1 if descents.evidence is None else max(descents.evidence.value, 1)
+            sizes = sweep_sizes(rank, min(near, rank - 1))
+            some = sizes[FIRST_SIZES:] if late else sizes[:FIRST_SIZES]
+            yield from smallest_axes(ground, some if wide else sizes)
+
+    decision = find_structure(
+        ground.profile,
+        ground.rng,
+        proposals=chain(first, descending(), sweeping()),
+        told=descents.told,
+        paths=paths,
+        callback=ground.callback,
+    )
+    n = ground.rows.shape[0]
+    if decision is None and paths and n <= k.MOST_PER_COLUMN * rank:
+        if ground.profile.cloud.n < ground.n_distinct:
+            ground.profile = Profile(ground.cloud())
+        decision = find_structure(
+            ground.profile,
+            ground.rng,
+            proposals=sweeping(late=True),
+            told=descents.told,
+            slowly=True,
+            callback=ground.callback,
+        )
+    return decision
+
+
+def _is_low(ground: Ground) -> bool:
+    """Whether something has so many normals that descents would take long for them."""
+    if ground.span.rank < k.WIDE:
+        return False
+    all_ = ground.profile.plateaus()
+    return any(2 * p.c >= ground.span.rank for p in all_)
+
+
+def _is_unlikely(ground: Ground, decision: Decision) -> bool:
+    """Say whether "no normals inside the span" is the better answer.
+
+    Noise that is as large as the rows is no subspace. More rows than the dimension of their span
+    lie on a subspace for certain, if that leaves directions free; inside it, only what is as exact,
+    or likely by the law as well, is worth more than that certainty.
+    """
+    found, span = decision.found, ground.span
+    most = k.NO_SUBSPACE * float(np.median(ground.rows.norms)) ** 2
+    if found.sigma**2 * span.rank > most:
+        return True
+    certain = span.n_outside > 0 and ground.n_distinct > span.rank + 0.5
+    if not certain or found.is_exact:
+        return False
+    return found.fit is None or decision.confidence < 0.5
+
+
+def _no_normals(ground: Ground, directions: Directions, codimension: int | Auto) -> Answer:
+    span, told = ground.span, codimension != "auto"
+    found = weigh_no_normals(span, ground.n_distinct, ground.rows.norms, ground.heaviest)
+    n_rest = None
+    if told:
+        assert codimension != "auto"
+        n_rest = min(codimension, span.n_outside)
+        # Nobody looked for normals inside the span, or some outside were not asked for.
+        most = NOT_LOOKED_FOR if n_rest == span.n_outside else 0.0
+        found = found._replace(confidence=min(found.confidence, most))
+        if codimension == span.n_features:
+            found = weigh_everything(span)
+    return Answer(
+        found,
+        None,
+        span,
+        _in_data(directions, span),
+        ground.n_distinct,
+        converged=bool(np.all(directions.converged)) if told else True,
+        n_rest=n_rest,
+    )
+
+
+def _in_data(directions: Directions, span: RowSpan) -> Directions:
+    return directions._replace(B=span.in_data(directions.B))
+
+
+def as_it_is(ground: Ground, V: Array, directions: Directions, codimension: int | Auto) -> Answer:
+    """Weigh the normals V (D', c) as they are: how far the rows support them; nothing is refined."""
+    span, c = ground.span, V.shape[1]
+    if not 0 < c < span.rank:
+        return _no_normals(ground, directions, codimension)
+    fit, profile = ground.with_threshold(ground.fitted(V, 0)), ground.profile
+    profile.add(ground.axes_of(fit))
+    chosen, free = profile.at(c), int(profile.cloud.free[c - 1])
+    ellipse, gap = beyond_ellipse(profile.cloud, ground.axes_of(fit), c)
+    facts = Facts(
+        contrast=chosen.T,
+        parameters=c * free,
+        clearness=clearness(chosen, profile.plateaus()),
+        length=chosen.length,
+        n_members=fit.groups.share * ground.n_distinct,
+        n_free=free,
+        ellipse=ellipse,
+        gap=gap,
+    )
+    _, kept = count(ground.rows, V, fit.groups.edges)
+    weighed = Weighed(facts, *confidence_of(facts), float(profile.cloud.needed[c - 1]))
+    return Answer(
+        _verdict(weighed, fit, ground.rows, span, ground.n_distinct, lawful=True),
+        fit,
+        span,
+        _in_data(directions, span),
+        ground.n_distinct,
+        converged=bool(np.all(directions.converged)),
+        distances=kept if ground.rows is ground.given else None,
+        n_rest=None if codimension == "auto" else min(codimension, span.n_outside),
+    )
+
+
+def _verdict(
+    weighed: Weighed | Decision,
+    fit: Fit,
+    rows: RowSource,
+    span: RowSpan,
+    n_distinct: float,
+    *,
+    lawful: bool,
+) -> Verdict:
+    """Put confidence, evidence and doubts together, with those about noise and rows."""
+    distinct = n_distinct / rows.total_weight
+    numbers = evidence_of(weighed.facts, weighed.needed, fit, rows.dtype, distinct)
+    verdict = Verdict(fit.V.shape[1], weighed.confidence, numbers, tuple(map(str, weighed.doubts)))
+    verdict = verdict.doubted(*doubts_about_rows(fit, rows.norms, lawful=lawful))
+    return exact_on_more(verdict, span, n_distinct, fit.groups)
+
+
+def _with_rank(verdict: Verdict, evidence: RankEvidence) -> Verdict:
+    numbers = {
+        "directions_rank": evidence.value,
+        "directions_gap": evidence.gap,
+        "directions_saturated": evidence.saturated,
+        "objective_rise": evidence.rise,
+        "objective_per_direction": evidence.heights,
+    }
+    return verdict._replace(evidence={**numbers, **verdict.evidence})
+
+
+def _compared(verdict: Verdict, evidence: RankEvidence) -> Verdict:
+    """Compare with the rank of the descents, where these alone have decided."""
+    doubt = disagreement(verdict.codimension, evidence, seen=not verdict.doubts)
+    verdict = _with_rank(verdict, evidence)
+    if not doubt:
+        return verdict
+    return verdict.doubted(doubt)._replace(about_rows=verdict.about_rows)
+
+
+def _confirmed(ground: Ground, decision: Decision, directions: Directions) -> Answer:
+    """Put the answer of these rows together, by the law where it holds."""
+    rows, span = ground.rows, ground.span
+    found, lawful = _by_the_law(ground, decision.found)
+    sampled = found.fit is None and ground.profile.cloud.n < ground.n_distinct - 0.5
+    A = ground.inside(found.axes.A)
+    fit, kept = _among(rows, span, A, found, sampled=sampled, callback=ground.callback)
+    return Answer(
+        _verdict(decision, fit, rows, span, ground.n_distinct, lawful=lawful),
+        fit,
+        span,
+        _in_data(directions, span),
+        ground.n_distinct,
+        converged=fit.converged,
+        decision=decision._replace(found=found),
+        distances=kept if rows is ground.given else None,
+    )
+
+
+def _by_the_law(ground: Ground, found: Found) -> tuple[Found, bool]:
+    """Let the law tell the groups apart, where the same subspace has the same noise by it.
+
+    Also say whether the outliers follow it.
+    """
+    if found.fit is not None or found.is_exact:
+        return found, True
+    fit = ground.with_threshold(ground.fitted(ground.inside(found.axes.A[:, : found.c])))
+    alike = abs(np.log(fit.groups.scale / found.sigma)) <= np.log(SAME_NOISE)
+    same = turned_to(fit.V, ground.inside(found.axes.A)) <= SAME
+    lawful = ground.law_holds(fit)
+    return found._replace(fit=fit) if alike and same and lawful else found, lawful
+
+
+def _among(
+    rows: RowSource,
+    span: RowSpan,
+    A: Array,
+    found: Found,
+    *,
+    sampled: bool,
+    callback: Callback | None,
+) -> tuple[Fit, Kept]:
+    """Return the subspace of the members among these rows, and all distances to it.
+
+    The axes A (D', R) of a decision are those of all members, unless its rows were `sampled`.
+    """
+    c, basis = found.c, span.basis
+    edges = distance_edges(float(rows.norms[-1]), rows.dtype)
+    change, spectrum, groups = 0.0, found.axes.variances, None
+    if found.fit is not None and not sampled:
+        A, spectrum, groups = found.fit.axes, found.fit.spectrum, found.fit.groups
+    V = A[:, :c] if found.fit is None or sampled else found.fit.V
+    if sampled:
+
+        def turn(V: Array, moments: Array) -> tuple[Array, float]:
+            _, axes = _axes(moments, basis)
+            return axes[:, :c], turned_to(V, axes) * float(rows.norms[-1])
+
+        end = turn_to_members(rows, V, found, edges=edges, unit=1.0, turn=turn, callback=callback)
+        spectrum, A = _axes(end.moments, basis)
+        V, change = end.V, end.change
+    counts, kept = count(rows, V, edges, A[:, c:])
+    if groups is None and found.fit is not None:
+        groups = two_groups(counts, edges, rows.norms, c, span.rank - c)
+        law = outlier_law(edges, rows.norms, c, span.rank - c)
+        groups = groups._replace(threshold=label_threshold(counts, edges, law, groups.threshold))
+    elif groups is None:
+        groups = groups_by_density(Histogram(edges, counts), found, 1.0)
+    # An angle of scale * sqrt(d R / N) is what the noise of N unit rows does to their subspace.
+    error = np.sqrt((span.rank - c) * span.rank / max(found.n_members, 1.0))
+    converged = change <= max(1e-3, SAMPLE_ERRORS * error)
+    return Fit(V, groups, spectrum, A, 0, bool(converged)), kept
+
+
+def _axes(moments: Array, basis: Array) -> tuple[Array, Array]:
+    """Return second moments (R,), ascending, and the axes (D', R), inside the span."""
+    whole = basis.shape[0] == basis.shape[1]
+    spectrum, axes = np.linalg.eigh(moments if whole else basis.T @ moments @ basis)
+    return np.maximum(spectrum, 0.0), axes if whole else basis @ axes
+
+
+def by_all_rows(
+    rows: RowSource, sampled: Answer, n_sampled: int, callback: Callback | None = None
+) -> Answer:
+    """Finish at the answer of a sample of `n_sampled` rows with all of them."""
+    given, span, fit, decision = rows, sampled.span, sampled.fit, sampled.decision
+    assert fit is not None
+    assert decision is not None
+    A, found = fit.axes, decision.found
+    if span.n_outside:  # a scan: rows that are not in the sample may leave its span
+        U = span.in_data(A[:, found.c :])
+        # Many rows are left where they are: turning them would take another scan.
+        few = rows.shape[0] < rows.shape[1]
+        rows, span = in_their_span(rows) if few else (rows, row_span(rows))
+        U = span.basis.T @ span.inside(U)
+        A = span.basis @ np.hstack([complement(U), U])
+        found = found._replace(c=span.rank - U.shape[1])
+    fit, kept = _among(rows, span, A, found, sampled=True, callback=callback)
+    # Whether rows are equal was seen in the sample only: all rows count as its distinct ones do.
+    n_distinct = sampled.n_distinct * rows.shape[0] / n_sampled
+    lawful = found.fit is not None
+    verdict = _verdict(decision, fit, rows, span, n_distinct, lawful=lawful)
+    return sampled._replace(
+        verdict=verdict._replace(evidence={**sampled.verdict.evidence, **verdict.evidence}),
+        fit=fit,
+        span=span,
+        n_distinct=n_distinct,
+        converged=fit.converged,
+        decision=decision._replace(found=found),
+        distances=kept if rows is given else None,
+    )
+
+
+def solve_told(
+    rows: RowSource,
+    codimension: int,
+    find: Callable[[RowSource, RowSpan, int], Directions],
+    rng: np.random.Generator,
+) -> Solution:
+    """Let ``find(rows, span, c)`` look for c orthonormal normals inside the span, and weigh them.
+
+    This is what methods that are told the codimension share. The rows are turned into their span
+    where that is smaller: `find` gets them as they are solved.
+    """
+    if codimension > rows.shape[1]:
+        raise InputError(
+            f"codimension={codimension} is larger than the number of features ({rows.shape[1]})."
+        )
+    ground = Ground(rows, rng)
+    c = n_inside(ground.span, codimension)
+    nothing = np.zeros((ground.rows.shape[1], 0))
+    directions = Directions(nothing, np.zeros(1), np.zeros(1, int), np.ones(1, bool), 0.0, 0)
+    if c:
+        directions = find(ground.rows, ground.span, c)
+    answer = as_it_is(ground, directions.B, directions, codimension)
+    return as_solution(rows, answer, told=True)

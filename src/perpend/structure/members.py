@@ -1,0 +1,247 @@
+"""The members of a chosen plateau, and their axes.
+
+Where the outliers follow the law of directions without preference, the law tells the groups apart,
+as it says most about them. Elsewhere it is the density around the subspace: the members are those
+of its finest layer.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.kernels import logarithmic_bins
+from perpend.solvers import Fit
+from perpend.structure import constants as k
+from perpend.structure.cloud import Axes, Cloud, radius
+from perpend.structure.layers import Histogram, Layer, find_layers, histogram
+from perpend.structure.parts import TOO_MANY, Part, parts
+from perpend.structure.profile import LawFit, Plateau, Profile
+from perpend.structure.settle import Polished, Settled, polish, settle
+
+ALONE = 1e-6  # below a leverage of 1 at the most: a row that depends on no others
+EXACT = 4.0  # times the floor: noise that is nothing but rounding errors
+AS_THIN_AXIS = k.AS_THIN**2  # in variances
+
+
+class Found(NamedTuple):
+    """A subspace with its members."""
+
+    c: int
+    axes: Axes
+    sigma: float  # deviation of the noise in one coordinate; at the floor where it is exact
+    threshold: float
+    n_members: float
+    probability: Array  # (n,) of each row of the cloud
+    layer: Layer | None
+    seen: Histogram
+    is_exact: bool
+    fit: Fit | None = None  # where the law of the outliers tells the members
+
+    @property
+    def end(self) -> float:
+        """The distance at which the members end."""
+        return self.threshold if self.layer is None else self.layer.radius
+
+
+def find_members(profile: Profile, chosen: Plateau) -> Found:
+    """Find the members of a plateau: by the law where it holds, or those of its finest layer."""
+    cloud, c = profile.cloud, chosen.c
+    lawful = [one for one in profile.fits if one.holds and _is_of(profile, chosen, one)]
+    if lawful:
+        return _by_the_law(cloud, min(lawful, key=lambda one: one.fit.groups.scale))
+    settled = settled_at(profile, chosen)
+    layer = _finest(profile, chosen)
+    if settled.sigma <= EXACT * cloud.floor and (layer is None or layer[0].is_exact):
+        return _within(cloud, c, settled)
+    if layer is None:
+        w = (cloud.squares(settled.axes, c) <= settled.threshold**2).astype(float)
+    else:
+        w = layer[0].probability(np.sqrt(cloud.squares(layer[1], c)))
+    if np.count_nonzero(w > 0.1) < cloud.D - c + 2:
+        return _within(cloud, c, settled)
+    allowed = partial(is_own_scale, profile, c)
+    return _polished(
+        cloud, c, polish(cloud, cloud.pca(w), c, w, least_members(cloud, c), allowed=allowed)
+    )
+
+
+def _is_of(profile: Profile, chosen: Plateau, one: LawFit) -> bool:
+    """Say whether a fit is of the chosen plateau, and at its own scale as good as any other.
+
+    Below the scale of noise the density is flat; where the plateau goes on, something thinner is
+    inside.
+    """
+    cloud, groups = profile.cloud, one.fit.groups
+    if one.fit.V.shape[1] != chosen.c:
+        return False
+    j = min(int(np.searchsorted(cloud.scales, groups.scale)), cloud.n_scales - 1)
+    own = slice(max(j - k.OCTAVE, 0), j + 1)  # where noise of this size is seen best
+    T, best = np.max(one.T[own]), np.max(profile.best[chosen.c - 1, own])
+    meets = own.start <= chosen.last and chosen.first <= j <= chosen.first + k.FAR * k.OCTAVE
+    return bool(meets and T > 0 and k.AGAIN * best <= T)
+
+
+def settled_at(profile: Profile, p: Plateau) -> Settled:
+    """Settle the axes at the peak of a plateau."""
+    scales = profile.cloud.scales
+    least = float(scales[p.first])
+    return settle(profile.cloud, profile.axes_at(p), p.c, float(scales[p.peak]), least=least)
+
+
+def is_own_scale(profile: Profile, c: int, layer: Layer) -> bool:
+    """Say whether, at the scale of a layer, no other codimension is seen better."""
+    cloud = profile.cloud
+    j = min(int(np.searchsorted(cloud.scales, layer.radius / radius(c))), cloud.n_scales - 1)
+    best = profile.best[:, j]
+    return bool(np.max(best) <= 0 or np.argmax(best) == c - 1)
+
+
+def least_members(cloud: Cloud, c: int) -> float:
+    """Return the members that a layer must have."""
+    return max(k.FEW * cloud.n, 2.0 * float(cloud.free[c - 1]))
+
+
+def _by_the_law(cloud: Cloud, one: LawFit) -> Found:
+    c, groups = one.fit.V.shape[1], one.fit.groups
+    J = np.sqrt(cloud.squares(one.axes, c))
+    p = groups.posterior[logarithmic_bins(J, groups.edges)]
+    near = (groups.threshold >= J).astype(float)
+    return Found(
+        c=c,
+        axes=one.axes,
+        sigma=groups.scale,
+        threshold=groups.threshold,
+        n_members=float(near.sum() if cloud.share is None else near @ cloud.share),
+        probability=p,
+        layer=None,
+        seen=Histogram(groups.edges, groups.counts),
+        is_exact=groups.is_exact,
+        fit=one.fit,
+    )
+
+
+def _polished(cloud: Cloud, c: int, p: Polished) -> Found:
+    exact = p.sigma <= EXACT * cloud.floor
+    return Found(c, p.axes, p.sigma, p.threshold, p.members, p.probability, p.layer, p.seen, exact)
+
+
+def _within(cloud: Cloud, c: int, settled: Settled) -> Found:
+    """Take all rows up to a threshold as members."""
+    J = np.sqrt(cloud.squares(settled.axes, c))
+    near = settled.threshold >= J
+    n = float(near.sum() if cloud.share is None else near @ cloud.share)
+    seen, sigma = histogram(J, cloud.floor, cloud.share), settled.sigma
+    exact = sigma <= EXACT * cloud.floor
+    return Found(
+        c, settled.axes, sigma, settled.threshold, n, near.astype(float), None, seen, exact
+    )
+
+
+def _finest(profile: Profile, chosen: Plateau) -> tuple[Layer, Axes] | None:
+    """Return the finest layer of the chosen codimension, and the axes that show it.
+
+    From the largest layer downwards, always to the largest one inside.
+    """
+    cloud, c = profile.cloud, chosen.c
+    scales = np.flatnonzero((profile.T > 0) & (profile.c == c))
+    scales = scales[scales <= chosen.last]
+    seen: list[tuple[Layer, Axes, Array]] = []
+    tried = set()
+    for j in [chosen.peak, *scales[:: -k.OCTAVE // 2]]:
+        number = int(profile.of[c - 1, j])
+        if number in tried:
+            continue
+        tried.add(number)
+        axes = profile.seen[number]
+        J = np.sqrt(cloud.squares(axes, c))
+        r_max = 2 * float(cloud.scales[j] * radius(c))
+        of = histogram(J, cloud.floor, cloud.share)
+        # Axes that were found at another scale had all their freedom to find something here.
+        luck = 0.0 if j == chosen.peak else (float(cloud.needed[c - 1]) - k.LUCK) / 2
+        layers = find_layers(of, c, least_members(cloud, c), r_max=r_max, luck=luck)
+        seen += [
+            (layer, axes, layer.radius >= J) for layer in layers if is_own_scale(profile, c, layer)
+        ]
+    best = None
+    while seen:
+        best = max(seen, key=lambda one: one[0].members)
+        inside = k.THINNER * best[0].radius
+        rows = best[2]
+        seen = [one for one in seen if one[0].radius < inside and np.mean(rows[one[2]]) >= k.INSIDE]
+    return None if best is None else best[:2]
+
+
+def without_lone_rows(profile: Profile, found: Found, T: float) -> tuple[Found, float]:
+    """Leave out members that hold a dimension of an exact subspace alone: it runs through them.
+
+    Such a row depends on no others, so its leverage is 1.
+    """
+    cloud, c = profile.cloud, found.c
+    members = np.flatnonzero(found.probability > 0.5)
+    if len(members) <= cloud.D - c or len(members) > TOO_MANY:
+        return found, T
+    Y = cloud.about(found.axes.centre)[members] @ found.axes.A[:, c:]
+    Q, _ = np.linalg.qr(Y / np.maximum(np.linalg.norm(Y, axis=1, keepdims=True), cloud.floor))
+    lone = np.sum(np.square(Q), axis=1) > 1 - ALONE
+    more = c + int(np.count_nonzero(lone))
+    if not np.any(lone) or more >= cloud.D:
+        return found, T
+    w = np.zeros(len(cloud.X))
+    w[members[~lone]] = 1.0
+    axes = cloud.pca(w)
+    settled = Settled(axes, found.sigma, found.threshold)
+    profile.add(axes)
+    fewer = float(np.max(profile.table[more - 1]))
+    return (_within(cloud, more, settled), fewer) if fewer > 0 else (found, T)
+
+
+def on_less(profile: Profile, found: Found, T: float) -> tuple[Found, float]:
+    """Add normals along which the members are as thin as along those that were found.
+
+    Where inliers and a few others lie on a common subspace, the members are the inliers alone.
+    """
+    cloud, variances = profile.cloud, found.axes.variances
+    more = int(np.sum(variances <= AS_THIN_AXIS * variances[found.c - 1]))
+    if not found.c < more < cloud.D:
+        return found, T
+    profile.add(found.axes)
+    if np.max(profile.table[more - 1]) <= 0:
+        return found, T
+    allowed = partial(is_own_scale, profile, more)
+    least = least_members(cloud, more)
+    polished = polish(cloud, found.axes, more, found.probability, least, allowed=allowed)
+    if polished.members < k.FEWER * found.n_members:
+        return found, T
+    profile.add(polished.axes)
+    return _polished(cloud, more, polished), float(np.max(profile.table[more - 1]))
+
+
+def of_parts(
+    profile: Profile, found: Found, T: float, rng: np.random.Generator
+) -> tuple[Found, float, int | None]:
+    """Take a smaller subspace inside with most rows and more contrast; or say how many it has."""
+    cloud, n_smaller = profile.cloud, None
+    members = np.flatnonzero(found.probability > 0.5)
+    for part in parts(cloud, found.axes, found.c, members, rng):
+        smaller = _part(profile, part, found)
+        if smaller is None:
+            continue
+        most = smaller[0].n_members > k.MAJORITY * found.n_members
+        if most and smaller[1] > T:
+            return (*smaller, None)
+        n_smaller = max(n_smaller or 0, round(smaller[0].n_members))
+    return found, T, n_smaller
+
+
+def _part(profile: Profile, part: Part, found: Found) -> tuple[Found, float] | None:
+    """Settle at a part; None where it is not significant, not as thin, or holds hardly a row."""
+    cloud = profile.cloud
+    settled = settle(cloud, part.axes, part.codimension, found.sigma)
+    profile.add(settled.axes)
+    T = float(np.max(profile.table[part.codimension - 1]))
+    smaller = _within(cloud, part.codimension, settled)
+    thin = settled.sigma <= k.AS_THIN * found.sigma
+    enough = smaller.n_members >= k.FEW * found.n_members
+    return (smaller, T) if T > 0 and thin and enough else None
