@@ -26,7 +26,6 @@ from perpend._fitted import FittedSubspace, labels
 from perpend._typing import Array
 from perpend._validation import TorchDevice, checked, checked_weight
 from perpend._verdict import summary, verdict, visual_block
-from perpend.affine import AffineFit, find_by_scales, fit_affine
 from perpend.callbacks import CallbackSupport, watching, with_callbacks
 from perpend.exceptions import CodimensionWarning, InputError
 from perpend.geometry import as_generator
@@ -37,7 +36,7 @@ from perpend.solvers import OutlierOdds, Solution, distance_edges, inlier_noise,
 from perpend.solvers.distance_record import DistanceRecord
 from perpend.solvers.history import Recorder
 from perpend.solvers.loop import Callback
-from perpend.structure import sample_size
+from perpend.structure import AffineFit, find_affine, sample_size, solve_lifted
 
 if TYPE_CHECKING:
     from perpend.plots import AnswerDisplay
@@ -194,18 +193,17 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
             raise InputError(
                 f"codimension={codimension} is larger than the number of features ({X.shape[1]})."
             )
-        if codimension == "auto" and self._may_follow_scales:
-            found = find_by_scales(
+        if self._may_follow_scales:
+            return find_affine(
                 X,
                 weight,
+                codimension=codimension,
                 sample=self._sample_rows(X.shape[1]),
                 n_jobs=effective_n_jobs(self.n_jobs),
                 rng=copy.deepcopy(rng),
                 callback=callback,
             )
-            if found is not None:
-                return found
-        return fit_affine(
+        return solve_lifted(
             X,
             weight,
             lambda rows: self._solve(rows, rng, place, callback),
@@ -213,7 +211,6 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
             refine=self._may_fuse,
             n_jobs=effective_n_jobs(self.n_jobs),
             fused=self._may_fuse,
-            told=codimension != "auto",
             rng=rng,
             callback=callback,
         )

@@ -5,11 +5,14 @@ rows is smooth there, and the number of rows within a distance r grows like r^c.
 range of scales over which it does not.
 """
 
+from perpend.structure.affine import find_affine
 from perpend.structure.answer import Answer, as_solution
 from perpend.structure.checks import DOUBTFUL, SURE
 from perpend.structure.cloud import Axes, Cloud, sample_size
 from perpend.structure.decide import Decision, Structure
 from perpend.structure.descents import Descent
+from perpend.structure.flats import AffineFit
+from perpend.structure.homogeneous import solve_lifted
 from perpend.structure.layers import Layer, find_layers
 from perpend.structure.linear import find_low_dimension, find_subspace, solve_told
 from perpend.structure.profile import Profile
@@ -20,6 +23,7 @@ from perpend.structure.search import find_structure
 __all__ = [
     "DOUBTFUL",
     "SURE",
+    "AffineFit",
     "Answer",
     "Axes",
     "Cloud",
@@ -32,6 +36,7 @@ __all__ = [
     "Structure",
     "as_solution",
     "by_sample",
+    "find_affine",
     "find_layers",
     "find_low_dimension",
     "find_structure",
@@ -40,5 +45,6 @@ __all__ = [
     "sample_size",
     "sample_sizes",
     "size_for_low_dimension",
+    "solve_lifted",
     "solve_told",
 ]

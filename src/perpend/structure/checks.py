@@ -287,9 +287,7 @@ def exact_on_more(
     return doubted._replace(about_rows=verdict.about_rows)
 
 
-def weigh_no_normals(
-    span: RowSpan, n_rows: float, norms: Array, heaviest: float = 0.0
-) -> Verdict:
+def weigh_no_normals(span: RowSpan, n_rows: float, norms: Array, heaviest: float = 0.0) -> Verdict:
     """Weigh the answer that there is no normal inside the span of the rows.
 
     `n_rows` counts rows that are equal up to sign once, and `heaviest` is the share of all rows

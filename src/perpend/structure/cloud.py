@@ -122,7 +122,7 @@ class Cloud:
     def law(self, c: int, r: Array) -> Array:
         """Return log F_c(r), the share of rows without preferred direction within r."""
         x = np.minimum(np.atleast_1d(r)[:, None] / self._norms, 1.0) ** 2
-        share = special.betainc(c / 2, (self.D - c) / 2, x) @ self._norm_shares
+        share = special.betainc(c / 2, max(self.D - c, 1e-9) / 2, x) @ self._norm_shares
         law: Array = np.log(np.maximum(share, 1e-300))
         return law
 

@@ -37,19 +37,20 @@ class Turned(NamedTuple):
 def turn_to_members(
     rows: RowSource,
     V: Array,
-    found: Found,
-    *,
+    table: Array,
     edges: Array,
-    unit: float,
+    *,
+    noise: float,
     turn: Callable[[Array, Array], tuple[Array, float]],
+    steps: int = STEPS,
     callback: Callback | None = None,
 ) -> Turned:
     """Take a few steps over all rows from the normals V.
 
-    `unit` turns the distances of the sample into those that the kernels see, and ``turn(V,
-    moments)`` gives the members' normals, and by how far they differ from V at their distance.
+    A row in a bin of distances weighs as the `table` says, and ``turn(V, moments)`` gives the
+    members' normals, and by how far they differ from V at the members' distance.
     """
-    table, scale = weights_by_bin(found, edges / unit), max(found.sigma * unit, float(edges[0]))
+    scale = max(noise, float(edges[0]))
 
     def step(state: Turned) -> Turned:
         gram = scan_weighted_gram(rows, state.V, table, edges)
@@ -58,9 +59,7 @@ def turn_to_members(
         return Turned(V, moments, scale, moved / scale)
 
     start = Turned(V, np.empty(0), scale, np.inf)
-    run = iterate(
-        step, start, max_steps=STEPS, tol=AT_REST, stage="finish with all rows", callback=callback
-    )
+    run = iterate(step, start, max_steps=steps, tol=AT_REST, stage="polish", callback=callback)
     return run.state
 
 
@@ -71,7 +70,7 @@ def weights_by_bin(found: Found, edges: Array) -> Array:
         groups = found.fit.groups
         return groups.posterior[logarithmic_bins(middle, groups.edges)]
     if found.layer is None:
-        return (middle <= found.threshold).astype(float)
+        return (middle <= max(found.threshold, float(edges[0]))).astype(float)
     reach = found.sigma * (math.sqrt(found.c) + REACH)
     bell = np.maximum(1 - np.square(middle / reach), 0.0)
     return found.layer.probability(middle) * bell
@@ -91,7 +90,7 @@ def groups_by_density(seen: Histogram, found: Found, unit: float) -> TwoGroups:
     """
     c, total = found.c, float(seen.counts.sum())
     middle = knots(seen.edges)
-    threshold = found.threshold * unit
+    threshold = max(found.threshold * unit, float(seen.edges[0]))
     p = (middle <= threshold).astype(float)
     if found.layer is not None:
         p = found.layer.probability(middle / unit)

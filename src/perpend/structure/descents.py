@@ -66,10 +66,14 @@ class Descents:
         self._next_finish = 0  # evaluations
 
     def proposals(self) -> Iterator[int]:
-        """Descend, and show the profile what comes of it: many starts that agree, or one."""
+        """Descend, and show the profile what comes of it: many starts that agree, or one.
+
+        Where the outliers follow no law, or members are of several kinds, other starts are worth
+        it, however many of these agree.
+        """
         evidence = self.descend(watched=True)
         if self.agree:
-            yield 2
+            yield 2 if self.ground.profile.fits[-1].lawful else 1
             return
         asked = min(evidence.value, self.ground.span.rank - 1)
         asked = asked if self.told is None else self.told

@@ -102,7 +102,8 @@ class Ground:
     def add(self, fit: Fit) -> Fit:
         """Show a fit to the profile, with the threshold that suits its outliers."""
         fit = self.with_threshold(fit)
-        self.profile.add(self.axes_of(fit), fit, holds=self.law_holds(fit))
+        lawful = self.law_holds(fit) and self._is_single(fit)
+        self.profile.add(self.axes_of(fit), fit, lawful=lawful)
         return fit
 
     def propose(self, V: Array) -> tuple[Fit, Plateau | None]:
@@ -138,20 +139,21 @@ class Ground:
         return self.inside(self.profile.axes_at(p).A[:, : p.c])
 
     def law_holds(self, fit: Fit) -> bool:
-        """Say whether the outliers beside a fit that is at rest follow the law.
-
-        Where there are none, or members are of two kinds, one thinner than the other, it is for the
-        density around the subspace to say who belongs to it.
-        """
-        groups, c = fit.groups, fit.V.shape[1]
+        """Say whether there are outliers beside a fit that is at rest, and they follow the law."""
+        groups = fit.groups
         if not fit.converged or groups.is_exact:
             return fit.converged
         counts, law = self._outliers(fit)
         first = min(int(np.searchsorted(groups.edges, groups.threshold)), len(law) - 1)
-        if groups.share > k.ALL_ROWS or outlier_misfit(counts, law, first) > k.MISFIT:
-            return False
+        return groups.share <= k.ALL_ROWS and outlier_misfit(counts, law, first) <= k.MISFIT
+
+    def _is_single(self, fit: Fit) -> bool:
+        """Say whether the members are of one kind, and not some thinner than the others."""
+        groups = fit.groups
+        counts, _ = self._outliers(fit)
         seen, least = Histogram(groups.edges, counts), k.FEW * float(counts.sum())
-        return not find_layers(seen, c, least, r_max=1.1 * groups.threshold)
+        end = 1.1 * groups.threshold
+        return groups.is_exact or not find_layers(seen, fit.V.shape[1], least, r_max=end)
 
     def with_threshold(self, fit: Fit) -> Fit:
         """Return a fit whose threshold makes the fewest wrong labels."""

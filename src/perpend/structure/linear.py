@@ -27,7 +27,6 @@ from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
 from perpend.structure.answer import Answer, as_solution, evidence_of
 from perpend.structure.checks import (
-    SURE,
     Facts,
     Verdict,
     Weighed,
@@ -38,7 +37,7 @@ from perpend.structure.checks import (
     weigh_everything,
     weigh_no_normals,
 )
-from perpend.structure.confirm import count, groups_by_density, turn_to_members
+from perpend.structure.confirm import count, groups_by_density, turn_to_members, weights_by_bin
 from perpend.structure.decide import Decision
 from perpend.structure.descents import Descent, Descents, disagreement, landed
 from perpend.structure.ground import Ground
@@ -225,7 +224,7 @@ def _in_data(directions: Directions, span: RowSpan) -> Directions:
 
 
 def as_it_is(ground: Ground, V: Array, directions: Directions, codimension: int | Auto) -> Answer:
-    """Weigh the normals V (D', c) as they are: how far the rows support them; nothing is refined."""
+    """Weigh the normals V (D', c) as they are: how far do the rows support them?"""
     span, c = ground.span, V.shape[1]
     if not 0 < c < span.rank:
         return _no_normals(ground, directions, codimension)
@@ -352,7 +351,10 @@ def _among(
             _, axes = _axes(moments, basis)
             return axes[:, :c], turned_to(V, axes) * float(rows.norms[-1])
 
-        end = turn_to_members(rows, V, found, edges=edges, unit=1.0, turn=turn, callback=callback)
+        table = weights_by_bin(found, edges)
+        end = turn_to_members(
+            rows, V, table, edges, noise=found.sigma, turn=turn, callback=callback
+        )
         spectrum, A = _axes(end.moments, basis)
         V, change = end.V, end.change
     counts, kept = count(rows, V, edges, A[:, c:])

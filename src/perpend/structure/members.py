@@ -5,6 +5,7 @@ as it says most about them. Elsewhere it is the density around the subspace: the
 of its finest layer.
 """
 
+from copy import copy
 from functools import partial
 from typing import NamedTuple
 
@@ -48,7 +49,7 @@ class Found(NamedTuple):
 def find_members(profile: Profile, chosen: Plateau) -> Found:
     """Find the members of a plateau: by the law where it holds, or those of its finest layer."""
     cloud, c = profile.cloud, chosen.c
-    lawful = [one for one in profile.fits if one.holds and _is_of(profile, chosen, one)]
+    lawful = [one for one in profile.fits if one.lawful and _is_of(profile, chosen, one)]
     if lawful:
         return _by_the_law(cloud, min(lawful, key=lambda one: one.fit.groups.scale))
     settled = settled_at(profile, chosen)
@@ -245,3 +246,28 @@ def _part(profile: Profile, part: Part, found: Found) -> tuple[Found, float] | N
     thin = settled.sigma <= k.AS_THIN * found.sigma
     enough = smaller.n_members >= k.FEW * found.n_members
     return (smaller, T) if T > 0 and thin and enough else None
+
+
+def point_among(cloud: Cloud) -> Found:
+    """Find the point around which rows concentrate most: a subspace of dimension 0.
+
+    A ball shrinks around the mean of its rows, and the one with the largest contrast counts. Equal
+    rows are no accident here: they are what is looked for.
+    """
+    cloud = copy(cloud)
+    cloud.share, cloud.n = None, float(len(cloud.X))
+    D, radius = cloud.D, cloud.typical / 2  # the whole cloud is no point
+    axes, best, weights = cloud.first_axes(), -np.inf, np.ones(len(cloud.X))
+    while radius > cloud.floor:
+        J2 = np.square(cloud.X - axes.centre).sum(axis=1)
+        w = np.maximum(1 - J2 / radius**2, 0.0)
+        if np.count_nonzero(w) < 3:
+            break
+        near, double = (float(np.count_nonzero(r**2 >= J2)) for r in (radius, 2 * radius))
+        # n2 KL(n1 / n2 || 2^-D) is about n1 log(n1 2^D / n2) where n1 / n2 is large
+        contrast = near * np.log(near * 2.0**D / double)
+        if contrast > best:
+            best, weights = contrast, w
+        axes, radius = cloud.pca(w), k.SHRINK * radius
+    least = max(k.FEW * cloud.n, 2.0)
+    return _polished(cloud, D, polish(cloud, cloud.pca(weights), D, weights, least))

@@ -53,7 +53,7 @@ class LawFit(NamedTuple):
     axes: Axes  # the same, as the cloud sees it
     T: Array  # (S,) its contrast at every scale
     number: int  # of its axes among all that were seen
-    holds: bool  # whether the outliers follow that law
+    lawful: bool  # whether the outliers follow that law, and the members are of one kind
 
 
 class Profile:
@@ -75,7 +75,7 @@ class Profile:
         self._best: dict[int, tuple[Array, Array]] = {}  # by start: contrasts, and of which axes
 
     @property
-    def T(self) -> Array:
+    def T(self) -> Array:  # noqa: N802
         """The largest contrast (S,) at each scale."""
         return np.max(self.best, axis=0)
 
@@ -84,7 +84,7 @@ class Profile:
         """Its codimension (S,)."""
         return np.argmax(self.best, axis=0) + 1
 
-    def add(self, axes: Axes, fit: Fit | None = None, *, holds: bool = False) -> Array:
+    def add(self, axes: Axes, fit: Fit | None = None, *, lawful: bool = False) -> Array:
         """Weigh these axes at every scale and codimension; return the best contrast by scale.
 
         They may be those of a fit by the law of the outliers.
@@ -111,7 +111,7 @@ class Profile:
         self.of[better] = len(self.seen)
         if fit is not None:
             c = fit.V.shape[1]
-            self.fits.append(LawFit(fit, axes, T[c - 1].copy(), len(self.seen), holds))
+            self.fits.append(LawFit(fit, axes, T[c - 1].copy(), len(self.seen), lawful))
         self.seen.append(axes)
         self._start_of.append(self.start)
         best: Array = np.max(T, axis=0)
