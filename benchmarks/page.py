@@ -14,6 +14,8 @@ from pathlib import Path
 from _page import (
     batched,
     certifying,
+    constants,
+    decisions,
     fits,
     gpu,
     gpu_fits,
@@ -48,6 +50,8 @@ SECTIONS = [
     robustness.SECTION,
     labels.SECTION,
     several.SECTION,
+    decisions.SECTION,
+    constants.SECTION,
 ]
 HARDWARE = {"cpu": "", "device": "", "python": "Python ", "numpy": "NumPy ", "torch": "torch "}
 HARDWARE |= {"cuda": "CUDA ", "driver": "driver "}

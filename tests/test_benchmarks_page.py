@@ -10,6 +10,8 @@ import page
 import pytest
 from _page.section import at_least, at_most
 
+import decision_results
+
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "benchmarks/results"
 STORED = {path.stem: json.loads(path.read_text()) for path in FOLDER.glob("*.json")}
@@ -19,6 +21,7 @@ TEXT = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
 def missed_by_hand(results) -> list[str]:
     """Names of the missed bars, judged here from the numbers, with no help of the page's code."""
     judges = (loop, work, size, low_dimension, gpu, right, robustness, labels)
+    judges += (decision_results.bars,)
     verdicts = [verdict for judge in judges for verdict in judge(results)]
     return [name for held, name in verdicts if not held]
 
@@ -309,6 +312,8 @@ MADE_UP = {
             )
         ],
     },
+    "decisions": decision_results.decisions(),
+    "constants": decision_results.constants(),
     "recovery": {
         "bars": {
             "D=3": {"exact": 50, "of": 50, "asked": 1.0, "sure_and_wrong": 0, "holds": True},
@@ -350,6 +355,7 @@ BAD = [
     ("labels", "clean", 0, "flagged", "mean", 0.011),
     ("peeling", "results", 0, "right", 8),
     ("peeling", "results", 1, "right", 9),
+    *decision_results.BAD,
     ("recovery", "bars", "D=9", "holds", False),
 ]
 
@@ -420,3 +426,35 @@ def test_robustness_is_shown_without_one_of_its_parts(part):
     named = re.findall(r"\(benchmarks/([\w-]+)\.png\)", section.describe(stored))
     assert len(named) == 2
     assert sorted(section.draw(stored)) == sorted(named)
+
+
+@pytest.mark.parametrize("part", ["suites", "times"])
+def test_decisions_are_shown_without_one_of_their_parts(part):
+    """What was never run is named with its command; the rest keeps tables, pictures and bars."""
+    section = next(section for section in page.SECTIONS if section.name == "decisions")
+    whole = MADE_UP["decisions"]
+    for name in whole[part] if part == "suites" else ["all of them"]:
+        rest = {key: value for key, value in whole[part].items() if key != name}
+        stored = {**whole, part: rest if part == "suites" else {}}
+        text = section.describe(stored)
+        assert text.count("Left out: not stored.") == 1
+        assert f"decisions.py {name if part == 'suites' else 'scans --against SRC'} --store" in text
+        named = re.findall(r"\(benchmarks/([\w-]+)\.png\)", text)
+        assert sorted(section.draw(stored)) == sorted(named)
+        assert 0 < len(section.bars(stored)) < len(section.bars(whole))
+
+
+def test_a_small_run_of_decisions_is_called_small():
+    stored = copy.deepcopy(MADE_UP["decisions"])
+    stored["suites"]["slab"]["draws"] = 99
+    section = next(section for section in page.SECTIONS if section.name == "decisions")
+    assert section.describe(stored).count("**A small run**: 99 of 100 seeds") == 1
+    assert "small run" not in section.describe(MADE_UP["decisions"])
+
+
+def test_constants_that_no_problem_reads_are_said_to_be_so():
+    section = next(section for section in page.SECTIONS if section.name == "constants")
+    text = section.describe(MADE_UP["constants"])
+    assert "no answer moves: `KINK`." in text
+    assert "nothing is said of them: `FAR`." in text
+    assert "no change of a constant moves more than 2." in text
