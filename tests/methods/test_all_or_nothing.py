@@ -35,7 +35,7 @@ def test_an_interrupted_fit_leaves_the_model_as_it_was() -> None:
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")
 def test_nothing_of_the_size_of_the_data_is_formed() -> None:
-    X = make_subspace(20_000, 20_000, n_features=256, codimension=2, random_state=0).X
+    X = make_subspace(40_000, 40_000, n_features=256, codimension=2, random_state=0).X
     model = DPCP(n_starts=3, max_iter=2, refine=False, random_state=0)
     tracemalloc.start()
     try:

@@ -85,7 +85,7 @@ def test_a_subspace_is_a_plateau_from_its_noise_to_its_variances():
     profile = Profile(cloud_of(X))
     profile.add(profile.cloud.first_axes())
     (longest,) = [p for p in profile.plateaus() if p.length > 1]
-    assert profile.cloud.codimensions[longest.i] == 2
+    assert longest.c == 2
     assert longest.length == pytest.approx(np.log(1000), abs=1.2)
     assert longest.share == pytest.approx(1.0, abs=0.05)
 

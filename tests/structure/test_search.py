@@ -5,14 +5,14 @@ import pytest
 
 from perpend import DPCP, load
 from perpend.datasets import make_subspace
-from perpend.structure import Cloud, find_structure
+from perpend.structure import Cloud, Profile, find_structure
 
 FLOOR = 1.5e-8
 
 
 def decide(X, *, affine=True, seed=0, **more):
     rng = np.random.default_rng(seed)
-    return find_structure(Cloud(X, affine=affine, floor=FLOOR, **more), rng)
+    return find_structure(Profile(Cloud(X, affine=affine, floor=FLOOR, **more)), rng)
 
 
 def rotation(rng, D):
@@ -35,7 +35,7 @@ def test_a_plane_inside_a_slab_is_the_answer(D, c, ratio):
     for seed in range(10):
         X = plane_in_slab(rng, D, c, rng.uniform(0.2, 0.6), ratio)
         found = decide(X, seed=seed)
-        right += found.codimension == c and 0.1 / 1.5 < found.sigma < 0.15
+        right += found.codimension == c and 0.1 / 1.5 < found.found.sigma < 0.15
     assert right >= 9
 
 
@@ -95,7 +95,7 @@ def test_weights_and_equal_rows_are_the_same_evidence():
     assert double.codimension == plain.codimension
     assert double.contrast == pytest.approx(plain.contrast, rel=0.01)
     heavy = decide(X, weight=np.full(800, 3.0))
-    np.testing.assert_allclose(heavy.axes.A[:, 0], plain.axes.A[:, 0], atol=1e-9)
+    np.testing.assert_allclose(heavy.found.axes.A[:, 0], plain.found.axes.A[:, 0], atol=1e-9)
 
 
 def test_nothing_is_found_in_random_directions():
@@ -119,8 +119,7 @@ def test_a_model_lists_its_structures(tmp_path):
 def test_a_clear_answer_is_listed_as_well():
     data = make_subspace(300, 200, n_features=8, codimension=3, noise=0.02, random_state=0)
     model = DPCP(random_state=1000).fit(data.X)
-    (one,) = model.structures_
-    assert one["chosen"]
+    (one,) = [one for one in model.structures_ if one["chosen"]]
     assert one["codimension"] == 3
     assert one["members"] == np.sum(model.labels_ == 1)
     assert one["noise"] * np.sqrt(8) == pytest.approx(model.noise_, rel=0.05)

@@ -102,10 +102,10 @@ class _Rows(NamedTuple):
         W, w0 = as_flat(span.rest)
         full = W.shape[1] == 0
         basis = np.eye(D) if full else complement(W)
-        point = np.zeros(D) if full else centre - scale * (W @ w0)
+        point = centre - scale * (W @ w0)
         cloud = None
         if basis.shape[1]:
-            Y = S if full else (S - point) @ basis
+            Y = S - point if full else (S - point) @ basis
             floor = float(distance_edges(1.0, given.dtype)[0])
             cloud = Cloud(Y, affine=True, weight=weight, share=distinct.share, floor=floor)
         heaviest = float(np.max(distinct.in_common)) / rows.total_weight

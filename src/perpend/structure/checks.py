@@ -11,7 +11,8 @@ import numpy as np
 from scipy import special
 
 from perpend._typing import Array
-from perpend.solvers import Fit, RowSpan, TwoGroups
+from perpend.rows import Kept, RowSource
+from perpend.solvers import Fit, RowSpan, TwoGroups, outlier_law, outlier_misfit
 from perpend.structure import constants as k
 from perpend.structure.cloud import Axes, Cloud
 from perpend.theory import average_height
@@ -21,6 +22,10 @@ DOUBTFUL = 0.9  # an answer with a doubt is never surer than that
 TAILS = np.array([0.05, 0.02, 0.01, 0.005])  # shares of a cloud at which its rows are counted
 TYLER_STEPS = 8
 HOLLOW = 4.0  # standard deviations
+CROWDED = 1.5  # rows per dimension of their span from which on their directions have a law
+ENOUGH = 10_000  # rows to see short ones by
+UNEVEN = 1.1  # ratio of the longest row to the shortest from which on lengths differ
+AS_NEAR = 0.95  # of the inliers are nearer: what is so near, in the units of the data, is one
 
 
 class Doubt(NamedTuple):
@@ -228,6 +233,67 @@ def doubts_about_rows(fit: Fit, norms: Array, *, lawful: bool) -> list[str]:
             "labelled wrongly (less noise, or more features, would help)"
         )
     return doubts + _long_rows(norms)
+
+
+def others_are_alike(
+    groups: TwoGroups, norms: Array, c: int, rank: int, distinct: float
+) -> list[str]:
+    """Say that a minority on an exact subspace may be no group of its own.
+
+    Where the others have preferred directions, there may be more such subspaces, as in numbers that
+    are often zero. Others that are not more than the dimensions of their span have each one of its
+    own. `distinct` is what a row's weight counts.
+    """
+    counts = groups.counts * distinct
+    n_others = (1 - groups.share) * float(counts.sum())
+    if not groups.is_exact or groups.share >= k.MAJORITY or n_others <= CROWDED * rank:
+        return []
+    law = outlier_law(groups.edges, norms, c, rank - c)
+    first = min(int(np.searchsorted(groups.edges, groups.threshold)), len(law) - 1)
+    if outlier_misfit(counts, law, first) <= k.MISFIT:
+        return []
+    return [
+        "the outliers are the majority and have preferred directions themselves, so the rows "
+        "on the subspace may be no group of their own (look at the outliers alone)"
+    ]
+
+
+def short_rows(rows: RowSource, kept: Kept, fit: Fit) -> list[str]:
+    """Say that outliers may be inliers by their distance in the units of the data.
+
+    Where noise is alike in all rows as they were given, it is large in proportion to short ones.
+    Short outliers are near by chance, too: with the law F of their directions, if a share p of them
+    is near by that, of all far rows a share s + (1 - s) p is. Rows that would be near in any
+    direction are shorter than the noise, and no such outliers.
+    """
+    groups, c = fit.groups, fit.V.shape[1]
+    J, lengths = rows.gather(kept).astype(float), rows.gather(rows.lengths).astype(float)
+    some = slice(None, None, max(len(J) // ENOUGH, 1))
+    J, lengths = J[some], lengths[some]
+    near, absolute = groups.threshold >= J, J * lengths
+    far = ~near & (lengths > 0)
+    uneven = np.max(lengths) > UNEVEN * np.min(lengths[lengths > 0], initial=np.inf)
+    if groups.is_exact or not uneven or np.mean(far) <= k.MANY_SHORT or not np.any(near):
+        return []
+
+    def spread(J: Array) -> float:  # that of noise of one size is the smaller one
+        return float(np.std(np.log(np.maximum(J, np.finfo(float).tiny))))
+
+    if spread(absolute[near]) >= spread(J[near]):
+        return []
+    limit, d = np.quantile(absolute[near], AS_NEAR), len(fit.spectrum) - c
+    reach = np.minimum(np.array([float(np.max(J[near])), *(limit / lengths[far])]), 1.0)
+    out_of_reach, *by_chance = special.betainc(c / 2, d / 2, np.square(reach))
+    chance = np.where(reach[1:] < 1, np.maximum(by_chance - out_of_reach, 0.0), 0.0).mean()
+    chance /= max(1 - out_of_reach, np.finfo(float).tiny)
+    short = max(np.mean(absolute[far] <= limit) - chance, 0.0) / max(1 - chance, 1e-9)
+    if short <= k.TOO_SHORT or short * np.mean(far) <= k.MANY_SHORT:
+        return []
+    return [
+        f"{short:.0%} of the outliers are short rows that are as near to the subspace as the "
+        "inliers, in the units of the data: their noise is only large in proportion "
+        "(normalize=False or affine=True would help, or scaling the columns)"
+    ]
 
 
 def expected_f1(groups: TwoGroups) -> float:

@@ -132,12 +132,16 @@ class Cloud:
 
     def squares(self, axes: Axes, c: int) -> Array:
         """Return J_c^2 (n,), by the smaller side where digits do not matter."""
-        Q = self.about(axes.centre)
+        V = axes.A[:, :c]
         squares: Array
         if 2 * c <= self.D:
-            squares = np.square(Q @ axes.A[:, :c]).sum(axis=1)
+            H = self.X @ V
+            if self.affine:
+                H -= axes.centre @ V
+            squares = np.square(H, out=H).sum(axis=1)
         else:
-            rest = Q - (Q @ axes.A[:, c:]) @ axes.A[:, c:].T
+            Q, U = self.about(axes.centre), axes.A[:, c:]
+            rest = Q - (Q @ U) @ U.T
             squares = np.square(rest, out=rest).sum(axis=1)
         return squares
 
@@ -168,10 +172,7 @@ class Cloud:
         for rows in _blocks(len(self.X), self.D):
             Q = self.X[rows] - axes.centre if self.affine else self.X[rows]
             H = np.square(Q @ axes.A)
-            u = (np.cumsum(H, axis=1, out=H)[:, :-1] / size2).astype(np.float32)
-            bins = (u.view(np.uint32) >> _BITS).astype(np.int64)
-            bins -= self._bit0
-            np.clip(bins, 0, S, out=bins)
+            bins = self._bins(np.cumsum(H, axis=1, out=H)[:, :-1] / size2)
             bins += (S + 1) * np.arange(C)
             share = None if self.share is None else np.repeat(self.share[rows], C)
             N += np.bincount(bins.ravel(), share, minlength=len(N))
@@ -179,15 +180,18 @@ class Cloud:
 
     def counts_at(self, J2: Array, c: int) -> Counts:
         """Count the rows with squared distances J2 (n,) within the balls of one codimension."""
-        order = np.argsort(J2)
-        r2 = np.square(self.wide[: self.n_scales + 1] * radius(c))
-        place = np.searchsorted(J2[order], r2, side="right")
-        seen = np.arange(len(J2) + 1.0)
-        if self.share is not None:
-            seen = np.concatenate([[0.0], np.cumsum(self.share[order])])
-        N = seen[place]
-        N[-1] = seen[-1]
-        return self._balls(N[None])
+        N = np.bincount(
+            self._bins(J2 / (radius(c) * self.typical) ** 2),
+            self.share,
+            minlength=self.n_scales + 1,
+        )
+        return self._balls(np.cumsum(N)[None].astype(float))
+
+    def _bins(self, u: Array) -> Array:
+        """Return the numbers of the scales, given squared distances in their units."""
+        bins: Array = (u.astype(np.float32).view(np.uint32) >> _BITS).astype(np.int64)
+        bins -= self._bit0
+        return np.clip(bins, 0, self.n_scales, out=bins)
 
     def _balls(self, N: Array) -> Counts:
         S = self.n_scales

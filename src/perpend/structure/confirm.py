@@ -16,7 +16,7 @@ from perpend.rows import Kept, RowSource
 from perpend.solvers import TwoGroups, knots, scan_grouped_distances, scan_weighted_gram
 from perpend.solvers.loop import Callback, iterate
 from perpend.structure import constants as k
-from perpend.structure.layers import Histogram, find_layers, members_noise
+from perpend.structure.layers import Histogram, find_layers, layer_noise, members_noise
 from perpend.structure.members import Found
 from perpend.structure.settle import REACH
 
@@ -90,6 +90,7 @@ def groups_by_density(seen: Histogram, found: Found, unit: float) -> TwoGroups:
     """
     c, total = found.c, float(seen.counts.sum())
     middle = knots(seen.edges)
+    layer = None
     threshold = max(found.threshold * unit, float(seen.edges[0]))
     p = (middle <= threshold).astype(float)
     if found.layer is not None:
@@ -102,7 +103,7 @@ def groups_by_density(seen: Histogram, found: Found, unit: float) -> TwoGroups:
     p = np.minimum(np.minimum.accumulate(p), ALMOST)
     members = float(seen.counts @ p)
     share = min(max(members / total, 1e-6), 1 - 1e-6)
-    noise = members_noise(seen, p, c)
+    noise = members_noise(seen, p, c) if layer is None else layer_noise(seen, layer, c)
     return TwoGroups(
         edges=seen.edges,
         posterior=p,

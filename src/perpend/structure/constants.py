@@ -41,7 +41,7 @@ SETTLED = 4  # plateaus of one look at which axes are settled
 
 # Layers: where the density of the distances stops falling.
 KINK = 14.0  # twice the log-likelihood; single bells reach 11 in one of a hundred cases, 15 never
-SUSPECT = 10.0  # the same from which on a layer is possible
+SUSPECT = 6.0  # the same from which on a layer is possible; 2 % of single bells reach it
 ENOUGH = 12  # rows in a bin of the density
 FEW = 0.05  # of the rows: smaller layers, as single rings of a scanner, are not the answer
 INSIDE = 0.7  # of the rows of a layer lie in another one that holds it
@@ -63,6 +63,8 @@ NO_SUBSPACE = 0.5  # of the squared norm: so much noise is none, but the whole c
 NOISE = 0.2  # of the inliers' squared norm: more noise than that is hardly a subspace
 OVERLAP = 0.12  # of the labels: more would be wrong in any case,
 OVERLAP_ROUGH = 0.25  # or so many, where the estimate is rough
+TOO_SHORT = 0.25  # of the outliers that are as near as inliers, but for their length
+MANY_SHORT = 0.02  # of all rows: fewer of them do no harm
 LONG_ROWS = 8.0  # times the typical norm: a few such rows decide alone
 
 # How many rows are enough.

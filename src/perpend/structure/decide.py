@@ -139,7 +139,7 @@ def _agreement(profile: Profile, found: Found, rng: np.random.Generator) -> tupl
     near *= k.SAME * math.sqrt(c)
     witnesses, rival = profile.agreement(cloud.X[members], c, j, near=near)
     if found.is_exact:  # rows that lie on it exactly need no witnesses
-        return 2, _other_exact(profile, found)
+        return 2, rival or _other_exact(profile, found)
     return max(witnesses, 2) if cloud.D > k.FEW_COLUMNS else witnesses, rival
 
 
@@ -161,7 +161,7 @@ def _suspect(profile: Profile, found: Found) -> bool:
         return False
     least = least_members(cloud, found.c)
     seen = find_layers(found.seen, found.c, least, r_max=1.1 * found.end, needed=k.SUSPECT)
-    return any(is_own_scale(profile, found.c, layer) for layer in seen)
+    return any(layer.gain > k.KINK or is_own_scale(profile, found.c, layer) for layer in seen)
 
 
 def _structures(

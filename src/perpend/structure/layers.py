@@ -28,7 +28,10 @@ from perpend.structure import constants as k
 N_BINS = 1024  # of a histogram of distances
 N_BINS_OF_DENSITY = 80  # at the most
 MOST_LAYERS = 5  # one inside the other
-MOST = 0.85  # of the members: noise is measured by the distance that so many are within
+N_BINS_OF_NOISE, N_SCALES = 48, 48  # where the noise of a layer is fitted
+LOST = 1.25  # times: the noise is hardly more than that beyond what is seen of it
+STUDENT = (math.inf, 6.0, 3.0)  # degrees of freedom: Gaussian noise, and with heavy tails
+MOST = 0.8  # of the members: noise is measured by the distance that so many are within
 _LOG_2 = math.log(2)
 
 
@@ -231,3 +234,41 @@ def members_noise(of: Histogram, probability: Array, c: int) -> float:
         return float(of.edges[0])
     log_r = np.interp(MOST * N[-1], N, np.log(of.edges))
     return math.exp(log_r) / math.sqrt(2 * special.gammaincinv(c / 2, MOST))
+
+
+def layer_noise(of: Histogram, layer: Layer, c: int) -> float:
+    """Return the same for a layer on a flat density, in which the tails of its noise are lost.
+
+    With several normals there is little of that density near the subspace (r^c), and of one normal
+    the law of the distances is that of the noise. Within one and a half times its radius, rows of Student's law with few or many degrees of
+    freedom, of any scale, on a flat density are fitted by weighted least squares: A g(r / s) + B.
+    The likeliest one says by how much the distance that most members are within is too small.
+    """
+    seen = members_noise(of, layer.probability(of.edges), c)
+    if c > 1:
+        return seen
+    first, last = np.searchsorted(of.edges, [layer.radius / 64, 1.5 * layer.radius])
+    kept = np.unique(np.r_[0, np.arange(first, last, max((last - first) // N_BINS_OF_NOISE, 1))])
+    r, h = of.edges[kept], np.diff(np.cumsum(of.counts)[kept])
+    volume, w, middle = np.diff(r), 1 / np.maximum(h, 1), (r[1:] + r[:-1]) / 2
+    s = seen * np.geomspace(1 / 3, 3, N_SCALES)[:, None]
+    u, member = np.square(middle / s), layer.probability(middle)
+    best, correction = -math.inf, 1.0
+    for nu in STUDENT:
+        gaussian = math.isinf(nu)
+        G = (np.exp(-u / 2) if gaussian else (1 + u / nu) ** (-(nu + 1) / 2)) * volume
+        a, b, d = (G * G) @ w, (G * volume) @ w, (volume * volume) @ w
+        x, y = G @ (w * h), volume @ (w * h)
+        det = np.maximum(a * d - b * b, np.finfo(float).tiny)
+        A, B = np.maximum((d * x - b * y) / det, 0.0), np.maximum((a * y - b * x) / det, 0.0)
+        expected = np.maximum(A[:, None] * G + B[:, None] * volume, 1e-9)
+        likelihood = (h * np.log(expected) - expected).sum(axis=1)
+        top = int(np.argmax(likelihood))
+        if likelihood[top] > best:
+            N = np.cumsum(expected[top] * member)
+            within = float(np.interp(MOST * N[-1], N, r[1:]))
+            p = (1 + MOST) / 2
+            reach = special.ndtri(p) if gaussian else special.stdtrit(nu, p)
+            best = float(likelihood[top])
+            correction = float(s[top, 0] * reach) / within
+    return seen * min(max(correction, 1.0), LOST)

@@ -27,6 +27,7 @@ from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
 from perpend.structure.answer import Answer, as_solution, evidence_of
 from perpend.structure.checks import (
+    SURE,
     Facts,
     Verdict,
     Weighed,
@@ -34,6 +35,8 @@ from perpend.structure.checks import (
     confidence_of,
     doubts_about_rows,
     exact_on_more,
+    others_are_alike,
+    short_rows,
     weigh_everything,
     weigh_no_normals,
 )
@@ -58,6 +61,7 @@ Auto: TypeAlias = Literal["auto"]
 
 SAME = 0.1  # sine of the largest angle up to which two answers are the same
 SAME_NOISE = 1.5  # ratio up to which two estimates of the noise are of the same rows
+ENOUGH_TO_WEIGH = 1024  # rows, where nothing is looked for
 NOT_LOOKED_FOR = 0.5  # confidence in "no normals" at the most, where that was told and not found
 SAMPLE_ERRORS = 3.0  # by so many times its own error the sample's normals may turn among all rows
 
@@ -184,7 +188,7 @@ def _is_unlikely(ground: Ground, decision: Decision) -> bool:
 
     Noise that is as large as the rows is no subspace. More rows than the dimension of their span
     lie on a subspace for certain, if that leaves directions free; inside it, only what is as exact,
-    or likely by the law as well, is worth more than that certainty.
+    or sure by the law as well, is worth more than that certainty.
     """
     found, span = decision.found, ground.span
     most = k.NO_SUBSPACE * float(np.median(ground.rows.norms)) ** 2
@@ -193,7 +197,7 @@ def _is_unlikely(ground: Ground, decision: Decision) -> bool:
     certain = span.n_outside > 0 and ground.n_distinct > span.rank + 0.5
     if not certain or found.is_exact:
         return False
-    return found.fit is None or decision.confidence < 0.5
+    return found.fit is None or decision.confidence < SURE
 
 
 def _no_normals(ground: Ground, directions: Directions, codimension: int | Auto) -> Answer:
@@ -228,7 +232,8 @@ def as_it_is(ground: Ground, V: Array, directions: Directions, codimension: int 
     span, c = ground.span, V.shape[1]
     if not 0 < c < span.rank:
         return _no_normals(ground, directions, codimension)
-    fit, profile = ground.with_threshold(ground.fitted(V, 0)), ground.profile
+    fit = ground.with_threshold(ground.fitted(V, 0))
+    ground.profile = profile = Profile(ground.cloud(ENOUGH_TO_WEIGH))
     profile.add(ground.axes_of(fit))
     chosen, free = profile.at(c), int(profile.cloud.free[c - 1])
     ellipse, gap = beyond_ellipse(profile.cloud, ground.axes_of(fit), c)
@@ -245,7 +250,7 @@ def as_it_is(ground: Ground, V: Array, directions: Directions, codimension: int 
     _, kept = count(ground.rows, V, fit.groups.edges)
     weighed = Weighed(facts, *confidence_of(facts), float(profile.cloud.needed[c - 1]))
     return Answer(
-        _verdict(weighed, fit, ground.rows, span, ground.n_distinct, lawful=True),
+        _verdict(weighed, fit, ground.rows, span, ground.n_distinct, kept, lawful=True),
         fit,
         span,
         _in_data(directions, span),
@@ -262,6 +267,7 @@ def _verdict(
     rows: RowSource,
     span: RowSpan,
     n_distinct: float,
+    kept: Kept,
     *,
     lawful: bool,
 ) -> Verdict:
@@ -269,7 +275,11 @@ def _verdict(
     distinct = n_distinct / rows.total_weight
     numbers = evidence_of(weighed.facts, weighed.needed, fit, rows.dtype, distinct)
     verdict = Verdict(fit.V.shape[1], weighed.confidence, numbers, tuple(map(str, weighed.doubts)))
-    verdict = verdict.doubted(*doubts_about_rows(fit, rows.norms, lawful=lawful))
+    verdict = verdict.doubted(
+        *doubts_about_rows(fit, rows.norms, lawful=lawful),
+        *others_are_alike(fit.groups, rows.norms, fit.V.shape[1], span.rank, distinct),
+        *short_rows(rows, kept, fit),
+    )
     return exact_on_more(verdict, span, n_distinct, fit.groups)
 
 
@@ -301,7 +311,7 @@ def _confirmed(ground: Ground, decision: Decision, directions: Directions) -> An
     A = ground.inside(found.axes.A)
     fit, kept = _among(rows, span, A, found, sampled=sampled, callback=ground.callback)
     return Answer(
-        _verdict(decision, fit, rows, span, ground.n_distinct, lawful=lawful),
+        _verdict(decision, fit, rows, span, ground.n_distinct, kept, lawful=lawful),
         fit,
         span,
         _in_data(directions, span),
@@ -397,7 +407,7 @@ def by_all_rows(
     # Whether rows are equal was seen in the sample only: all rows count as its distinct ones do.
     n_distinct = sampled.n_distinct * rows.shape[0] / n_sampled
     lawful = found.fit is not None
-    verdict = _verdict(decision, fit, rows, span, n_distinct, lawful=lawful)
+    verdict = _verdict(decision, fit, rows, span, n_distinct, kept, lawful=lawful)
     return sampled._replace(
         verdict=verdict._replace(evidence={**sampled.verdict.evidence, **verdict.evidence}),
         fit=fit,

@@ -71,7 +71,7 @@ def follow(
 def _step(profile: Profile, state: _State, c: int, shrink: float, known: Plateau | None) -> _State:
     cloud, s = profile.cloud, state.scale
     axes, J2, w, leverage = state.axes, state.J2, state.w, state.leverage
-    for _ in range(3 if cloud.D <= k.CHEAP else 1):
+    for _ in range(2 if cloud.D <= k.CHEAP else 1):
         reach2 = (s * (math.sqrt(c) + k.REACH)) ** 2
         w = np.maximum(1 - J2 * np.square(1 + leverage * w) / reach2, 0)
         if np.count_nonzero(w) < cloud.D + 2:

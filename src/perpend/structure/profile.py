@@ -35,7 +35,7 @@ class Plateau(NamedTuple):
     @property
     def weight(self) -> float:
         """Evidence times persistence."""
-        return float(self.T**k.POWER * min(self.length, k.LONG))
+        return float(max(self.T, 0.0) ** k.POWER * min(self.length, k.LONG))
 
     def is_of_all(self, finer: "Plateau") -> bool:
         """Say whether a finer plateau holds nearly all rows of this one."""

@@ -10,7 +10,14 @@ from scipy import special
 from perpend._typing import Array
 from perpend.structure import constants as k
 from perpend.structure.cloud import Axes, Cloud, radius
-from perpend.structure.layers import Histogram, Layer, find_layers, histogram, members_noise
+from perpend.structure.layers import (
+    Histogram,
+    Layer,
+    find_layers,
+    histogram,
+    layer_noise,
+    members_noise,
+)
 
 SETTLE_STEPS = 12
 POLISH_STEPS = 5
@@ -120,6 +127,8 @@ def polish(
     middle = seen.edges * math.sqrt(seen.edges[0] / seen.edges[1])
     by_bin = layer.probability(middle) if layer else (middle <= limit).astype(float)
     sigma = members_noise(seen, by_bin, c)
+    if layer is not None and not layer.is_exact:
+        sigma = layer_noise(seen, layer, c)
     members = float(p.sum() if cloud.share is None else p @ cloud.share)
     return Polished(axes, seen, p, layer, limit, sigma, members)
 
