@@ -19,10 +19,20 @@ from joblib import effective_n_jobs
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.extmath import svd_flip
 from sklearn.utils.validation import check_is_fitted
 
-from perpend._fitted import FittedSubspace, labels
+from perpend._fitted import FittedSubspace
+from perpend._learned import (
+    Data,
+    Subspace,
+    affine_subspace,
+    attributes,
+    choose,
+    learn,
+    linear_subspace,
+    others_in_order,
+    structures,
+)
 from perpend._typing import Array
 from perpend._validation import TorchDevice, checked, checked_weight
 from perpend._verdict import summary, verdict, visual_block
@@ -31,9 +41,7 @@ from perpend.exceptions import CodimensionWarning, InputError
 from perpend.geometry import as_generator
 from perpend.rows import RowSource, as_rows
 from perpend.rows.devices import Place, computing_on
-from perpend.rows.kinds import per_row, to_numpy
-from perpend.solvers import OutlierOdds, Solution, distance_edges, inlier_noise, solution_odds
-from perpend.solvers.distance_record import DistanceRecord
+from perpend.solvers import Solution
 from perpend.solvers.history import Recorder
 from perpend.solvers.loop import Callback
 from perpend.structure import AffineFit, find_affine, sample_size, solve_lifted
@@ -54,6 +62,9 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
 
     affine: Any
     _distance_record: dict[str, Any] | None
+    _others: list[dict[str, Any] | None]  # what differs in each of `structures_`, None if chosen
+    structures_: list[dict[str, Any]]
+    profile_: dict[str, Array] | None
     threshold: Any
     contamination: float | None
     random_state: Any
@@ -132,12 +143,12 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
             )
         weight = checked_weight(sample_weight, X, place)
         rng, recorder = as_generator(self.random_state), Recorder(callback)
-        self.affine_, found = False, None
+        data, found = Data(X, weight, place), None
         if self.affine:
             found = self._find_affine(X, weight, copy.deepcopy(rng), place, recorder)
             self.history_ = recorder.history._asdict()
         if found is not None and (self.affine != "auto" or found.is_needed):
-            return self._finish_affine(found, X, weight, place)
+            return self._learn_affine(found, data)
         rows = as_rows(
             X,
             weight=weight,
@@ -148,22 +159,29 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         of_linear = Recorder(recorder.callback)
         solution = self._solve(rows, rng, place, of_linear)
         if found is not None and found.is_better_than(solution):
-            return self._finish_affine(found, X, weight, place)
+            return self._learn_affine(found, data)
         self.history_ = of_linear.history._asdict()
-        if found is not None:
-            solution = solution._replace(evidence={**solution.evidence, **found.evidence})
-        self._store(solution, rows.dtype, rows.unit, place)
-        self.noise_ = inlier_noise(solution, rows.unit, linear=True, unit_rows=len(rows.norms) == 1)
-        distance = self._training_distance(solution, rows, X, weight)
-        exact = float(distance_edges(float(rows.norms[-1]), rows.dtype)[0])
-        self._label(distance, solution_odds(solution, exact, rows.unit), weight, place)
-        self._list_structures(solution, rows.unit)
-        if solution.groups is not None:
-            inside = solution.rank - (self.n_features_in_ - self.codimension_)
-            sizes = (inside, solution.rank - inside)
-            record = DistanceRecord.of(solution.groups, rows.norms, *sizes, rows.unit)
-            self._distance_record = record._asdict()
+        of_affine = {} if found is None else found.evidence
+        all_ = [
+            one._replace(evidence={**one.evidence, **of_affine})
+            for one in (solution, *solution.others)
+        ]
+        self._learn([linear_subspace(self, one, rows, data) for one in all_], data)
         return solution
+
+    def _learn_affine(self, found: AffineFit, data: Data) -> Solution:
+        all_ = [affine_subspace(one, data) for one in (found, *found.others)]
+        self._learn(all_, data)
+        return all_[0].solution
+
+    def _learn(self, found: list[Subspace], data: Data) -> None:
+        """Turn the answer, and every other structure that was seen, into attributes."""
+        answer, *others = (attributes(self, one, data) for one in found)
+        seen = structures(found[0], answer)
+        learn(self, answer)
+        self.structures_ = seen
+        self.profile_ = found[0].solution.profile
+        self._others = others_in_order(seen, answer, others)
 
     @property
     def _may_fuse(self) -> bool:
@@ -215,107 +233,6 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
             callback=callback,
         )
 
-    def _finish_affine(
-        self, found: AffineFit, X: Array, weight: Array | None, place: Place
-    ) -> Solution:
-        """Turn an affine subspace into attributes; its distances are Euclidean."""
-        evidence = {**found.solution.evidence, **found.evidence}
-        solution = found.solution._replace(evidence=evidence, rank=len(found.solution.normals))
-        self.affine_ = True
-        self._store(solution, to_numpy(X[:0]).dtype, 1.0, place)
-        # In double precision also where the data is not: the offset may be large.
-        normals = to_numpy(self.normals_).astype(float)
-        self.location_ = place.back(found.location)
-        self.intercept_ = place.back(normals @ found.location)
-        self.noise_ = inlier_noise(solution, 1.0, linear=False)
-        odds = solution_odds(solution, found.floor, 1.0)
-        distance = -self._scores(X)
-        self._label(distance, odds, weight, place)
-        self._list_structures(solution, 1.0)
-        if found.record is not None:
-            # The polish does not look at rows that are far away.
-            self._distance_record = found.record.counted(to_numpy(distance), weight)._asdict()
-        return solution
-
-    def _label(
-        self, distance: Array, odds: OutlierOdds, weight: Array | None, place: Place
-    ) -> None:
-        """Label the rows by their distance; the odds have the threshold where none was told."""
-        self._outlier_odds = odds._asdict()
-        self.threshold_ = self._threshold(distance, odds.threshold, weight)
-        self.offset_ = -self.threshold_
-        self.labels_ = place.back(labels(distance, self.threshold_))
-
-    def _list_structures(self, solution: Solution, unit: float) -> None:
-        """List what was seen; where only the answer was looked at, that is all there is to list."""
-        seen = [dict(one) for one in solution.structures]
-        if not seen and solution.groups is not None:
-            gap, gain, needed = (
-                float(solution.evidence.get(name, default))  # type: ignore[arg-type]
-                for name, default in (("inlier_gap", 1.0), ("gain", 0.0), ("gain_needed", 0.0))
-            )
-            exact = solution.groups.is_exact
-            seen = [
-                {
-                    "codimension": self.codimension_,
-                    "noise": 0.0 if exact else solution.groups.scale * unit,
-                    "members": int((self.labels_ == 1).sum()),
-                    "score": gain - needed,
-                    "length": float(np.log(max(gap, 1.0)) / 2),
-                    "chosen": True,
-                }
-            ]
-        self.structures_ = seen
-
-    def _training_distance(
-        self, solution: Solution, rows: RowSource, X: Array, weight: Array | None
-    ) -> Array:
-        """Return the distances that decide the labels, without a scan where they are known.
-
-        A quantile is the distance of one row, and must be the very number that `predict` finds.
-        Rows of weight zero have a scale of their own where rows are not normalised.
-        """
-        own_scale = weight is not None and not self.normalize
-        if solution.distances is None or own_scale or self.contamination is not None:
-            return -self._scores(X)
-        return per_row(rows, solution.distances) * rows.unit
-
-    def _store(self, solution: Solution, dtype: Any, unit: float, place: Place) -> None:
-        """Turn the solution into attributes, bases as rows, in the precision of the data."""
-
-        def as_given(A: Array) -> Array:
-            return place.back(np.array(A, dtype=dtype, order="C"))
-
-        def as_row_basis(A: Array) -> Array:
-            # The sign of a basis vector is arbitrary: make its largest entry positive.
-            if A.shape[1]:
-                A, _ = svd_flip(A, None, u_based_decision=True)
-            return as_given(A.T)
-
-        self.components_ = as_row_basis(solution.components)
-        self.normals_ = as_row_basis(solution.normals)
-        self.n_components_, self.codimension_ = len(self.components_), len(self.normals_)
-        self.location_ = as_given(np.zeros(len(solution.normals)))
-        self.intercept_ = as_given(np.zeros(self.codimension_))
-        self.directions_ = as_given(solution.directions.T)
-        self.singular_values_ = as_given(solution.singular_values)
-        self.n_starts_ = len(self.directions_)
-        self.confidence_ = solution.confidence
-        self.evidence_ = solution.evidence
-        self.doubts_ = (*solution.doubts, *solution.quiet_doubts)
-        self.objective_ = solution.objective * unit
-        self.n_iter_ = max(1, solution.n_iter)
-        self.converged_ = solution.converged
-        self._distance_record = None  # where all rows lie on the subspace, there is none
-        self._n_features_out = self.n_components_
-
-    def _threshold(self, distance: Array, found: float, weight: Array | None) -> float:
-        if self.contamination is not None:
-            kept = 1 - self.contamination
-            values = to_numpy(distance)
-            return float(np.quantile(values, kept, method="inverted_cdf", weights=weight))
-        return found if self.threshold == "auto" else float(self.threshold)
-
     def _warn(self, solution: Solution) -> None:
         if not solution.converged:
             warnings.warn(
@@ -332,6 +249,41 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
                 CodimensionWarning,
                 stacklevel=3,
             )
+
+    # -- choosing ----------------------------------------------------------------------------------
+
+    def choose(self, i: int) -> Self:
+        """Return another of the structures that the fit has seen, as a fitted model.
+
+        Nothing is computed: the fit has kept what belongs to each of `structures_`, so this needs
+        no data, and works after `perpend.load` too. This model stays as it is.
+
+        Parameters
+        ----------
+        i : int
+            The place in `structures_`; negative numbers count from its end.
+
+        Returns
+        -------
+        self : object
+            A new model with the same parameters, whose learned attributes are those of
+            ``structures_[i]``. It is never sure, unless it is the answer of the fit itself: its
+            `doubts_` say that somebody has chosen it.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from perpend import DPCP
+        >>> rng = np.random.default_rng(0)
+        >>> street = rng.uniform([-20, -20, -1], [20, 20, 1], (3000, 3))
+        >>> street[:1200, 2] = rng.normal(0, 0.05, 1200)  # the road
+        >>> road = DPCP(affine=True, random_state=1000).fit(street)
+        >>> slab = road.choose(1)
+        >>> bool(slab.threshold_ > 5 * road.threshold_)
+        True
+        """
+        check_is_fitted(self)
+        return choose(self, i)
 
     # -- telling -----------------------------------------------------------------------------------
 

@@ -222,7 +222,9 @@ def test_a_norm_beyond_the_floats_is_an_error() -> None:
         DPCP().fit(X)
 
 
-NO_NUMBERS = ("doubts_", "evidence_", "feature_names_in_", "history_", "structures_")
+NO_NUMBERS = (
+    *("doubts_", "evidence_", "feature_names_in_", "history_", "profile_", "structures_"),
+)
 
 
 def assert_finite(model: DPCP) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from perpend._learned import OF_DESCENTS, OF_SUBSPACE
 from perpend._typing import Array
 from perpend.estimator import SubspaceEstimator
 from perpend.exceptions import ModelFileError
@@ -16,12 +17,24 @@ from perpend.solvers.history import History
 COUNTS = ("codimension_", "n_components_", "n_features_in_", "n_starts_", "n_iter_")
 NUMBERS = ("threshold_", "offset_", "noise_", "objective_", "confidence_")
 STRUCTURE = {"codimension", "noise", "members", "score", "length", "chosen"}
+PROFILE = {"scales", "codimensions", "contrast"}
 NOT_ORTHONORMAL = 1e-3  # more than any rounding, also in single precision
 PROBES = 4  # random combinations of the rows of a basis
 
 
 def check_learned(model: SubspaceEstimator) -> None:
     """Refuse a model that could not have been fitted."""
+    _check_answer(model)
+    if hasattr(model, "structures_"):
+        _check_structures(model.structures_)
+    if getattr(model, "profile_", None) is not None:
+        _check_profile(model.profile_)
+    if hasattr(model, "_others"):
+        _check_others(model)
+
+
+def _check_answer(model: SubspaceEstimator) -> None:
+    """Refuse attributes of a subspace that do not fit together."""
     _check_numbers(model)
     if model.threshold_ < 0 or model.offset_ != -model.threshold_:
         raise ModelFileError(f"threshold_ {model.threshold_} and offset_ do not fit together.")
@@ -41,8 +54,6 @@ def check_learned(model: SubspaceEstimator) -> None:
         _check_record(model._distance_record)
     if hasattr(model, "history_"):
         _check_history(model.history_)
-    if hasattr(model, "structures_"):
-        _check_structures(model.structures_)
 
 
 def _check_doubts(doubts: Any) -> None:
@@ -58,6 +69,48 @@ def _check_structures(seen: Any) -> None:
             raise ModelFileError(f"structures_ has the entries {sorted(one)}.")
         if not all(isinstance(value, Real) for value in one.values()):
             raise ModelFileError("structures_ holds something that is not a number.")
+    if seen and [bool(one["chosen"]) for one in seen].count(True) != 1:
+        raise ModelFileError("not one of structures_ is the chosen one, but several or none.")
+
+
+def _check_others(model: SubspaceEstimator) -> None:
+    """Refuse structures that could not take the place of the answer: each is tried."""
+    seen = getattr(model, "structures_", [])
+    others: Any = model._others
+    if not isinstance(others, list) or len(others) != len(seen):
+        raise ModelFileError("the attributes of other structures are not those of structures_.")
+    names = {frozenset(table) for table in others if table is not None}
+    known = {frozenset(OF_SUBSPACE), frozenset(OF_SUBSPACE + OF_DESCENTS)}
+    for i, (one, table) in enumerate(zip(seen, others, strict=True)):
+        fits = (table is None) is bool(one["chosen"])
+        if fits and table is not None:
+            fits = len(names) == 1 and names <= known
+            fits = fits and table["labels_"].shape == model.labels_.shape
+            fits = fits and table["labels_"].dtype == bool
+        if not fits:
+            raise ModelFileError(f"what belongs to structures_[{i}] is not that of a subspace.")
+        if table is not None:
+            _check_answer(model.choose(i))
+
+
+def _check_profile(profile: Any) -> None:
+    """Refuse a profile that can't be drawn."""
+    sound = isinstance(profile, dict) and set(profile) == PROFILE
+    if sound:
+        scales, sizes, contrast = (profile[n] for n in ("scales", "codimensions", "contrast"))
+        sound = (
+            scales.shape == (len(scales),)
+            and sizes.shape == (len(sizes),)
+            and contrast.shape == (len(sizes), len(scales))
+            and len(scales) > 1
+            and len(sizes) > 0
+            and scales[0] > 0
+            and bool(np.all(np.diff(scales) > 0) and np.all(np.diff(sizes) > 0) and sizes[0] > 0)
+            and all(bool(np.all(np.isfinite(array))) for array in (scales, contrast))
+            and bool(np.all(contrast >= 0))
+        )
+    if not sound:
+        raise ModelFileError("profile_ is no table of scales, codimensions and contrasts.")
 
 
 def _check_numbers(model: SubspaceEstimator) -> None:

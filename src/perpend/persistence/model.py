@@ -26,11 +26,14 @@ from perpend.persistence.archive import (
 from perpend.persistence.checks import check_learned
 from perpend.persistence.values import packed, unpacked
 
-SCHEMA = 2  # 1: before affine subspaces; such files still load
+SCHEMA = 3  # 1: before affine subspaces; 2: before `choose`; such files still load
 FORMAT = "perpend model"
 # Learned attributes end with an underscore; these do not. Whatever else a model carries, as
 # metadata requests and callbacks, matters to a new fit only.
-PRIVATE = {"_distance_record", "_n_features_out", "_outlier_odds", "_sklearn_output_config"}
+PRIVATE = {
+    *("_distance_record", "_n_features_out", "_others", "_outlier_odds"),
+    "_sklearn_output_config",
+}
 # what zipfile, json and NumPy raise on damaged input, also on encryption and endless nesting
 BAD_FILE = (
     *(zipfile.BadZipFile, struct.error, EOFError, LookupError, TypeError, ValueError),

@@ -74,3 +74,5 @@ class Solution(NamedTuple):
     distances: "Kept | None"  # of all rows to the subspace, where they are known already
     quiet_doubts: tuple[str, ...] = ()  # about the rows, where the codimension was told: no warning
     structures: tuple[dict[str, object], ...] = ()  # every significant subspace that was seen
+    others: tuple["Solution", ...] = ()  # with each that is not chosen, in the order of structures
+    profile: dict[str, Array] | None = None  # `scales`, `codimensions` and `contrast`, if looked at

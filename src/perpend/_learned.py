@@ -1,0 +1,266 @@
+"""What a fit has learned, as attributes: of its answer, and of every other structure that it saw.
+
+A fitted model is its parameters and a table of attributes. A linear solution and an affine fit both
+lead to a `Subspace`, and `attributes` turns that into such a table: for the answer, and once more
+for each structure that was not chosen, so that `choose` has nothing to compute and needs no data.
+"""
+
+import copy
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from sklearn.utils.extmath import svd_flip
+
+from perpend._fitted import FittedSubspace, labels
+from perpend._typing import Array, namespace
+from perpend.affine import AffineFit
+from perpend.exceptions import InputError
+from perpend.rows import RowSource
+from perpend.rows.devices import Place
+from perpend.rows.kinds import per_row, to_numpy
+from perpend.solvers import OutlierOdds, Solution, distance_edges, inlier_noise, solution_odds
+from perpend.solvers.distance_record import DistanceRecord
+
+OF_SUBSPACE = (  # what every structure has of its own,
+    *("components_", "normals_", "n_components_", "codimension_", "location_", "intercept_"),
+    *("confidence_", "evidence_", "doubts_", "converged_", "noise_", "threshold_", "offset_"),
+    *("labels_", "_distance_record", "_n_features_out", "_outlier_odds"),
+)
+# and what all have in common where descents proposed them.
+OF_DESCENTS = ("directions_", "singular_values_", "n_starts_", "objective_", "n_iter_")
+
+Model = TypeVar("Model", bound=FittedSubspace)
+
+
+class Data(NamedTuple):
+    """What was fitted."""
+
+    X: Array
+    weight: Array | None
+    place: Place
+
+
+class Subspace(NamedTuple):
+    """A solution of either kind, with what the user's units ask for."""
+
+    solution: Solution
+    dtype: Any  # of the data
+    unit: float  # that turns the solution's distances into those that decide the labels
+    location: Array | None  # (D,), None where it runs through the origin
+    noise: float
+    odds: OutlierOdds  # with the threshold
+    distance: Array | None  # (n,) where they are known already
+    record: DistanceRecord | None
+
+
+def linear_subspace(model: Any, solution: Solution, rows: RowSource, data: Data) -> Subspace:
+    """Return a linear solution, whose distances are relative if rows were normalised."""
+    record = None
+    if solution.groups is not None:
+        inside = solution.rank - solution.components.shape[1]
+        sizes = (inside, solution.rank - inside)
+        record = DistanceRecord.of(solution.groups, rows.norms, *sizes, rows.unit)
+    # A quantile is the distance of one row, and must be the very number that `predict` finds.
+    # Rows of weight zero have a scale of their own where rows are not normalised.
+    own_scale = data.weight is not None and not model.normalize
+    known = solution.distances
+    if own_scale or model.contamination is not None:
+        known = None
+    exact = float(distance_edges(float(rows.norms[-1]), rows.dtype)[0])
+    return Subspace(
+        solution=solution,
+        dtype=rows.dtype,
+        unit=rows.unit,
+        location=None,
+        noise=inlier_noise(solution, rows.unit, linear=True, unit_rows=len(rows.norms) == 1),
+        odds=solution_odds(solution, exact, rows.unit),
+        distance=None if known is None else per_row(rows, known) * rows.unit,
+        record=record,
+    )
+
+
+def affine_subspace(found: AffineFit, data: Data) -> Subspace:
+    """Return an affine fit; its distances are Euclidean."""
+    evidence = {**found.solution.evidence, **found.evidence}
+    solution = found.solution._replace(evidence=evidence, rank=len(found.solution.normals))
+    return Subspace(
+        solution=solution,
+        dtype=to_numpy(data.X[:0]).dtype,
+        unit=1.0,
+        location=found.location,
+        noise=inlier_noise(solution, 1.0, linear=False),
+        odds=solution_odds(solution, found.floor, 1.0),
+        distance=None,
+        record=found.record,
+    )
+
+
+def attributes(model: Any, found: Subspace, data: Data) -> dict[str, Any]:
+    """Return all that is learned about a subspace, by name."""
+    table = _bases(found, data.place)
+    distance = found.distance
+    if distance is None:
+        distance = -with_attributes(model, table)._scores(data.X)
+    record = found.record
+    if record is not None and found.location is not None:
+        # The polish does not look at rows that are far away.
+        record = record.counted(to_numpy(distance), data.weight)
+    threshold = _threshold(model, distance, found.odds.threshold, data.weight)
+    return {
+        **table,
+        "noise_": found.noise,
+        "threshold_": threshold,
+        "offset_": -threshold,
+        "labels_": data.place.back(labels(distance, threshold)),
+        "_outlier_odds": found.odds._asdict(),
+        # Where all rows lie on the subspace, there is none.
+        "_distance_record": None if record is None else record._asdict(),
+    }
+
+
+def _bases(found: Subspace, place: Place) -> dict[str, Any]:
+    """Return the subspace and how it was found: bases as rows, in the precision of the data."""
+    solution = found.solution
+
+    def as_given(A: Array) -> Array:
+        return place.back(np.array(A, dtype=found.dtype, order="C"))
+
+    def as_row_basis(A: Array) -> Array:
+        # The sign of a basis vector is arbitrary: make its largest entry positive.
+        if A.shape[1]:
+            A, _ = svd_flip(A, None, u_based_decision=True)
+        return as_given(A.T)
+
+    components, normals = as_row_basis(solution.components), as_row_basis(solution.normals)
+    location, intercept = as_given(np.zeros(normals.shape[1])), as_given(np.zeros(len(normals)))
+    if found.location is not None:
+        # In double precision also where the data is not: the offset may be large.
+        location = place.back(found.location)
+        intercept = place.back(to_numpy(normals).astype(float) @ found.location)
+    return {
+        "affine_": found.location is not None,
+        "components_": components,
+        "normals_": normals,
+        "n_components_": len(components),
+        "codimension_": len(normals),
+        "location_": location,
+        "intercept_": intercept,
+        "directions_": as_given(solution.directions.T),
+        "singular_values_": as_given(solution.singular_values),
+        "n_starts_": solution.directions.shape[1],
+        "confidence_": solution.confidence,
+        "evidence_": solution.evidence,
+        "doubts_": (*solution.doubts, *solution.quiet_doubts),
+        "objective_": solution.objective * found.unit,
+        "n_iter_": max(1, solution.n_iter),
+        "converged_": solution.converged,
+        "_n_features_out": len(components),
+    }
+
+
+def _threshold(model: Any, distance: Array, found: float, weight: Array | None) -> float:
+    if model.contamination is not None:
+        kept = 1 - model.contamination
+        values = to_numpy(distance)
+        return float(np.quantile(values, kept, method="inverted_cdf", weights=weight))
+    return found if model.threshold == "auto" else float(model.threshold)
+
+
+# -- several structures ----------------------------------------------------------------------------
+
+
+def structures(found: Subspace, answer: dict[str, Any]) -> list[dict[str, Any]]:
+    """List what was seen; where only the answer was looked at, that is all there is to list."""
+    solution = found.solution
+    seen = [dict(one) for one in solution.structures]
+    if not seen and solution.groups is not None:
+        gap, gain, needed = (
+            float(solution.evidence.get(name, default))  # type: ignore[arg-type]
+            for name, default in (("inlier_gap", 1.0), ("gain", 0.0), ("gain_needed", 0.0))
+        )
+        exact = solution.groups.is_exact
+        seen = [
+            {
+                "codimension": answer["codimension_"],
+                "noise": 0.0 if exact else float(solution.groups.scale * found.unit),
+                "members": int((answer["labels_"] == 1).sum()),
+                "score": gain - needed,
+                "length": float(np.log(max(gap, 1.0)) / 2),
+                "chosen": True,
+            }
+        ]
+    return seen
+
+
+def others_in_order(
+    seen: list[dict[str, Any]], answer: dict[str, Any], others: Sequence[dict[str, Any]]
+) -> list[dict[str, Any] | None]:
+    """Return what differs from the answer in each structure that was seen; None for the answer.
+
+    All have the same names, so that one can take the place of another.
+    """
+    directions = to_numpy(answer["directions_"])
+    same = all(np.array_equal(to_numpy(one["directions_"]), directions) for one in others)
+    names = OF_SUBSPACE if same else OF_SUBSPACE + OF_DESCENTS
+    kept = iter([_kept({name: one[name] for name in names}) for one in others])
+    return [None if one["chosen"] else next(kept) for one in seen]
+
+
+def _kept(table: dict[str, Any]) -> dict[str, Any]:
+    """Return the table with inliers marked by a byte each: there may be many rows."""
+    return {**table, "labels_": table["labels_"] == 1}
+
+
+def choose(model: Model, i: int) -> Model:
+    """Return a model of the structure at place i of those that were seen."""
+    seen = getattr(model, "structures_", None)
+    if seen is None:
+        raise _of_earlier_version()
+    if not isinstance(i, Integral) or not -len(seen) <= i < len(seen):
+        expected = (
+            f"expected a place in structures_, from 0 to {len(seen) - 1}."
+            if seen
+            else "structures_ is empty: no subspace but the answer was seen."
+        )
+        raise InputError(f"i={i!r}; {expected}")
+    new, old = int(i) % len(seen), next(j for j, one in enumerate(seen) if one["chosen"])
+    table: dict[str, Any] = {}
+    if new != old:
+        table = _in_place(model, old, new)
+    table["structures_"] = [{**one, "chosen": j == new} for j, one in enumerate(seen)]
+    return with_attributes(model, table)
+
+
+def _in_place(model: Any, old: int, new: int) -> dict[str, Any]:
+    """Return the attributes of another structure, with those of the old one kept beside."""
+    if not hasattr(model, "_others"):
+        raise _of_earlier_version()
+    others = list(model._others)
+    table = others[new]
+    others[old], others[new] = _kept({name: getattr(model, name) for name in table}), None
+    labels = namespace(table["labels_"]).where(table["labels_"], 1, -1)
+    return {**table, "labels_": labels, "_others": others}
+
+
+def _of_earlier_version() -> InputError:
+    return InputError(
+        "This model is from a file of an earlier version, which kept its answer alone. "
+        "Fit it again."
+    )
+
+
+def with_attributes(model: Model, table: dict[str, Any]) -> Model:
+    """Return a copy of a model with other attributes; whatever else it has, both share."""
+    new = copy.copy(model)
+    if hasattr(new, "_sklearn_output_config"):  # which set_output would change in place
+        new._sklearn_output_config = copy.copy(new._sklearn_output_config)
+    learn(new, table)
+    return new
+
+
+def learn(model: FittedSubspace, table: dict[str, Any]) -> None:
+    """Set attributes by their names."""
+    for name, value in table.items():
+        setattr(model, name, value)
