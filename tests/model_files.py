@@ -12,6 +12,8 @@ from perpend.persistence import load, save
 from perpend.persistence.archive import HEADER, digest, npy_bytes, parse_array
 
 DATA = make_subspace(80, 60, n_features=6, codimension=2, random_state=0)
+LAYERS = np.random.default_rng(0).uniform(-1, 1, (200, 6)) * [10, 10, 10, 10, 10, 0.5]
+LAYERS[:100, 5] *= 0.02  # a thin layer inside a thick one
 NEW = make_subspace(30, 30, n_features=6, codimension=2, random_state=1).X
 
 

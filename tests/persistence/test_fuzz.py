@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from model_files import DATA, NEW
+from model_files import DATA, LAYERS, NEW
 from perpend import DPCP
 from perpend.exceptions import ModelFileError
 from perpend.persistence import load
@@ -38,11 +38,17 @@ class Good:
         self.header = parse_header(self.members.pop(HEADER))
 
 
-@pytest.fixture(scope="module")
-def good(tmp_path_factory):
+MODELS = {
+    "told": (DPCP(3, step="mbls", threshold=0.2, random_state=0), DATA.X),
+    "layers": (DPCP(affine=True, random_state=0), LAYERS),
+}
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def good(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("fuzz") / "model.npz"
-    model = DPCP(3, step="mbls", threshold=0.2, random_state=0).fit(DATA.X)
-    model.save(path)
+    model, X = MODELS[request.param]
+    model.fit(X).save(path)
     return Good(path, model.score_samples(NEW))
 
 
@@ -58,6 +64,12 @@ def write(path, header, members):
 
 def answers(model):
     """Ask for everything; a model that was not refused must have sound answers."""
+    for i in range(len(getattr(model, "structures_", ()) if hasattr(model, "_others") else ())):
+        answer(model.choose(i))
+    answer(model)
+
+
+def answer(model):
     labels = model.predict(NEW)
     assert set(np.unique(labels)) <= {-1, 1}
     for method in ("transform", "distance", "score_samples", "explain"):
