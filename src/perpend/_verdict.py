@@ -2,8 +2,7 @@
 
 from typing import Any
 
-import numpy as np
-
+from perpend._structures import Words, relations
 from perpend.structure import SURE
 
 
@@ -17,7 +16,7 @@ def summary(model: Any) -> str:
             f"outliers    {_outliers(model)}",
             f"threshold   {model.threshold_:.3g}",
             f"noise       {model.noise_:.3g}",
-            *_wider(model),
+            *_seen(model),
         ]
     )
 
@@ -45,27 +44,20 @@ def visual_block(model: Any, caption: str | None) -> Any:
     return _VisualBlock("single", model, names=name, name_details=str(model), name_caption=caption)
 
 
-def _wider(model: Any) -> list[str]:
-    """Say in what the subspace lies: a plane may be inside a slab."""
+def _seen(model: Any) -> list[str]:
+    """Say in what the subspace lies, as a plane may be inside a slab, and how to get the others."""
     seen = getattr(model, "structures_", [])  # files of earlier versions have none
-    own = [one for one in seen if one["chosen"]]
-    if not own:
+    if len(seen) < 2:
         return []
-    least = max(2 * own[0]["noise"], np.finfo(float).tiny)
-    wider = [
-        one
-        for one in seen
-        if one["codimension"] == own[0]["codimension"]
-        and one["noise"] > least
-        and one["members"] > own[0]["members"]
+    words = Words(model.n_features_in_, affine=model.affine_)
+    others = [
+        f"model.choose({i}): {words.structure(one)}"
+        for i, one in enumerate(seen)
+        if not one["chosen"]
     ]
-    if not wider:
-        return []
-    last = wider[-1]
-    return [
-        f"inside      {own[0]['members']} rows with noise {own[0]['noise']:.3g} across it lie in a "
-        f"slab of {last['members']} rows with {last['noise']:.3g}"
-    ]
+    lines = [("seen", words.sentence(seen, relations(model))), ("others", others[0])]
+    lines += [("", other) for other in others[1:]]
+    return [f"{key:<12}{text}" for key, text in lines]
 
 
 def _sureness(model: Any) -> str:
