@@ -337,10 +337,11 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
     def plot(self) -> "AnswerDisplay":
         """Draw the four pictures that answer "can I trust this?".
 
-        The gap in the directions' singular values; the rows' distances with the threshold and the
-        two groups; how the descents came to rest; and how the inliers spread along and across the
-        subspace. The figure is one of pyplot: ``plt.show()`` and notebooks show it. Needs
-        matplotlib: ``pip install 'perpend[plots]'``.
+        What decided: the profile of scales, or the gap in the directions' singular values where
+        these were clear; the rows' distances with the threshold and the two groups; how the loops
+        came to rest; and how the inliers spread along and across the subspace. The figure is one
+        of pyplot: ``plt.show()`` and notebooks show it. Needs matplotlib:
+        ``pip install 'perpend[plots]'``.
 
         Returns
         -------

@@ -38,6 +38,11 @@ MOVED = make_subspace(
     200, 100, n_features=3, codimension=1, noise=0.01, offset=2.0, move_outliers=True,
     random_state=0,
 )  # fmt: skip
+STREET = np.random.default_rng(0).uniform([-20, -20, -1], [20, 20, 1], (3000, 3))
+STREET[:1200, 2] *= 0.05  # a road inside
+STRETCHED = make_subspace(
+    500, 500, n_features=30, codimension=5, noise=0.05, stretch=0.1, random_state=0
+)
 
 
 def fitted(X, model=None):
@@ -53,6 +58,9 @@ MODELS = {
     "exact": lambda: fitted(EXACT.X),
     "space": lambda: fitted(SPACE.X),
     "affine": lambda: fitted(MOVED.X, DPCP(affine=True, random_state=1000)),
+    "layers": lambda: fitted(STREET, DPCP(affine=True, random_state=1000)),
+    "the outer layer": lambda: MODELS["layers"]().choose(-1),
+    "stretched": lambda: fitted(STRETCHED.X),
     "not normalised": lambda: fitted(7 * NOISY.X, DPCP(normalize=False, random_state=1000)),
     "float32": lambda: fitted(NOISY.X.astype(np.float32)),
     "paper": lambda: fitted(NOISY.X, DPCP(refine=False, random_state=1000)),

@@ -121,4 +121,14 @@ def flat() -> Case:
     return Case(fitted(X, normalize=False, threshold=0.1), X)
 
 
-CASES = (table, hopeless, unsure, cloud, image, told, told_zero, point, clean, flat)
+@cache
+def street() -> Case:
+    """A road inside a slab: several structures, and a profile."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform([-20, -20, -1], [20, 20, 1], (3000, 3))
+    X[:1200, 2] = rng.normal(0, 0.05, 1200)
+    data = dataset(X, "cloud", columns=("x", "y", "z"), source="street.ply", format="ply")
+    return Case(fitted(X, affine=True), data)
+
+
+CASES = (table, hopeless, unsure, cloud, image, told, told_zero, point, clean, flat, street)

@@ -232,7 +232,10 @@ class DPCP(SubspaceEstimator):
         deviation across it, along one normal, in the units that decide the labels), number of
         `members`, `score` (how much likelier the rows are with it than by accident, a logarithm),
         `length` (over how wide a range of scales it is seen, a logarithm), and whether it is the
-        `chosen` one. A street is a slab with a plane inside.
+        `chosen` one. A street is a slab with a plane inside. `choose` returns any of them.
+    profile_ : dict or None
+        Where scales had a say: `scales`, in the same units as the noise, `codimensions`, and the
+        `contrast` (codimensions, scales) that `perpend.plots.ProfileDisplay` draws.
     objective_ : float
         Mean of ``|x @ b|`` over `directions_` and the rows that were asked.
     n_iter_ : int

@@ -21,6 +21,7 @@ from perpend.plots._lines import curves, estimates_against_truth
 from perpend.plots._maps import heatmaps, images
 from perpend.plots._mask import MaskDisplay
 from perpend.plots._phase import PhaseTransitionDisplay
+from perpend.plots._profile import ProfileDisplay
 from perpend.plots._reliability import ReliabilityDisplay, reliability
 from perpend.plots._spectrum import SpectrumDisplay, SpreadDisplay
 from perpend.plots._sphere import OnSphere, sphere
@@ -38,6 +39,7 @@ __all__ = [
     "OnSphere",
     "PhaseTransitionDisplay",
     "PrincipalAnglesDisplay",
+    "ProfileDisplay",
     "ReliabilityDisplay",
     "SpectrumDisplay",
     "SpreadDisplay",

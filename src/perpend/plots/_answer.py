@@ -10,21 +10,19 @@ from perpend.exceptions import InputError
 from perpend.plots._convergence import ConvergenceDisplay
 from perpend.plots._display import Display, ModelDisplay
 from perpend.plots._distances import DistanceDisplay
+from perpend.plots._profile import ProfileDisplay
 from perpend.plots._spectrum import SpectrumDisplay, SpreadDisplay
 from perpend.plots._style import pyplot_figure, require_matplotlib
 from perpend.plots._words import verdict
 
 PANEL = (4.7, 3.5)  # inches
-KINDS: tuple[type[ModelDisplay], ...] = (
-    *(SpectrumDisplay, DistanceDisplay),
-    *(ConvergenceDisplay, SpreadDisplay),
-)
 
 
 class AnswerDisplay(ModelDisplay):
-    """A verdict and four panels: spectrum, distances, convergence and the inliers' spread.
+    """A verdict and four panels: what decided, distances, convergence and the inliers' spread.
 
-    This is what ``model.plot()`` draws.
+    This is what ``model.plot()`` draws. The first panel is the profile where scales have decided,
+    and otherwise the spectrum of the directions, which then are what the codimension rests on.
 
     Parameters
     ----------
@@ -57,7 +55,10 @@ class AnswerDisplay(ModelDisplay):
     @classmethod
     def of(cls, model: Any, X: Array | None = None) -> Self:
         """Take what is drawn from a fitted model, and do not draw it yet."""
-        return cls([kind.of(model, X) for kind in KINDS], verdict(model))
+        profile = getattr(model, "profile_", None)  # files of earlier versions have none
+        decided: type[ModelDisplay] = SpectrumDisplay if profile is None else ProfileDisplay
+        kinds = (decided, DistanceDisplay, ConvergenceDisplay, SpreadDisplay)
+        return cls([kind.of(model, X) for kind in kinds], verdict(model))
 
     def plot(self, ax: Any = None) -> Self:
         """Draw it.

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from perpend import __version__
 from perpend._json import plain
+from perpend._structures import relations
 from perpend._typing import Array
 from perpend.structure import SURE
 from perpend.estimator import SubspaceEstimator
@@ -22,6 +23,7 @@ from perpend.exceptions import InputError
 from perpend.formats._dataset import Answer, Dataset
 from perpend.report._distances import DistanceFacts, distance_facts
 from perpend.report._outliers import OutlierFacts, outlier_facts
+from perpend.report._profile import ProfileFacts, profile_facts
 from perpend.report._rows import PictureFacts, picture_facts
 from perpend.report._solved import MOST, Solved, solved_equations
 from perpend.report._text import column_labels
@@ -51,6 +53,16 @@ class DataFacts(TypedDict):
     off_origin: float | None  # distance of the rows' centre from the origin, in their radii
 
 
+class StructureFacts(TypedDict):
+    """A subspace that was seen."""
+
+    codimension: int
+    noise: float
+    members: int
+    chosen: bool
+    relation: str  # to the chosen one
+
+
 class AnswerFacts(TypedDict):
     """The subspace and how it was found."""
 
@@ -75,7 +87,9 @@ class AnswerFacts(TypedDict):
     normals: list[list[float]]  # the first few
     intercept: list[float]
     location: list[float]
-    solved: NotRequired[list[Solved] | None]  # pages of earlier versions have none
+    # pages of earlier versions have none of these
+    solved: NotRequired[list[Solved] | None]
+    structures: NotRequired[list[StructureFacts]]
     parameters: dict[str, str]
     seed: str
 
@@ -91,6 +105,7 @@ class Facts(TypedDict):
     distances: DistanceFacts | None
     outliers: OutlierFacts | None
     pictures: PictureFacts
+    profile: NotRequired[ProfileFacts | None]
     warnings: list[str]
     versions: dict[str, str]
     timings: dict[str, float]
@@ -133,6 +148,7 @@ def gather(
         distances=distance_facts(model, rows.X, answer),
         outliers=outlier_facts(model, rows.X, answer, rows.dataset),
         pictures=picture_facts(model, rows.X, labels, rows.dataset, rows.columns),
+        profile=profile_facts(model),
         warnings=[str(text) for text in result.get("warnings") or []],
         versions=_versions(result),
         timings={str(k): float(v) for k, v in (result.get("timings") or {}).items()},
@@ -238,9 +254,24 @@ def _answer_facts(model: SubspaceEstimator, X: Array | None, labels: Array) -> A
         intercept=plain(to_numpy(model.intercept_)[:EQUATIONS].astype(float)),
         location=plain(to_numpy(model.location_).astype(float)),
         solved=solved_equations(model, X, labels),
+        structures=_structure_facts(model),
         parameters={key: _shown(value) for key, value in parameters.items()},
         seed=str(seed) if seed is None or isinstance(seed, int | np.integer) else "a generator",
     )
+
+
+def _structure_facts(model: SubspaceEstimator) -> list[StructureFacts]:
+    seen = getattr(model, "structures_", [])  # files of earlier versions have none
+    return [
+        StructureFacts(
+            codimension=int(one["codimension"]),
+            noise=float(one["noise"]),
+            members=round(one["members"]),
+            chosen=bool(one["chosen"]),
+            relation=relation,
+        )
+        for one, relation in zip(seen, relations(model), strict=True)
+    ]
 
 
 def _shown(value: Any) -> str:

@@ -7,6 +7,7 @@ from perpend.report._charts import directions_chart, distance_chart, inliers_cha
 from perpend.report._facts import Facts
 from perpend.report._html import Html, join, section, tag
 from perpend.report._nouns import nouns
+from perpend.report._profile import profile_caption, profile_chart
 from perpend.report._rows import CloudFacts, ImageFacts
 from perpend.report._text import count, number, short
 
@@ -35,11 +36,7 @@ def pictures(facts: Facts) -> Html:
             text += f" {count(shown)} of {total} {say.rows}, chosen at random."
         charts.append(_figure(view_chart(parts["view"], say.rows), said, text, _legend()))
     spectra = [
-        (
-            directions_chart(answer),
-            "Directions that the descents found",
-            "As many large values as there are normals, then a fall: the codimension.",
-        ),
+        _what_decided(facts),
         (
             inliers_chart(answer),
             "How far inliers spread",
@@ -56,6 +53,19 @@ def pictures(facts: Facts) -> Html:
             class_="note",
         )
     return section("pictures", "Pictures", charts, note, tag("div", pair, class_="pair"))
+
+
+def _what_decided(facts: Facts) -> tuple[Html | None, str, str]:
+    """Return the profile where scales have decided, otherwise the directions of the descents."""
+    profile = facts.get("profile")
+    if profile is not None:
+        chart = profile_chart(profile, nouns(facts).rows)
+        return chart, "The scales that decided", profile_caption(profile)
+    return (
+        directions_chart(facts["answer"]),
+        "Directions that the descents found",
+        "As many large values as there are normals, then a fall: the codimension.",
+    )
 
 
 def _legend(*, model: bool = False) -> Html:

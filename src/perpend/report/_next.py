@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from perpend.report._facts import Facts
 from perpend.report._nouns import nouns
-from perpend.report._words import CLEAR_ORIGIN, MISFIT
+from perpend.report._words import CLEAR_ORIGIN, MISFIT, structure_words
 
 FAR_FROM_ORIGIN = 1.0  # radii of the rows' cloud between its centre and the origin
 FEW_ROWS = 10  # for each column
@@ -24,7 +24,7 @@ def next_steps(facts: Facts) -> list[Step]:
     """Return what would help most, first things first."""
     doubtful = not facts["answer"]["sure"] or facts["answer"]["codimension"] == 0
     steps = [*_mend(facts), *(_look_closer(facts) if doubtful else [])]
-    return [*steps, *_use(facts)]
+    return [*steps, *_others(facts), *_use(facts)]
 
 
 def _file(facts: Facts) -> str:
@@ -62,8 +62,8 @@ def _command(facts: Facts, name: str, **changes: str) -> str:
         words += [f"--method {method}"] if method != "DPCP" else []
     if "codimension" in settings:
         words.append(f"--codimension {settings['codimension']}")
-    if "affine" in settings:
-        words.append("--affine " + ("yes" if settings["affine"] == "True" else "auto"))
+    affine = settings.get("affine", "False")  # the command line's own default is not Python's
+    words.append("--affine " + {"True": "yes", "False": "no"}.get(affine, "auto"))
     if name == "fit" and "normalize" in settings:
         words.append("--no-normalize")
     return " ".join(words)
@@ -146,6 +146,21 @@ def _look_closer(facts: Facts) -> list[Step]:
     why = "Another seed takes other random starts. A good answer does not depend on it:"
     steps.append(Step(why, _fit(facts, random_state=1)))
     return steps
+
+
+def _others(facts: Facts) -> list[Step]:
+    """Return how to get the structures that are not the answer."""
+    words = structure_words(facts)
+    others = [
+        f"model.choose({i})  # {words.structure(one)}"
+        for i, one in enumerate(facts["answer"].get("structures", []))
+        if not one["chosen"]
+    ]
+    if not others:
+        return []
+    why = f"Other structures were seen in these {nouns(facts).rows}. Each is a model of its own:"
+    code = 'import perpend\n\nmodel = perpend.load("model.npz")\n'
+    return [Step(why, code + "\n".join(others))]
 
 
 def _use(facts: Facts) -> list[Step]:

@@ -28,6 +28,7 @@ def header(facts: Facts) -> Html:
         tag(
             "div",
             tag("p", _words.verdict(facts), class_="verdict"),
+            tag("p", said) if (said := _words.inside(facts)) else None,
             tag(
                 "p",
                 tag("span", f"Confidence {how}", class_="badge"),

@@ -3,6 +3,7 @@
 import re
 from typing import NamedTuple
 
+from perpend._structures import HOLDS_IT, INSIDE_IT, Words
 from perpend.structure import SURE
 from perpend.report._facts import AnswerFacts, Facts
 from perpend.report._nouns import Nouns, nouns
@@ -95,6 +96,26 @@ def _no_subspace(answer: AnswerFacts, n: int, D: int, say: Nouns) -> str:
         f"No subspace was found: the {count(n)} {say.rows} fill {whole}{sure}, so "
         f"no {say.row} stands out as an outlier."
     )
+
+
+def structure_words(facts: Facts) -> Words:
+    """Return how structures are put into words, with the page's numbers."""
+    return Words(
+        facts["data"]["n_columns"],
+        affine=facts["answer"]["affine"],
+        rows=nouns(facts).rows,
+        count=count,
+        number=lambda value: number(value, 2),
+    )
+
+
+def inside(facts: Facts) -> str | None:
+    """Say what the subspace is inside of, and what is inside of it, where several were seen."""
+    seen = facts["answer"].get("structures", [])
+    relations = [one["relation"] for one in seen]
+    if not {HOLDS_IT, INSIDE_IT} & set(relations):
+        return None
+    return f"It is {structure_words(facts).sentence(seen, relations)}."
 
 
 def confidence_line(answer: AnswerFacts) -> str:

@@ -1,0 +1,298 @@
+"""At which scales rows concentrate, and on how many normals: the profile that decides."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.exceptions import InputError
+from perpend.plots._display import ModelDisplay
+from perpend.plots._style import MUTED, RIGHT
+from perpend.plots._words import count, factor, unit
+
+LEAST = 0.26  # length of a plateau that is drawn, in log scale: what makes a codimension clear
+SHADES = "#FFFFFF", "#CFE3F1", "#8DB9D8"  # from no contrast to the largest
+LETTER = 0.64  # width of a letter, in heights of the font
+EACH = 12  # codimensions up to which each has its tick
+
+
+class Bar(NamedTuple):
+    """A range of scales at which one codimension has the largest contrast."""
+
+    codimension: int
+    first: float  # finest scale
+    last: float  # coarsest scale
+
+
+class Rect(NamedTuple):
+    """Where a label is, in points."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    def meets(self, other: "Rect") -> bool:
+        """Say whether two overlap."""
+        apart = self.right < other.left or other.right < self.left
+        return not (apart or self.top < other.bottom or other.top < self.bottom)
+
+
+class ProfileDisplay(ModelDisplay):
+    """Scale against codimension, shaded by the contrast; plateaus are bars.
+
+    At each scale some number of normals concentrates the rows most. Where it is the same over a
+    range of scales, that is a *plateau*: it begins at the noise of a structure and ends where the
+    structure's own extent begins. A long one makes a codimension clear.
+
+    Parameters
+    ----------
+    scales : array of shape (S,)
+        Rising; a scale is the deviation of noise along one normal.
+    codimensions : array of shape (C,)
+        Rising.
+    contrast : array of shape (C, S)
+        How much likelier the rows are with a subspace there than by accident, a logarithm; 0 where
+        it is no more than luck.
+    structures : sequence of dict
+        As `structures_` of a model: `codimension`, `noise`, `members` and `chosen`.
+    xlabel : str
+
+    Attributes
+    ----------
+    scales, codimensions, contrast, structures :
+        As they were given.
+    ax_, figure_ :
+        Set by `plot`.
+
+    Notes
+    -----
+    The shade is the root of the contrast, by which plateaus are weighed. Only fits in which scales
+    had a say have a profile: with ``affine=True``, or where the descents were not clear, or
+    something thinner may have been inside.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from perpend import DPCP
+    >>> from perpend.plots import ProfileDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> street = rng.uniform([-20, -20, -1], [20, 20, 1], (3000, 3))
+    >>> street[:1200, 2] = rng.normal(0, 0.05, 1200)  # the road
+    >>> model = DPCP(affine=True, random_state=1000).fit(street)
+    >>> display = ProfileDisplay.from_estimator(model)
+    >>> display.bars[0].codimension, display.bars[0].last > 50 * display.bars[0].first
+    (1, True)
+    """
+
+    size = (6.4, 3.7)
+
+    def __init__(
+        self,
+        scales: Array,
+        codimensions: Array,
+        contrast: Array,
+        *,
+        structures: Sequence[Mapping[str, Any]] = (),
+        xlabel: str = "scale",
+    ) -> None:
+        self.scales, self.codimensions = np.asarray(scales, dtype=float), np.asarray(codimensions)
+        self.contrast, self.xlabel = np.asarray(contrast, dtype=float), xlabel
+        self.structures = [dict(one) for one in structures]
+
+    @classmethod
+    def of(cls, model: Any, X: Array | None = None) -> Self:  # noqa: ARG003
+        """Take what is drawn from a fitted model, and do not draw it yet."""
+        profile = getattr(model, "profile_", None)
+        if profile is None:
+            raise InputError(_why_none(model))
+        return cls(**profile, structures=model.structures_, xlabel=_scale(model))
+
+    @property
+    def bars(self) -> list[Bar]:
+        """The plateaus, finest first."""
+        best = np.argmax(self.contrast, axis=0)
+        seen = np.max(self.contrast, axis=0) > 0
+        ends = np.flatnonzero((np.diff(best) != 0) | (np.diff(seen.astype(int)) != 0))
+        first, last = np.append(0, ends + 1), np.append(ends, len(best) - 1)
+        return [
+            Bar(int(self.codimensions[best[a]]), float(self.scales[a]), float(self.scales[b]))
+            for a, b in zip(first, last, strict=True)
+            if seen[a] and np.log(self.scales[b] / self.scales[a]) >= LEAST
+        ]
+
+    @property
+    def chosen(self) -> dict[str, Any] | None:
+        """The structure that is the answer."""
+        return next((one for one in self.structures if one["chosen"]), None)
+
+    @property
+    def length(self) -> float | None:
+        """The factor in scale over which the codimension of the answer is seen best."""
+        if self.chosen is None:
+            return None
+        c, noise = self.chosen["codimension"], float(self.chosen["noise"])
+        own = [bar for bar in self.bars if bar.codimension == c]
+        # Rounding errors and single rows may make another plateau far below the noise.
+        spans = [bar for bar in own if bar.first <= noise <= bar.last] or own
+        return max((bar.last / bar.first for bar in spans), default=None)
+
+    @property
+    def description(self) -> str:
+        """The picture in words."""
+        parts = [
+            f"codimension {bar.codimension} from {bar.first:.2g} to {bar.last:.2g}"
+            for bar in self.bars
+        ]
+        text = "Contrast by scale and codimension. Plateaus: " + ("; ".join(parts) or "none") + "."
+        if self.chosen is not None:
+            text += (
+                f" The answer has codimension {self.chosen['codimension']} and noise "
+                f"{self.chosen['noise']:.2g}, with {count(self.chosen['members'])} rows."
+            )
+        others = [one for one in self.structures if not one["chosen"]]
+        if others:
+            listed = ", ".join(
+                f"codimension {one['codimension']} at {one['noise']:.2g} "
+                f"({count(one['members'])} rows)"
+                for one in others
+            )
+            text += f" Also seen: {listed}."
+        return text
+
+    def _draw(self, ax: Any) -> None:
+        low, high = self._shown()
+        self._shade(ax, low, high)
+        self._staircase(ax)
+        for bar in self.bars:
+            own = self.chosen is not None and bar.codimension == self.chosen["codimension"]
+            ax.plot(
+                [bar.first, bar.last], [bar.codimension] * 2, color=RIGHT if own else MUTED,
+                linewidth=5 if own else 3.5, solid_capstyle="round", zorder=3,
+            )  # fmt: skip
+        ax.set(xscale="log", xlim=self._ends(), ylim=(low - 0.6, high + 0.75))
+        self._mark(ax)
+        ax.set(xlabel=self.xlabel, ylabel="codimension", title=self._title())
+        ax.grid(visible=False, axis="y")
+        if high - low < EACH:
+            ax.set_yticks([c for c in self.codimensions if low <= c <= high])
+        else:
+            ax.yaxis.get_major_locator().set_params(integer=True)
+
+    def _title(self) -> str:
+        if self.chosen is None:
+            return "Scale and codimension"
+        c = self.chosen["codimension"]
+        if self.length is None:
+            return f"Codimension {c}"
+        return f"Codimension {c} over a factor of {factor(self.length)} in scale"
+
+    def _shown(self) -> tuple[int, int]:
+        """Return the smallest and the largest codimension that something is seen at."""
+        seen = self.codimensions[np.any(self.contrast > 0, axis=1)]
+        named = [one["codimension"] for one in self.structures]
+        all_ = [*seen, *named] or list(self.codimensions)
+        return int(min(all_)), int(max(all_))
+
+    def _ends(self) -> tuple[float, float]:
+        scales = [*self.scales[[0, -1]], *(one["noise"] for one in self.structures)]
+        scales = [s for s in scales if s > 0]
+        return min(scales), max(scales)
+
+    def _shade(self, ax: Any, low: int, high: int) -> None:
+        from matplotlib.colors import LinearSegmentedColormap
+
+        kept = (self.codimensions >= low) & (self.codimensions <= high)
+        x = _edges(np.log(self.scales))
+        y = _edges(self.codimensions[kept].astype(float))
+        shade = np.sqrt(self.contrast[kept])
+        ax.pcolormesh(
+            np.exp(x), y, np.ma.masked_less_equal(shade, 0),
+            cmap=LinearSegmentedColormap.from_list("contrast", SHADES), vmin=0,
+            vmax=max(float(shade.max(initial=0.0)), 1e-9), zorder=1, rasterized=True,
+        )  # fmt: skip
+
+    def _staircase(self, ax: Any) -> None:
+        """Draw which codimension is seen best at each scale."""
+        best = self.codimensions[np.argmax(self.contrast, axis=0)].astype(float)
+        best[np.max(self.contrast, axis=0) <= 0] = np.nan
+        ax.stairs(best, np.exp(_edges(np.log(self.scales))), color=MUTED, baseline=None, zorder=2)
+
+    def _mark(self, ax: Any) -> None:
+        """Mark structures at their noise: the answer filled, with its noise, the others hollow."""
+        from matplotlib.patheffects import withStroke
+
+        least, taken = self._ends()[0], list[Rect]()
+        for one in sorted(self.structures, key=lambda one: not one["chosen"]):
+            own = one["chosen"]
+            x, y = max(float(one["noise"]), least), one["codimension"]
+            color = RIGHT if own else "#555555"
+            ax.plot(
+                x, y, "o", markersize=10 if own else 7, markeredgewidth=1.8, zorder=5,
+                color=color if own else "white", markeredgecolor="white" if own else color,
+            )  # fmt: skip
+            rows = f"{count(one['members'])} rows"
+            text, size = (f"noise {one['noise']:.2g}, {rows}", 9) if own else (rows, 8)
+            place = _free_place(ax, (x, y), text, size, taken)
+            if place is not None:
+                ax.annotate(
+                    text, (x, y), xytext=place, textcoords="offset points", color=color, zorder=6,
+                    ha="center", va="center", fontsize=size,
+                    fontweight="bold" if own else "normal",
+                    path_effects=[withStroke(linewidth=2.5, foreground="white")],
+                )  # fmt: skip
+
+
+def _free_place(
+    ax: Any, at: tuple[float, float], text: str, size: float, taken: list[Rect]
+) -> tuple[float, float] | None:
+    """Return where the middle of a label goes, in points from its mark; None if nowhere.
+
+    It stays within the axes and off the other labels, and is above its mark or below it, or beside.
+    """
+    box = ax.get_window_extent()
+    points = 72 / ax.figure.figure.dpi
+    x, y = (ax.transData.transform(at) - [box.x0, box.y0]) * points
+    width, height = LETTER * size * len(text), 1.5 * size
+    room = box.width * points
+    inside = min(max(x, width / 2), room - width / 2) - x
+    side = width / 2 + 9
+    for dx, dy in ((inside, 14), (inside, -14), (-side, 8), (side, -8), (-side, -8), (side, 8)):
+        rect = Rect(
+            x + dx - width / 2, y + dy - height / 2, x + dx + width / 2, y + dy + height / 2
+        )
+        fits = rect.left >= 0 and rect.right <= room and rect.bottom >= 0
+        if fits and not any(rect.meets(other) for other in taken):
+            taken.append(rect)
+            return dx, dy
+    return None
+
+
+def _scale(model: Any) -> str:
+    """Say what scales are measured in.
+
+    >>> from types import SimpleNamespace
+    >>> _scale(SimpleNamespace(affine_=True, normalize=True))
+    'scale (data units)'
+    """
+    return "scale " + unit(model)[unit(model).index("(") :]
+
+
+def _edges(x: Array) -> Array:
+    """Return the borders (n + 1,) of cells around rising values."""
+    if len(x) == 1:
+        return np.array([x[0] - 0.5, x[0] + 0.5])
+    middle = (x[1:] + x[:-1]) / 2
+    return np.r_[2 * x[0] - middle[0], middle, 2 * x[-1] - middle[-1]]
+
+
+def _why_none(model: Any) -> str:
+    if not hasattr(model, "profile_"):
+        return (
+            "This model is from a file of an earlier version, which kept no profile. Fit it again."
+        )
+    return (
+        "This model has no profile: its descents were clear, all rows lie on their span, or the "
+        "codimension was given, so nobody looked at scales. SpectrumDisplay shows what decided."
+    )
