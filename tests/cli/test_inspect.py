@@ -28,12 +28,12 @@ def test_a_table(run, csv):
     assert "next        perpend fit t.csv -o RESULTS --nan drop-rows" in done.out
 
 
-def test_a_cloud_is_best_fitted_by_an_affine_subspace(run, home):
+def test_a_cloud_needs_no_option(run, home):
     points = np.random.default_rng(0).random((20, 4)).astype("<f4")
     points.tofile("scan.bin")
     done = run("inspect", "scan.bin")
     assert done.code == 0
-    assert done.out.endswith("perpend fit scan.bin --affine yes -o RESULTS\n")
+    assert done.out.endswith("perpend fit scan.bin -o RESULTS\n")  # which takes affine ones
 
 
 def test_a_cloud_in_plain_text_is_fitted_and_answered_in_kind(run, home):
@@ -42,7 +42,7 @@ def test_a_cloud_in_plain_text_is_fitted_and_answered_in_kind(run, home):
     done = run("inspect", "scan.xyz")
     assert "xyz" in done.out.splitlines()[0]
     assert "cloud, 200 points x 3 fields, float64 (stored as text)" in done.out
-    assert run("fit", "scan.xyz", "--affine", "yes", "-o", "out").code == 0
+    assert run("fit", "scan.xyz", "-o", "out").code == 0
     assert np.loadtxt("out/scan-answer.xyz").shape == (200, 7)
     assert run("apply", "out", "scan.xyz", "-o", "new").code == 0
 
@@ -81,13 +81,14 @@ def test_it_writes_nothing(run, csv, home):
     ("n", "D", "c", "dtype"),
     [(2500, 30, 5, float), (900, 120, 5, float), (40_000, 4, 1, float), (30_000, 20, 3, "f4")],
 )
-def test_the_estimate_of_memory_is_an_upper_one(n, D, c, dtype):
+@pytest.mark.parametrize("affine", [False, "auto"])
+def test_the_estimate_of_memory_is_an_upper_one(n, D, c, dtype, affine):
     X = make_subspace(n // 2, n - n // 2, n_features=D, codimension=c, random_state=0).X
     X = (X * np.linspace(1, 9, n)[:, None]).astype(dtype)  # rows of other norms than one
     tracemalloc.start()
-    model = perpend.DPCP(random_state=1000).fit(X)
+    model = perpend.DPCP(affine=affine, random_state=1000).fit(X)
     model.score_samples(X)
     model.outlier_probability(X)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak <= fit_memory(n, D, X.itemsize) <= 20 * peak
+    assert peak <= fit_memory(n, D, X.itemsize, affine=bool(affine)) <= 20 * peak

@@ -9,16 +9,17 @@ if TYPE_CHECKING:
 
 PER_ROW = 120  # bytes: distances, weights, labels and probabilities, with what makes them
 PER_PAIR = 100  # bytes for a pair of columns: a dozen square matrices
+PER_AXES = 500  # the same for the axes that a search has seen, in the span of the rows
 STARTS = 64  # directions that are followed at once, generously
 SAMPLE = 4 * 4096, 4 * 24  # rows, and rows for a column, up to which all rows are asked at once
-BASE = 8 << 20  # buffers
+BASE = 24 << 20  # buffers, and the laws of distances for rows of many lengths
 
 
-def fit_memory(n: int, D: int, itemsize: int) -> int:
+def fit_memory(n: int, D: int, itemsize: int, *, affine: bool) -> int:
     """Bytes that a fit takes at its peak beside the rows themselves, as an upper estimate.
 
-    A copy with rows of norm one, what the descents keep for each row and start, a few numbers for
-    each row, and matrices of D x D.
+    A copy with rows of norm one, or lifted rows where the subspace may be affine; what the descents
+    keep for each row and start, a few numbers for each row, and matrices of D x D.
     """
     from perpend.rows.array import MEMORY_BUDGET
 
@@ -26,7 +27,10 @@ def fit_memory(n: int, D: int, itemsize: int) -> int:
     asked = min(n, max(SAMPLE[0], SAMPLE[1] * D))
     kept = min(asked * (D + 2 * STARTS) * 8, MEMORY_BUDGET)
     copy = rows if rows <= MEMORY_BUDGET else 0
-    return BASE + copy + kept + PER_ROW * n + PER_PAIR * D * D
+    if affine:
+        copy = n * (D + 1) * itemsize
+    squares = PER_PAIR * D * D + PER_AXES * min(n, D) ** 2
+    return BASE + copy + kept + PER_ROW * n + squares
 
 
 def limit(asked: int | None) -> int:
@@ -36,10 +40,10 @@ def limit(asked: int | None) -> int:
     return memory_limit() if asked is None else asked
 
 
-def check_fit(data: "Dataset", asked: int | None) -> None:
+def check_fit(data: "Dataset", asked: int | None, *, affine: bool) -> None:
     """Refuse a fit that would need more than the limit."""
     n, D = data.X.shape
-    needed, allowed = fit_memory(n, D, data.X.itemsize), limit(asked)
+    needed, allowed = fit_memory(n, D, data.X.itemsize, affine=affine), limit(asked)
     if needed > allowed:
         whose = "80 % of the free memory" if asked is None else "--memory-limit"
         raise TooLargeError(

@@ -5,7 +5,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from perpend.cli._console import Refusal
-from perpend.cli._options import Affine
+from perpend.cli._options import AFFINE, Affine
 from perpend.cli._summary import collected_warnings
 from perpend.exceptions import InputError
 
@@ -22,12 +22,16 @@ class Wanted(NamedTuple):
     starts: int | str = "auto"
     threshold: float | str = "auto"
     contamination: float | None = None
-    affine: Affine = Affine.no
+    affine: Affine | None = None  # by the kind of data
     normalize: bool = True
     refine: bool = True
     device: str | None = None
     seed: int = 0
     max_iter: int | str = "auto"  # as the method has it
+
+    def about(self, data: "Dataset") -> "Wanted":
+        """Return it with what is taken by default for this kind of data."""
+        return self._replace(affine=self.affine or AFFINE[data.kind])
 
 
 def check_threshold(wanted: Wanted) -> None:
@@ -47,6 +51,7 @@ def build(wanted: Wanted, callback: Callable[..., Any] | None) -> "SubspaceEstim
     """Return the method with its parameters, or say which option it does not have."""
     kind = _kind(wanted.method)
     known = signature(kind).parameters
+    assert wanted.affine is not None
     if wanted.codimension == "auto" and must_be_told(wanted.method):
         raise Refusal(
             f"--method {wanted.method} must be told the codimension: add --codimension C, or take "

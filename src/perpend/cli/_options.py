@@ -32,6 +32,11 @@ class Affine(StrEnum):
         return {"no": False, "yes": True}.get(self.value, "auto")
 
 
+AFFINE = {"table": Affine.auto, "image": Affine.yes, "cloud": Affine.yes}
+"""What is taken by default for each kind of data: planes in scans and offsets in scenes are the
+rule, and a table may be either."""
+
+
 class Nan(StrEnum):
     """What to do with missing values."""
 
@@ -234,7 +239,13 @@ Contamination = Annotated[
     ),
 ]
 AffineOption = Annotated[
-    Affine, typer.Option("--affine", help="Whether the subspace may miss the origin.")
+    Affine | None,
+    typer.Option(
+        "--affine",
+        help="Whether the subspace may miss the origin. By default auto, which decides, for "
+        "tables and arrays, and yes for point clouds and images.",
+        show_default=False,
+    ),
 ]
 NanOption = Annotated[
     Nan, typer.Option("--nan", help="What to do with missing, NaN or infinite values.")

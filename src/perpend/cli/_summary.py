@@ -11,6 +11,7 @@ from perpend.cli._console import count
 Lines = list[tuple[str, str]]
 NOT_SURE = 4  # exit code
 SHOWN = 6  # names in a line
+NAMES = {"table": "table", "image": "scene", "cloud": "point cloud"}
 IN_DOUBT = 0.4  # of a codimension that was given; doubts about noise alone leave more confidence
 
 
@@ -74,6 +75,29 @@ def answer(model: Any) -> Lines:
         *[("", text) for text in more[1:]],
         ("outliers", outliers(model, model.labels_)),
     ]
+
+
+def which_affine(model: Any, kind: str, given: str | None) -> str:
+    """Say whether the subspace may miss the origin, and who decided that."""
+    says = "yes" if model.affine_ else "no"
+    why = f"--affine {given}" if given else f"the default for a {NAMES[kind]}"
+    if model.affine != "auto":
+        return f"{says} ({why})"
+    why = f"--affine {given}" if given else f"auto, {why}"
+    return f"{says}: {_about_origin(model)} ({why})"
+
+
+def _about_origin(model: Any) -> str:
+    """Say what the rows show about the origin."""
+    from perpend.report._words import CLEAR_ORIGIN
+
+    evidence = model.evidence_
+    distance, error = evidence["origin_distance"], evidence["origin_error"]
+    if model.affine_:
+        return f"it misses the origin by {distance:.2g}, by chance about {error:.2g}"
+    if evidence["origin_chance"] < CLEAR_ORIGIN:
+        return "a subspace through the origin explains the rows better"
+    return "no subspace clearly misses the origin"
 
 
 def level(model: Any) -> str:

@@ -27,7 +27,7 @@ def compare(
     file: options.File,
     *,
     codimension: options.Codimension = "auto",
-    affine: options.AffineOption = options.Affine.no,
+    affine: options.AffineOption = None,
     nan: options.NanOption = options.Nan.error,
     columns: options.Columns = None,
     variable: options.Variable = None,
@@ -51,9 +51,10 @@ def compare(
         watch.begin(f"reading {source.name}")
         data = _input.read(source, options.Reading(variable, columns, format, nan))
         _input.check_rows(data)
-        check_fit(data, memory_limit)
         wanted = Wanted(METHODS[0], codimension, affine=affine, device=device, seed=seed)
-        rows = _run(wanted, data, watch)
+        asked = wanted.about(data)
+        check_fit(data, memory_limit, affine=asked.affine is not options.Affine.no)
+        rows = _run(asked, data, watch)
     compared(rows)
     if json:
         say_json(_described(rows, data, source, seed))
@@ -145,7 +146,7 @@ def _given(
     """Return the options that were given, as ``perpend fit`` takes them."""
     values = {
         "--codimension": (wanted.codimension, "auto"),
-        "--affine": (wanted.affine.value, options.Affine.no.value),
+        "--affine": (wanted.affine, None),
         "--nan": (nan.value, options.Nan.error.value),
         "--columns": (",".join(columns) if columns else None, None),
         "--variable": (variable, None),

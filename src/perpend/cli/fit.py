@@ -14,7 +14,15 @@ from perpend.cli._memory import check_fit, limit
 from perpend.cli._model import Wanted, build, check_threshold, fit_model
 from perpend.cli._page import add_report
 from perpend.cli._progress import monitor
-from perpend.cli._summary import Lines, answer, exit_code, left_out, noise, unsaid_doubts
+from perpend.cli._summary import (
+    Lines,
+    answer,
+    exit_code,
+    left_out,
+    noise,
+    unsaid_doubts,
+    which_affine,
+)
 
 if TYPE_CHECKING:
     from perpend.estimator import SubspaceEstimator
@@ -27,7 +35,7 @@ def fit(
     output: options.Output,
     method: options.Method = "DPCP",
     codimension: options.Codimension = "auto",
-    affine: options.AffineOption = options.Affine.no,
+    affine: options.AffineOption = None,
     starts: options.Starts = "auto",
     max_iter: options.MaxIter = "auto",
     threshold: options.Threshold = "auto",
@@ -79,7 +87,8 @@ def fit(
         watch.phase(f"reading {source.name}")
         data = _input.read(source, options.Reading(variable, columns, format, nan))
         _input.check_rows(data)
-        check_fit(data, memory_limit)
+        wanted = wanted.about(data)
+        check_fit(data, memory_limit, affine=wanted.affine is not options.Affine.no)
         clock.append(time.perf_counter())
         watch.phase("loading scikit-learn")
         model = build(wanted, watch)
@@ -105,7 +114,7 @@ def fit(
         say_json(result)
     elif not quiet:
         seconds = time.perf_counter() - clock[0]
-        lines = _summary(model, data, source, output, list(result["files"]))
+        lines = _summary(model, data, source, output, list(result["files"]), given=affine)
         say(table([*lines[:-1], ("time", f"{seconds:.1f} s"), lines[-1]]))
     raise typer.Exit(exit_code(model))
 
@@ -144,6 +153,8 @@ def _summary(
     source: _input.Source,
     folder: Path,
     files: list[str],
+    *,
+    given: options.Affine | None,
 ) -> Lines:
     n, D = data.X.shape
     records, features = _input.RECORDS[data.kind], _input.FEATURES[data.kind]
@@ -156,6 +167,7 @@ def _summary(
         ("data", f"{source.name}: {size}"),
         *left_out(data),
         *answer(model),
+        ("affine", which_affine(model, data.kind, given)),
         *noise(model, features),
         ("wrote", "  ".join([str(folder / first), *others])),
         ("next", page if has_report else command),

@@ -89,7 +89,7 @@ def _described(data: "Dataset") -> dict[str, Any]:
         "all_zero": data.counts.zero,
         "dropped_columns": data.counts.dropped_columns,
         "data_bytes": n * D * data.X.itemsize,
-        "fit_bytes": fit_memory(n, D, data.X.itemsize),
+        "fit_bytes": fit_memory(n, D, data.X.itemsize, affine=True),  # as it may be by default
         "limit_bytes": limit(None),
     }
 
@@ -165,5 +165,4 @@ def _memory(found: dict[str, Any]) -> str:
 def _next(found: dict[str, Any], source: _input.Source) -> str:
     gaps = found["kind"] == "table" and found["with_missing_values"]
     policy = " --nan drop-rows" if gaps else ""
-    affine = " --affine yes" if found["kind"] == "cloud" else ""  # planes miss the origin
-    return f"perpend fit {'-' if source.is_stdin else source.name}{affine} -o RESULTS{policy}"
+    return f"perpend fit {'-' if source.is_stdin else source.name} -o RESULTS{policy}"
