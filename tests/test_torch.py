@@ -383,7 +383,7 @@ def test_a_full_device_loses_nothing(X, monkeypatch, reading) -> None:
     T = torch.tensor(X)
     model, fitted = make("DPCP"), make("DPCP").fit(T)
     before = dict(vars(fitted))
-    for room in ("estimator", "_fitted"):  # late: the labels are missing
+    for room in ("_learned", "_fitted"):  # late: the labels are missing
         monkeypatch.setattr(f"perpend.{room}.per_row", out_of_memory)
     for method in (model, fitted):
         with pytest.raises(DeviceMemoryError, match=r"500 rows of 8 features need about 0\.25 GiB"):
@@ -425,3 +425,33 @@ def test_few_rows_of_many_features(name, dtype, reading):
     assert isinstance(model.normals_, torch.Tensor)
     assert_same_answer(model, plain, 1e-8 if dtype == np.float64 else 2e-3)
     assert_same_subspace(plain.components_, data.components, 0.1)
+
+
+# -- other structures ------------------------------------------------------------------------------
+
+
+def layers():
+    rng = np.random.default_rng(0)
+    X = rng.uniform([-20, -20, -1], [20, 20, 1], (3000, 3))
+    X[:1200, 2] = rng.normal(0, 0.05, 1200)
+    return X
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")
+def test_another_structure_of_a_tensor_is_one_of_tensors(reading, dtype, tmp_path):
+    X = torch.tensor(layers(), dtype=dtype)
+    model = DPCP(affine=True, random_state=1000).fit(X)
+    plain = DPCP(affine=True, random_state=1000).fit(X.numpy())
+    slab = model.choose(-1)
+    assert all(isinstance(getattr(slab, name), torch.Tensor) for name in ARRAYS)
+    assert slab.labels_.dtype == model.labels_.dtype
+    assert slab.normals_.dtype == dtype
+    assert_same_answer(slab, plain.choose(-1), 1e-4 if dtype == torch.float32 else 1e-9)
+    assert torch.equal(slab.predict(X), slab.labels_)
+    assert "inside it" in slab.summary()
+    back = slab.choose(0)
+    assert all(torch.equal(getattr(back, name), getattr(model, name)) for name in ARRAYS)
+    model.save(tmp_path / "model.npz")
+    loaded = load(tmp_path / "model.npz").choose(-1)
+    np.testing.assert_array_equal(loaded.labels_, slab.labels_.numpy())
