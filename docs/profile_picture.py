@@ -27,17 +27,17 @@ def draw() -> None:
     model = DPCP(affine=True, random_state=1000).fit(points)
     inlier = model.labels_ == 1
     x, z = points[:, 0], points[:, 2]
-    with figure(1, 2, panel=(4.9, 3.5), width_ratios=[1, 1.15]) as (fig, axes):
+    with figure(1, 2, panel=(3.75, 3.2), width_ratios=[1, 1.12]) as (fig, axes):
         side, profile = axes.ravel()
         side.plot(x[~inlier], z[~inlier], ".", color="0.62", markersize=2.5, label="the street")
         side.plot(x[inlier], z[inlier], ".", color=COLORS[0], markersize=2.5, label="the road")
-        side.set(title="3000 points from the side", xlabel="x (m)", ylabel="z (m)")
+        side.set(title="a street from the side, 3000 points", xlabel="x (m)", ylabel="z (m)")
         side.set(ylim=(-1.15, 1.55), xlim=(-20.5, 20.5))
         side.legend(loc="upper center", ncols=2, markerscale=4, handletextpad=0.2)
         side.grid(visible=False)
         ProfileDisplay.of(model).plot(profile)
-        profile.set(xlabel="scale (m)")
-        fig.savefig(TARGET, dpi=130)
+        profile.set(title="its profile", xlabel="scale (m)")
+        fig.savefig(TARGET, dpi=170)
 
 
 if __name__ == "__main__":
