@@ -193,3 +193,20 @@ def test_the_noise_is_said_as_a_whole_and_for_each_column(run, home):
     )
     whole, each = map(float, said.groups())
     assert whole == pytest.approx(2 * each, rel=0.05)
+
+
+def test_a_road_in_a_street(run, home):
+    rng = np.random.default_rng(0)
+    street = rng.uniform([-20, -20, -1], [20, 20, 1], (3000, 3))
+    street[:1200, 2] = rng.normal(0, 0.05, 1200)
+    np.savetxt("street.xyz", street)
+    done = run("fit", "street.xyz", "-o", "out", "--no-report")
+    assert re.search(
+        r"^seen +a plane with noise 0\.0\d+ \(1 \d+ points\), inside a slab of 0\.\d+$",
+        done.out,
+        re.MULTILINE,
+    )
+    road, slab = result()["structures"]
+    assert (road["chosen"], slab["chosen"]) == (True, False)
+    assert perpend.load("out/model.npz").choose(1).structures_[1]["chosen"]
+    assert run("fit", "street.xyz", "-o", "two", "--codimension", 1).out.count("\nseen") == 0

@@ -38,6 +38,7 @@ def describe_fit(
         "threshold": model.threshold_,
         "distance": distance_unit(model),
         "noise": model.noise_,
+        "structures": model.structures_,
         "outliers": outliers,
         "outlier_share": outliers / len(model.labels_),
         "converged": model.converged_,

@@ -77,6 +77,21 @@ def answer(model: Any) -> Lines:
     ]
 
 
+def seen(model: Any, record: str = "row") -> Lines:
+    """Say what the subspace is inside of, or holds, where several structures were seen."""
+    from perpend._structures import HOLDS_IT, INSIDE_IT, Words, relations
+
+    to_answer = relations(model)
+    if not {HOLDS_IT, INSIDE_IT} & set(to_answer):
+        return []
+    words = Words(model.n_features_in_, affine=model.affine_, rows=f"{record}s", count=_count)
+    return [("seen", words.sentence(model.structures_, to_answer))]
+
+
+def _count(n: float) -> str:
+    return count(round(n))
+
+
 def which_affine(model: Any, kind: str, given: str | None) -> str:
     """Say whether the subspace may miss the origin, and who decided that."""
     says = "yes" if model.affine_ else "no"

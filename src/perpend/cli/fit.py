@@ -20,6 +20,7 @@ from perpend.cli._summary import (
     exit_code,
     left_out,
     noise,
+    seen,
     unsaid_doubts,
     which_affine,
 )
@@ -169,6 +170,7 @@ def _summary(
         *answer(model),
         ("affine", which_affine(model, data.kind, given)),
         *noise(model, features),
+        *seen(model, records),
         ("wrote", "  ".join([str(folder / first), *others])),
         ("next", page if has_report else command),
     ]
