@@ -1,9 +1,9 @@
 """What every method has in common: scikit-learn's estimator contract.
 
 Normalising, the way to an answer and warnings live here; `perpend._validation` looks at what users
-pass, `perpend._learned` turns answers into attributes, and `perpend._fitted` has what a fitted model
-does with rows. A method supplies its parameters and ``_function(rows, *, ..., rng) -> Solution``,
-and never sees an array of data.
+pass, `perpend._learned` turns answers into attributes, and `perpend._fitted` has what a fitted
+model does with rows. A method supplies its parameters and ``_function(rows, *, ..., rng) ->
+Solution``, and never sees an array of data.
 """
 
 import copy
