@@ -18,9 +18,9 @@ from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 from _store import store
-
 from perpend.codimension import Judge, distinct_rows, grow_starts, rank_of_directions
 from perpend.codimension.by_scales import sweep_sizes
+
 from perpend.rows import as_rows
 from perpend.solvers import AutoStep, psgm, random_starts, row_span
 

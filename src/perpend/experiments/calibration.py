@@ -41,8 +41,8 @@ def cases(settings: Settings) -> list[Case]:
 def run(case: Case) -> Tables:
     """Answer one problem and judge the answer."""
     from perpend import DPCP
-    from perpend.structure import SURE
     from perpend.exceptions import CodimensionWarning
+    from perpend.structure import SURE
 
     given = Problem(**case)
     data = draw(given)

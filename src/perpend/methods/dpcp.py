@@ -28,12 +28,12 @@ from perpend.structure import (
     Answer,
     Descent,
     Look,
-    as_solution,
     by_sample,
     find_low_dimension,
     find_subspace,
     sample_sizes,
     size_for_low_dimension,
+    solution_of,
 )
 
 Auto: TypeAlias = Literal["auto"]
@@ -79,7 +79,7 @@ def dpcp(
         return find_subspace(seen, descent, finish=finish, **how)
 
     def solved(answer: Answer, seen: RowSource) -> Solution:
-        return as_solution(seen, answer, told=codimension != "auto")
+        return solution_of(answer, seen, told=codimension != "auto")
 
     if not finish or not isinstance(init, str):  # a sample may be orthogonal to given starts
         sample_size = None

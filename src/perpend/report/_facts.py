@@ -17,7 +17,6 @@ from perpend import __version__
 from perpend._json import plain
 from perpend._structures import relations
 from perpend._typing import Array
-from perpend.structure import SURE
 from perpend.estimator import SubspaceEstimator
 from perpend.exceptions import InputError
 from perpend.formats._dataset import Answer, Dataset
@@ -28,6 +27,7 @@ from perpend.report._rows import PictureFacts, picture_facts
 from perpend.report._solved import MOST, Solved, solved_equations
 from perpend.report._text import column_labels
 from perpend.rows.kinds import to_numpy
+from perpend.structure import SURE
 
 SCHEMA = 1
 EQUATIONS = MOST  # so many equations are shown, at the most

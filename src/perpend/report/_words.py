@@ -4,10 +4,10 @@ import re
 from typing import NamedTuple
 
 from perpend._structures import HOLDS_IT, INSIDE_IT, Words
-from perpend.structure import SURE
 from perpend.report._facts import AnswerFacts, Facts
 from perpend.report._nouns import Nouns, nouns
 from perpend.report._text import count, number, plural
+from perpend.structure import SURE
 
 MEDIUM = 0.5  # below this confidence an answer is a guess
 WORDS = {0: "a single point", 1: "a line", 2: "a plane"}

@@ -14,7 +14,12 @@ from perpend.structure.descents import Descent
 from perpend.structure.flats import AffineFit
 from perpend.structure.homogeneous import solve_lifted
 from perpend.structure.layers import Layer, find_layers
-from perpend.structure.linear import find_low_dimension, find_subspace, solve_told
+from perpend.structure.linear import (
+    find_low_dimension,
+    find_subspace,
+    solution_of,
+    solve_told,
+)
 from perpend.structure.profile import Profile
 from perpend.structure.rank import RankEvidence, rank_of_directions
 from perpend.structure.samples import Look, by_sample, sample_sizes, size_for_low_dimension
@@ -45,6 +50,7 @@ __all__ = [
     "sample_size",
     "sample_sizes",
     "size_for_low_dimension",
+    "solution_of",
     "solve_lifted",
     "solve_told",
 ]

@@ -17,7 +17,7 @@ from perpend.rows.kinds import to_numpy
 from perpend.solvers import Fit, RowSpan, distance_edges, row_span
 from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
-from perpend.structure.answer import evidence_of, structures_in
+from perpend.structure.answer import OF_THE_CHOICE, evidence_of, profile_in, structures_in
 from perpend.structure.checks import SURE, Verdict, weigh_no_normals
 from perpend.structure.cloud import Cloud
 from perpend.structure.decide import Decision
@@ -140,7 +140,22 @@ def find_affine(
     if len(seen) > 1 and all(one.found is None and not one.weight[0] for one in seen):
         seen = [look(whole_view(X, weight, rng))]
     best = max(seen, key=lambda one: one.weight)
-    return _among_all_rows(X, weights, best, codimension, n_jobs=n_jobs, rng=rng, callback=callback)
+
+    def among_all_rows(chosen: _Chosen, callback: Callback | None) -> AffineFit:
+        return _among_all_rows(
+            X, weights, chosen, codimension, n_jobs=n_jobs, rng=rng, callback=callback
+        )
+
+    fit = among_all_rows(best, callback)
+    if best.decision is None:
+        return fit
+    others = (best.decision.of(one) for one in best.decision.structures if not one.chosen)
+    return fit._replace(
+        others=tuple(
+            without_choice(among_all_rows(best._replace(found=other.found, decision=other), None))
+            for other in others
+        )
+    )
 
 
 def _decide(
@@ -219,10 +234,11 @@ def _among_all_rows(
     B = W @ (W.T @ random_directions(rng, len(W), N_LANDED))
     B /= np.maximum(np.linalg.norm(B, axis=0), np.finfo(float).tiny)
     fit = as_fit(seen, members, _verdict(chosen, members, seen, codimension), B)
-    structures: tuple[dict[str, object], ...] = ()
+    structures, profile = (), None
     if decision is not None and sampled.cloud is not None:
         structures = structures_in(decision, 1.0, n_seen / sampled.cloud.n, n_outside)
-    solution = fit.solution._replace(structures=structures)
+        profile = profile_in(decision, 1.0, n_outside)
+    solution = fit.solution._replace(structures=structures, profile=profile)
     if told:
         solution = solution._replace(doubts=())
     return fit._replace(solution=solution)
@@ -238,10 +254,17 @@ def _verdict(chosen: _Chosen, members: Members, seen: Lifted, codimension: int |
         distinct = np.count_nonzero(weight) / float(weight.sum())
         numbers = evidence_of(decision.facts, decision.needed, fit, seen.rows.dtype, distinct)
         doubts = tuple(map(str, decision.doubts))
-        return Verdict(decision.codimension, decision.confidence, numbers, doubts)
+        return Verdict(decision.found.c, decision.confidence, numbers, doubts)
     verdict = weigh_no_normals(sampled.lifted, sampled.n_distinct, sampled.norms, sampled.heaviest)
     if codimension != "auto":
         all_outside = codimension == sampled.outside.shape[1]
         most = NOT_LOOKED_FOR if all_outside else 0.0
         verdict = verdict._replace(confidence=min(verdict.confidence, most))
     return verdict
+
+
+def without_choice(fit: AffineFit) -> AffineFit:
+    """Return a structure that the scales did not choose: without the evidence of a choice."""
+    evidence = fit.solution.evidence
+    evidence = {name: evidence[name] for name in evidence if name not in OF_THE_CHOICE}
+    return fit._replace(solution=fit.solution._replace(evidence=evidence, profile=None))

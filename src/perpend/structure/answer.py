@@ -8,8 +8,11 @@ from perpend._typing import Array
 from perpend.geometry import complement
 from perpend.rows import Kept, RowSource
 from perpend.solvers import Directions, Fit, RowSpan, Solution, rank_tolerance
+from perpend.structure import constants as k
 from perpend.structure.checks import SURE, Facts, Verdict
 from perpend.structure.decide import Decision
+
+OF_THE_CHOICE = ("plateau_clearness", "ellipse_evidence", "ellipse_gap")  # evidence of it alone
 
 
 class Answer(NamedTuple):
@@ -21,7 +24,9 @@ class Answer(NamedTuple):
     directions: Directions  # in the coordinates of the data
     n_distinct: float  # how many rows count as evidence
     converged: bool
+    rows: RowSource  # as they were solved, in the span
     decision: Decision | None = None
+    seen_in: RowSpan | None = None  # the span in which the decision was made, if it is another
     distances: Kept | None = None  # of the rows as they were given
     n_rest: int | None = None  # normals outside the span; all of them by default
 
@@ -39,10 +44,11 @@ def as_solution(rows: RowSource, answer: Answer, *, told: bool) -> Solution:
     verdict, fit, *_ = answer
     directions, decision = answer.directions, answer.decision
     normals, components = _bases(answer)
-    structures: tuple[dict[str, object], ...] = ()
+    structures, profile = (), None
     if decision is not None:
-        per_row = answer.n_distinct / decision.n_cloud
-        structures = structures_in(decision, rows.unit, per_row, answer.span.n_outside)
+        unit, n_outside = rows.unit, answer.span.n_outside
+        structures = structures_in(decision, unit, answer.n_distinct / decision.cloud.n, n_outside)
+        profile = profile_in(decision, unit, n_outside)
     return Solution(
         normals=normals,
         components=components,
@@ -59,6 +65,7 @@ def as_solution(rows: RowSource, answer: Answer, *, told: bool) -> Solution:
         rank=rows.shape[1] if fit is None else len(fit.spectrum),
         distances=answer.distances,
         structures=structures,
+        profile=profile,
     )
 
 
@@ -71,15 +78,27 @@ def structures_in(
     """
     return tuple(
         {
-            "codimension": one.codimension + n_outside,
+            "codimension": one.found.c + n_outside,
             "noise": one.noise * unit,
-            "members": round(one.members * rows_for_each),
+            "members": round(one.found.n_members * rows_for_each),
             "score": one.score,
             "length": one.length,
             "chosen": one.chosen,
         }
         for one in decision.structures
     )
+
+
+def profile_in(decision: Decision, unit: float, n_outside: int = 0) -> dict[str, Array]:
+    """Return the profile in the units of the data, as far as it shows anything, and an octave."""
+    shown = np.flatnonzero(np.any(decision.best > 0, axis=0))
+    first, last = (shown[0], shown[-1]) if len(shown) else (0, 0)
+    part = slice(max(first - k.OCTAVE, 0), last + k.OCTAVE + 1)
+    return {
+        "scales": decision.cloud.scales[part] * unit,
+        "codimensions": decision.cloud.codimensions + n_outside,
+        "contrast": decision.best[:, part],
+    }
 
 
 def _bases(answer: Answer) -> tuple[Array, Array]:

@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from perpend._typing import Array
 from perpend.structure import constants as k
-from perpend.structure.checks import Doubt, Facts, beyond_ellipse, confidence_of
-from perpend.structure.cloud import radius
+from perpend.structure.checks import DOUBTFUL, Doubt, Facts, beyond_ellipse, confidence_of
+from perpend.structure.cloud import Cloud, radius
 from perpend.structure.layers import find_layers, layers_outside
 from perpend.structure.members import (
     EXACT,
@@ -17,40 +18,65 @@ from perpend.structure.members import (
     least_members,
     of_parts,
     on_less,
+    within,
     without_lone_rows,
 )
 from perpend.structure.profile import Plateau, Profile, choose, clearness
+from perpend.structure.settle import settle
 
 MAX_REVISIONS = 3  # of the codimension after the members are known
 
 
 class Structure(NamedTuple):
-    """A significant subspace that was seen."""
+    """A significant subspace that was seen, with its members."""
 
-    codimension: int
-    noise: float  # deviation in one coordinate
-    members: float
+    found: Found
     score: float  # the contrast T
     length: float  # in log scale
-    chosen: bool
+    chosen: bool = False
+
+    @property
+    def noise(self) -> float:
+        """The deviation in one coordinate; 0 where it is exact."""
+        return 0.0 if self.found.is_exact else self.found.sigma
 
 
 class Decision(NamedTuple):
     """The chosen structure of a cloud, and how sure it is."""
 
     found: Found
-    contrast: float
     needed: float
     confidence: float
     doubts: tuple[Doubt, ...]
     facts: Facts
     structures: tuple[Structure, ...]
-    n_cloud: float  # rows that were asked
+    cloud: Cloud
+    best: Array  # (C, S) the best contrast at every codimension and scale
 
-    @property
-    def codimension(self) -> int:
-        """The number of normals."""
-        return self.found.c
+    def of(self, other: Structure) -> "Decision":
+        """Return the decision for another of the structures, which somebody may choose by hand."""
+        own = next(j for j, one in enumerate(self.structures) if one.chosen)
+        doubt = Doubt(
+            "choice",
+            "it was chosen by hand, and the answer of the fit was another one of structures_",
+            f"choose({own}) would give that",
+        )
+        found, n_free = other.found, int(self.cloud.free[other.found.c - 1])
+        facts = self.facts._replace(
+            contrast=other.score,
+            parameters=found.c * n_free,
+            length=other.length,
+            n_members=found.n_members,
+            n_free=n_free,
+        )
+        return self._replace(
+            found=found,
+            needed=float(self.cloud.needed[found.c - 1]),
+            confidence=DOUBTFUL * facts.no_accident,
+            doubts=(doubt,),
+            facts=facts,
+            structures=tuple(one._replace(chosen=one is other) for one in self.structures),
+        )
 
 
 def decide(
@@ -72,9 +98,16 @@ def decide(
     facts = _facts(profile, found, chosen, T, clear, n_smaller, rng)
     confidence, doubts = confidence_of(facts)
     profile.start = start
-    needed = float(profile.cloud.needed[found.c - 1])
-    structures = tuple(_structures(profile, found, chosen, all_))
-    return Decision(found, T, needed, confidence, doubts, facts, structures, profile.cloud.n)
+    return Decision(
+        found=found,
+        needed=float(profile.cloud.needed[found.c - 1]),
+        confidence=confidence,
+        doubts=doubts,
+        facts=facts,
+        structures=tuple(_structures(profile, found, chosen, all_)),
+        cloud=profile.cloud,
+        best=np.maximum(profile.best, 0.0),
+    )
 
 
 def _members(profile: Profile, chosen: Plateau, told: int | None) -> tuple[Found, Plateau]:
@@ -91,7 +124,7 @@ def _members(profile: Profile, chosen: Plateau, told: int | None) -> tuple[Found
     return find_members(profile, chosen), chosen
 
 
-def _facts(
+def _facts(  # noqa: PLR0917
     profile: Profile,
     found: Found,
     chosen: Plateau,
@@ -169,20 +202,33 @@ def _structures(
 ) -> list[Structure]:
     """List what was seen, finest first: the layers of the answer, and the other plateaus."""
     cloud, c = profile.cloud, found.c
-    noise = 0.0 if found.is_exact else found.sigma
-    own = Structure(c, noise, found.n_members, chosen.T, chosen.length, chosen=True)
-    listed = [own]
+    listed = [Structure(found, chosen.T, chosen.length, chosen=True)]
     for layer in layers_outside(found.seen, c, least_members(cloud, c), found.end):
-        noise = layer.radius / float(radius(c))
         if layer.members > found.n_members / k.FEWER:
-            listed.append(Structure(c, noise, layer.members, chosen.T, 0.0, chosen=False))
+            J = np.sqrt(cloud.squares(found.axes, c))
+            outer = found._replace(
+                axes=cloud.pca(layer.probability(J)),
+                sigma=layer.radius / float(radius(c)),
+                threshold=layer.threshold,
+                n_members=layer.members,
+                layer=layer,
+                is_exact=False,
+                fit=None,
+            )
+            listed.append(Structure(outer, chosen.T, 0.0))
     coarse = float(cloud.scales[chosen.peak])
     if coarse > 4 * found.sigma and chosen.share * cloud.n > found.n_members / k.FEWER:
-        listed.append(
-            Structure(c, coarse, chosen.share * cloud.n, chosen.T, chosen.length, chosen=False)
-        )
-    for p in all_:
-        if p.c != c and p.length >= k.LENGTH:
-            noise, n = float(cloud.scales[p.peak]), p.share * cloud.n
-            listed.append(Structure(p.c, noise, n, p.T, p.length, chosen=False))
-    return sorted(listed, key=lambda one: (one.noise, -one.codimension))
+        listed.append(_of_plateau(profile, chosen, coarse))
+    listed += [
+        _of_plateau(profile, p, float(cloud.scales[p.first]))
+        for p in all_
+        if p.c != c and p.length >= k.LENGTH
+    ]
+    return sorted(listed, key=lambda one: (one.noise, -one.found.c))
+
+
+def _of_plateau(profile: Profile, p: Plateau, least: float) -> Structure:
+    """Return the structure at the peak of a plateau, whose noise is not below `least`."""
+    scale = float(profile.cloud.scales[p.peak])
+    settled = settle(profile.cloud, profile.axes_at(p), p.c, scale, least=least)
+    return Structure(within(profile.cloud, p.c, settled._replace(sigma=scale)), p.T, p.length)

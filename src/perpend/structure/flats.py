@@ -132,6 +132,7 @@ class AffineFit(NamedTuple):
     floor: float  # a distance below this is a rounding error
     radius: float  # of the inliers about the location
     record: DistanceRecord | None  # of the rows that were seen; None where all are inliers
+    others: tuple["AffineFit", ...] = ()  # for each structure of the solution that is not chosen
 
     @property
     def evidence(self) -> dict[str, object]:

@@ -239,10 +239,11 @@ def members_noise(of: Histogram, probability: Array, c: int) -> float:
 def layer_noise(of: Histogram, layer: Layer, c: int) -> float:
     """Return the same for a layer on a flat density, in which the tails of its noise are lost.
 
-    With several normals there is little of that density near the subspace (r^c), and of one normal
-    the law of the distances is that of the noise. Within one and a half times its radius, rows of Student's law with few or many degrees of
-    freedom, of any scale, on a flat density are fitted by weighted least squares: A g(r / s) + B.
-    The likeliest one says by how much the distance that most members are within is too small.
+    With several normals there is little of that density near the subspace (r^c). Of one normal the
+    law of the distances is that of the noise: within one and a half times the layer's radius, rows
+    of Student's law with few or many degrees of freedom, of any scale, on a flat density are fitted
+    by weighted least squares, A g(r / s) + B. The likeliest one says by how much the distance that
+    most members are within is too small.
     """
     seen = members_noise(of, layer.probability(of.edges), c)
     if c > 1:

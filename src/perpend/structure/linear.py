@@ -25,7 +25,7 @@ from perpend.solvers import (
 )
 from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
-from perpend.structure.answer import Answer, as_solution, evidence_of
+from perpend.structure.answer import OF_THE_CHOICE, Answer, as_solution, evidence_of
 from perpend.structure.checks import (
     SURE,
     Facts,
@@ -120,7 +120,7 @@ def find_low_dimension(
     )
     if decision is None or decision.facts.witnesses < 2:
         return None
-    V = ground.inside(decision.found.axes.A[:, : decision.codimension])
+    V = ground.inside(decision.found.axes.A[:, : decision.found.c])
     directions = landed(ground.rows, ground.span, V, rng)
     return _confirmed(ground, decision, directions)
 
@@ -219,6 +219,7 @@ def _no_normals(ground: Ground, directions: Directions, codimension: int | Auto)
         _in_data(directions, span),
         ground.n_distinct,
         converged=bool(np.all(directions.converged)) if told else True,
+        rows=ground.rows,
         n_rest=n_rest,
     )
 
@@ -228,7 +229,7 @@ def _in_data(directions: Directions, span: RowSpan) -> Directions:
 
 
 def as_it_is(ground: Ground, V: Array, directions: Directions, codimension: int | Auto) -> Answer:
-    """Weigh the normals V (D', c) as they are: how far do the rows support them?"""
+    """Weigh the normals V (D', c) as they are, by how far the rows support them."""
     span, c = ground.span, V.shape[1]
     if not 0 < c < span.rank:
         return _no_normals(ground, directions, codimension)
@@ -256,6 +257,7 @@ def as_it_is(ground: Ground, V: Array, directions: Directions, codimension: int 
         _in_data(directions, span),
         ground.n_distinct,
         converged=bool(np.all(directions.converged)),
+        rows=ground.rows,
         distances=kept if ground.rows is ground.given else None,
         n_rest=None if codimension == "auto" else min(codimension, span.n_outside),
     )
@@ -317,6 +319,7 @@ def _confirmed(ground: Ground, decision: Decision, directions: Directions) -> An
         _in_data(directions, span),
         ground.n_distinct,
         converged=fit.converged,
+        rows=rows,
         decision=decision._replace(found=found),
         distances=kept if rows is ground.given else None,
     )
@@ -394,15 +397,11 @@ def by_all_rows(
     given, span, fit, decision = rows, sampled.span, sampled.fit, sampled.decision
     assert fit is not None
     assert decision is not None
-    A, found = fit.axes, decision.found
     if span.n_outside:  # a scan: rows that are not in the sample may leave its span
-        U = span.in_data(A[:, found.c :])
         # Many rows are left where they are: turning them would take another scan.
         few = rows.shape[0] < rows.shape[1]
         rows, span = in_their_span(rows) if few else (rows, row_span(rows))
-        U = span.basis.T @ span.inside(U)
-        A = span.basis @ np.hstack([complement(U), U])
-        found = found._replace(c=span.rank - U.shape[1])
+    A, found = _axes_in(span, sampled.span, decision.found)
     fit, kept = _among(rows, span, A, found, sampled=True, callback=callback)
     # Whether rows are equal was seen in the sample only: all rows count as its distinct ones do.
     n_distinct = sampled.n_distinct * rows.shape[0] / n_sampled
@@ -414,9 +413,48 @@ def by_all_rows(
         span=span,
         n_distinct=n_distinct,
         converged=fit.converged,
-        decision=decision._replace(found=found),
+        rows=rows,
+        seen_in=sampled.span,
         distances=kept if rows is given else None,
     )
+
+
+def _axes_in(span: RowSpan, before: RowSpan, found: Found) -> tuple[Array, Found]:
+    """Return the axes (D', R) of what was found, in a span that may have more dimensions."""
+    if span is before:
+        A, basis = found.axes.A, span.basis
+        return A if len(basis) == span.rank else basis @ A, found
+    U = found.axes.A[:, found.c :]
+    U = before.in_data(U if len(before.basis) == before.rank else before.basis @ U)
+    U = span.basis.T @ span.inside(U)
+    A = np.hstack([complement(U), U])
+    A = A if len(span.basis) == span.rank else span.basis @ A
+    return A, found._replace(c=span.rank - U.shape[1])
+
+
+def solution_of(answer: Answer, seen: RowSource, *, told: bool) -> Solution:
+    """Return the solution, with every other structure that was seen; `seen` were descended on."""
+    solution, decision = as_solution(seen, answer, told=told), answer.decision
+    if decision is None:
+        return solution
+    others = []
+    for one in decision.structures:
+        if one.chosen:
+            continue
+        other, rows, span = decision.of(one), answer.rows, answer.span
+        A, found = _axes_in(span, answer.seen_in or span, other.found)
+        sampled = answer.seen_in is not None or decision.cloud.n < answer.n_distinct - 0.5
+        fit, kept = _among(rows, span, A, found, sampled=sampled, callback=None)
+        verdict = _verdict(other, fit, rows, span, answer.n_distinct, kept, lawful=False)
+        verdict = verdict._replace(evidence=_without_choice(verdict.evidence))
+        by_hand = answer._replace(verdict=verdict, fit=fit, decision=other, distances=None)
+        others.append(as_solution(seen, by_hand, told=False)._replace(profile=None))
+    return solution._replace(others=tuple(others))
+
+
+def _without_choice(evidence: dict[str, object]) -> dict[str, object]:
+    """Return the evidence of a structure that the scales did not choose."""
+    return {name: evidence[name] for name in evidence if name not in OF_THE_CHOICE}
 
 
 def solve_told(

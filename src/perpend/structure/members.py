@@ -55,13 +55,13 @@ def find_members(profile: Profile, chosen: Plateau) -> Found:
     settled = settled_at(profile, chosen)
     layer = _finest(profile, chosen)
     if settled.sigma <= EXACT * cloud.floor and (layer is None or layer[0].is_exact):
-        return _within(cloud, c, settled)
+        return within(cloud, c, settled)
     if layer is None:
         w = (cloud.squares(settled.axes, c) <= settled.threshold**2).astype(float)
     else:
         w = layer[0].probability(np.sqrt(cloud.squares(layer[1], c)))
     if np.count_nonzero(w > 0.1) < cloud.D - c + 2:
-        return _within(cloud, c, settled)
+        return within(cloud, c, settled)
     allowed = partial(is_own_scale, profile, c)
     return _polished(
         cloud, c, polish(cloud, cloud.pca(w), c, w, least_members(cloud, c), allowed=allowed)
@@ -128,7 +128,7 @@ def _polished(cloud: Cloud, c: int, p: Polished) -> Found:
     return Found(c, p.axes, p.sigma, p.threshold, p.members, p.probability, p.layer, p.seen, exact)
 
 
-def _within(cloud: Cloud, c: int, settled: Settled) -> Found:
+def within(cloud: Cloud, c: int, settled: Settled) -> Found:
     """Take all rows up to a threshold as members."""
     J = np.sqrt(cloud.squares(settled.axes, c))
     near = settled.threshold >= J
@@ -195,7 +195,7 @@ def without_lone_rows(profile: Profile, found: Found, T: float) -> tuple[Found, 
     settled = Settled(axes, found.sigma, found.threshold)
     profile.add(axes)
     fewer = float(np.max(profile.table[more - 1]))
-    return (_within(cloud, more, settled), fewer) if fewer > 0 else (found, T)
+    return (within(cloud, more, settled), fewer) if fewer > 0 else (found, T)
 
 
 def on_less(profile: Profile, found: Found, T: float) -> tuple[Found, float]:
@@ -242,7 +242,7 @@ def _part(profile: Profile, part: Part, found: Found) -> tuple[Found, float] | N
     settled = settle(cloud, part.axes, part.codimension, found.sigma)
     profile.add(settled.axes)
     T = float(np.max(profile.table[part.codimension - 1]))
-    smaller = _within(cloud, part.codimension, settled)
+    smaller = within(cloud, part.codimension, settled)
     thin = settled.sigma <= k.AS_THIN * found.sigma
     enough = smaller.n_members >= k.FEW * found.n_members
     return (smaller, T) if T > 0 and thin and enough else None
