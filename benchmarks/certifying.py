@@ -21,10 +21,10 @@ from _counting import CountingRows
 from _store import store
 
 from perpend import dpcp
-from perpend.codimension.watch import TAKE_OVER
 from perpend.datasets import make_subspace
 from perpend.kernels import l1_objective_and_gradient, weighted_gram
 from perpend.rows import as_rows
+from perpend.structure.constants import TAKE_OVER
 
 BAR = 3
 SHAPES = ((10, 6, 2000, 0.8), (30, 5, 1000, 0.7), (200, 10, 1500, 0.6), (200, 10, 1500, 0.7))

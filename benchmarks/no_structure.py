@@ -1,8 +1,8 @@
 """What does a fit gain on rows without any structure? The ground under the confidence.
 
 For Gaussian rows, which lie on no subspace, this prints the largest gain that any candidate
-subspace reaches, of the descents or of joint reweighting, divided by the gain that
-`perpend.codimension.certificate` asks for. An answer is "no accident" above 1.
+subspace reaches at any scale, of the descents, of joint reweighting or of a path, divided by the
+gain that `perpend.structure.profile` asks for. An answer is "no accident" above 1.
 
 Run ``python benchmarks/no_structure.py``; ``--jobs 4`` takes more processes than two, ``--store``
 writes the table.
@@ -18,11 +18,13 @@ from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 from _store import store
-from perpend.codimension import Judge, distinct_rows, grow_starts, rank_of_directions
-from perpend.codimension.by_scales import sweep_sizes
 
 from perpend.rows import as_rows
-from perpend.solvers import AutoStep, psgm, random_starts, row_span
+from perpend.solvers import AutoStep
+from perpend.structure import Descent, find_structure
+from perpend.structure.descents import Descents
+from perpend.structure.ground import Ground
+from perpend.structure.proposals import smallest_axes, sweep_sizes
 
 SHAPES = [  # rows, features, seeds
     (5, 2, 60),
@@ -51,23 +53,17 @@ def largest_gain(n_rows: int, n_features: int, seed: int) -> tuple[float, float]
     """Return the largest gain over the needed one, and the largest confidence, of one draw."""
     rng = np.random.default_rng(seed)
     rows = as_rows(rng.standard_normal((n_rows, n_features)))
-    span = row_span(rows)
-    rule = AutoStep()
-    _, evidence = grow_starts(
-        lambda k, _: psgm(rows, random_starts(rng, span, k), rule=rule, max_iter=1000, tol=1e-9),
-        lambda directions: rank_of_directions(rows, directions, span.rank),
-        at_least=0,
-        at_most=2 * span.rank + 16,
-    )
-    judge = Judge(rows, span, distinct_rows(rows, rng), refine=True)
-    candidate, ratios, confidences = min(evidence.value, span.rank - 1), [0.0], [0.0]
-    found = [judge.from_spectrum(k, evidence) for k in sweep_sizes(span.rank)]
+    ground, rank = Ground(rows, rng), n_features
+    descents = Descents(ground, Descent("auto", "random", AutoStep(), 1000, 1e-9))
+    evidence = descents.descend(watched=False)
+    candidate = min(evidence.value, rank - 1)
     while candidate > 0:
-        found.append(judge.follow(evidence.basis[:, :candidate], evidence))
+        ground.add(ground.fitted(evidence.basis[:, :candidate]))
         candidate //= 2
-    ratios += [one.certificate.gain / one.certificate.needed for one in found]
-    confidences += [one.codimension.confidence for one in found]
-    return max(ratios), max(confidences)
+    sweep = smallest_axes(ground, sweep_sizes(rank))
+    decision = find_structure(ground.profile, rng, proposals=sweep, told=None)
+    gain, needed = ground.profile.best, ground.profile.cloud.needed[:, None]
+    return float(np.max(1 + gain / needed)), 0.0 if decision is None else decision.confidence
 
 
 def main() -> None:

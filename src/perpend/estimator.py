@@ -207,13 +207,13 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         place: Place,
         callback: Callback | None,
     ) -> AffineFit:
-        codimension = getattr(self, "codimension", "auto")
+        codimension: Any = getattr(self, "codimension", "auto")
         if codimension != "auto" and codimension > X.shape[1]:
             raise InputError(
                 f"codimension={codimension} is larger than the number of features ({X.shape[1]})."
             )
         if self._may_follow_scales:
-            return find_affine(
+            found = find_affine(
                 X,
                 weight,
                 codimension=codimension,
@@ -222,6 +222,21 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
                 rng=copy.deepcopy(rng),
                 callback=callback,
             )
+            if codimension != "auto" or found.solution.normals.shape[1] > 0:
+                return found
+            # Descents may see what paths do not; but then it is not sure.
+            lifted = self._solve_lifted(X, weight, rng, place, callback).by_descents_alone()
+            return lifted if lifted.solution.normals.shape[1] > 0 else found
+        return self._solve_lifted(X, weight, rng, place, callback)
+
+    def _solve_lifted(
+        self,
+        X: Array,
+        weight: Array | None,
+        rng: np.random.Generator,
+        place: Place,
+        callback: Callback | None,
+    ) -> AffineFit:
         return solve_lifted(
             X,
             weight,

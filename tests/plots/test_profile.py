@@ -112,14 +112,11 @@ def test_scales_are_in_the_units_of_the_labels(model):
 
 def test_normals_outside_of_the_span_count():
     rng = np.random.default_rng(0)
-    X = rng.uniform(-10, 10, (6000, 3))
-    X[:2000, 1:] = rng.normal(0, 0.01, (2000, 2))
-    X[2000:4000, 2] = rng.normal(0, 0.1, 2000)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = DPCP(normalize=False, random_state=0).fit(np.hstack([X, X[:, :1], X[:, 1:2]]))
+    X = rng.uniform(-10, 10, (600, 3))
+    X[:400, 2] = 0  # on a plane, exactly
+    model = DPCP(random_state=0).fit(np.hstack([X, X[:, :1], X[:, 1:2]]))
     assert list(model.profile_["codimensions"]) == [3, 4]
-    assert model.codimension_ in (3, 4)
+    assert model.codimension_ == 3
 
 
 def test_the_profile_takes_the_place_of_the_spectrum_where_scales_decided(model):
@@ -130,9 +127,9 @@ def test_the_profile_takes_the_place_of_the_spectrum_where_scales_decided(model)
 
 def test_where_there_is_no_profile_it_says_so():
     X = make_subspace(300, 100, n_features=8, codimension=4, random_state=0).X
-    for model in (DPCP(random_state=0), RSGM(4, random_state=0)):
-        with pytest.raises(InputError, match=r"has no profile.*SpectrumDisplay"):
-            ProfileDisplay.from_estimator(model.fit(X))
+    model = RSGM(4, random_state=0).fit(X)
+    with pytest.raises(InputError, match=r"has no profile.*SpectrumDisplay"):
+        ProfileDisplay.from_estimator(model)
     del model.profile_
     with pytest.raises(InputError, match=r"earlier version.*Fit it again"):
         ProfileDisplay.from_estimator(model)

@@ -93,7 +93,7 @@ def test_weights_and_equal_rows_are_the_same_evidence():
     plain = decide(X)
     double = decide(np.vstack([X, X]), share=np.full(1600, 0.5))
     assert double.found.c == plain.found.c
-    assert double.contrast == pytest.approx(plain.contrast, rel=0.01)
+    assert double.facts.contrast == pytest.approx(plain.facts.contrast, rel=0.01)
     heavy = decide(X, weight=np.full(800, 3.0))
     np.testing.assert_allclose(heavy.found.axes.A[:, 0], plain.found.axes.A[:, 0], atol=1e-9)
 

@@ -10,7 +10,7 @@ from perpend.exceptions import InputError
 from perpend.plots._convergence import ConvergenceDisplay
 from perpend.plots._display import Display, ModelDisplay
 from perpend.plots._distances import DistanceDisplay
-from perpend.plots._profile import ProfileDisplay
+from perpend.plots._profile import ProfileDisplay, scales_matter
 from perpend.plots._spectrum import SpectrumDisplay, SpreadDisplay
 from perpend.plots._style import pyplot_figure, require_matplotlib
 from perpend.plots._words import verdict
@@ -55,8 +55,7 @@ class AnswerDisplay(ModelDisplay):
     @classmethod
     def of(cls, model: Any, X: Array | None = None) -> Self:
         """Take what is drawn from a fitted model, and do not draw it yet."""
-        profile = getattr(model, "profile_", None)  # files of earlier versions have none
-        decided: type[ModelDisplay] = SpectrumDisplay if profile is None else ProfileDisplay
+        decided: type[ModelDisplay] = ProfileDisplay if scales_matter(model) else SpectrumDisplay
         kinds = (decided, DistanceDisplay, ConvergenceDisplay, SpreadDisplay)
         return cls([kind.of(model, X) for kind in kinds], verdict(model))
 

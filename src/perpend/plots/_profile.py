@@ -287,12 +287,23 @@ def _edges(x: Array) -> Array:
     return np.r_[2 * x[0] - middle[0], middle, 2 * x[-1] - middle[-1]]
 
 
+def scales_matter(model: Any) -> bool:
+    """Say whether the profile shows more than the directions of the descents do.
+
+    That is where nobody descended, as affine fits do not, or where several structures were seen.
+    Files of earlier versions have no profile.
+    """
+    if getattr(model, "profile_", None) is None:
+        return False
+    return bool(model.affine_ or len(model.structures_) > 1)
+
+
 def _why_none(model: Any) -> str:
     if not hasattr(model, "profile_"):
         return (
             "This model is from a file of an earlier version, which kept no profile. Fit it again."
         )
     return (
-        "This model has no profile: its descents were clear, all rows lie on their span, or the "
-        "codimension was given, so nobody looked at scales. SpectrumDisplay shows what decided."
+        "This model has no profile: all rows lie on their span, or a method was given the "
+        "codimension, so nobody looked at scales. SpectrumDisplay shows what decided."
     )

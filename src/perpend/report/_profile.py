@@ -7,6 +7,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from perpend.plots import ProfileDisplay
+from perpend.plots._profile import scales_matter
 from perpend.report import _svg as svg
 from perpend.report._html import Html, join, tag
 from perpend.report._text import count, number, plural
@@ -28,8 +29,8 @@ class ProfileFacts(TypedDict):
 
 
 def profile_facts(model: Any) -> ProfileFacts | None:
-    """Return what the picture is drawn from; None where the fit has no profile."""
-    if getattr(model, "profile_", None) is None:  # files of earlier versions have none
+    """Return what the picture is drawn from; None where the directions say as much."""
+    if not scales_matter(model):
         return None
     shown = ProfileDisplay.of(model)
     # The root of the contrast, by which plateaus are weighed.

@@ -15,11 +15,20 @@ class Distinct(NamedTuple):
     share: Array  # (n,) how much each row counts as evidence
     in_common: Array  # (n,) the weight of each row and of those that are equal to it
     part: Array  # (n,) of that weight which is the row's own
+    first: Array  # (n,) bool: one row of each kind
 
     @property
     def n_different(self) -> float:
         """The number of rows that differ, whatever they weigh."""
         return float(self.part.sum())
+
+    def of_kind(self, rows: Array) -> tuple[Array, Array]:
+        """Return the weight and the evidence of these rows (m,) with all that are equal to them.
+
+        The weights are relative to their mean.
+        """
+        weight = self.in_common[rows]
+        return weight / np.mean(weight), self.share[rows] / self.part[rows]
 
 
 def distinct_rows(rows: RowSource, rng: np.random.Generator) -> Distinct:
@@ -45,4 +54,6 @@ def distinct_rows(rows: RowSource, rng: np.random.Generator) -> Distinct:
     share[order] = weight[order] / np.maximum(total, np.median(total))[group]
     in_common[order] = total[group]
     part[order] = weight[order] / total[group]
-    return Distinct(share, in_common, part)
+    first = np.zeros(len(weight), dtype=bool)
+    first[order[np.diff(group, prepend=-1) > 0]] = True
+    return Distinct(share, in_common, part, first)

@@ -83,6 +83,7 @@ class _Rows(NamedTuple):
     X: Array  # (n, D)
     weight: Array | None
     seen: Array  # (n,) bool
+    view: View
     n_jobs: int
 
     def sampled(self, size: int | None, rng: np.random.Generator) -> _Sampled:
@@ -93,9 +94,7 @@ class _Rows(NamedTuple):
         given = to_numpy(self.X[chosen])
         S = given.astype(float)
         weight = None if self.weight is None else self.weight[chosen] / self.weight[chosen].mean()
-        centre = np.median(S, axis=0)
-        scale = float(np.median(np.linalg.norm(S - centre, axis=1))) / math.sqrt(D)
-        scale = scale or float(np.max(np.abs(S - centre))) or 1.0
+        centre, scale, _ = self.view
         L = np.hstack([(S - centre) / scale, np.ones((len(S), 1))]).astype(given.dtype)
         rows = as_rows(L, weight=weight, normalize=False, n_jobs=self.n_jobs)
         span, distinct = row_span(rows), distinct_rows(rows, np.random.default_rng(0))
@@ -105,9 +104,11 @@ class _Rows(NamedTuple):
         point = centre - scale * (W @ w0)
         cloud = None
         if basis.shape[1]:
-            Y = S - point if full else (S - point) @ basis
+            some = np.flatnonzero(distinct.first)
+            Y = S[some] - point if full else (S[some] - point) @ basis
             floor = float(distance_edges(1.0, given.dtype)[0])
-            cloud = Cloud(Y, affine=True, weight=weight, share=distinct.share, floor=floor)
+            own, share = distinct.of_kind(some)
+            cloud = Cloud(Y, affine=True, weight=own, share=share, floor=floor)
         heaviest = float(np.max(distinct.in_common)) / rows.total_weight
         n = float(distinct.share.sum())
         return _Sampled(len(S), W, basis, point, cloud, span, rows.norms, heaviest, n)
@@ -133,8 +134,8 @@ def find_affine(
         seen = np.ones(X.shape[0], dtype=bool) if view.seen is None else view.seen
         if weights is not None:
             seen = seen & (weights > 0)
-        rows = _Rows(X, weights, seen, n_jobs)
-        return _decide(rows, view, codimension, sample, rng=rng, callback=callback)
+        rows = _Rows(X, weights, seen, view, n_jobs)
+        return _decide(rows, codimension, sample, rng=rng, callback=callback)
 
     seen = [look(view) for view in find_views(X, weight, rng)]
     if len(seen) > 1 and all(one.found is None and not one.weight[0] for one in seen):
@@ -160,7 +161,6 @@ def find_affine(
 
 def _decide(
     rows: _Rows,
-    view: View,
     codimension: int | Auto,
     sample: int | None,
     *,
@@ -172,7 +172,7 @@ def _decide(
 
     def look(sample: int | None, *, slowly: bool = False) -> _Chosen:
         sampled = rows.sampled(sample, rng)
-        cloud, nothing = sampled.cloud, _Chosen(view, sampled)
+        cloud, nothing = sampled.cloud, _Chosen(rows.view, sampled)
         told = None if codimension == "auto" else codimension - sampled.outside.shape[1]
         if cloud is None or (told is not None and told <= 0):
             return nothing
@@ -234,7 +234,8 @@ def _among_all_rows(
     B = W @ (W.T @ random_directions(rng, len(W), N_LANDED))
     B /= np.maximum(np.linalg.norm(B, axis=0), np.finfo(float).tiny)
     fit = as_fit(seen, members, _verdict(chosen, members, seen, codimension), B)
-    structures, profile = (), None
+    structures: tuple[dict[str, object], ...] = ()
+    profile = None
     if decision is not None and sampled.cloud is not None:
         structures = structures_in(decision, 1.0, n_seen / sampled.cloud.n, n_outside)
         profile = profile_in(decision, 1.0, n_outside)

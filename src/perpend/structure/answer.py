@@ -44,7 +44,8 @@ def as_solution(rows: RowSource, answer: Answer, *, told: bool) -> Solution:
     verdict, fit, *_ = answer
     directions, decision = answer.directions, answer.decision
     normals, components = _bases(answer)
-    structures, profile = (), None
+    structures: tuple[dict[str, object], ...] = ()
+    profile = None
     if decision is not None:
         unit, n_outside = rows.unit, answer.span.n_outside
         structures = structures_in(decision, unit, answer.n_distinct / decision.cloud.n, n_outside)

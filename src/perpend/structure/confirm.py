@@ -83,10 +83,13 @@ def count(rows: RowSource, V: Array, edges: Array, U: Array | None = None) -> tu
     return np.ravel(scan.product), scan.kept
 
 
-def groups_by_density(seen: Histogram, found: Found, unit: float) -> TwoGroups:
+def groups_by_density(
+    seen: Histogram, found: Found, unit: float, *, sampled: bool = True
+) -> TwoGroups:
     """Return members and others by their distance, as the sample's structure is among these rows.
 
-    Of the layers that are seen it is the one whose end is nearest to that of the sample.
+    Of the layers that are seen it is the one whose end is nearest to that of the sample, if these
+    are not the very rows in which it was found.
     """
     c, total = found.c, float(seen.counts.sum())
     middle = knots(seen.edges)
@@ -96,7 +99,7 @@ def groups_by_density(seen: Histogram, found: Found, unit: float) -> TwoGroups:
     if found.layer is not None:
         p = found.layer.probability(middle / unit)
         layers = [one for one in find_layers(seen, c, k.FEW / 2 * total) if not one.is_exact]
-        if layers:
+        if layers and sampled:
             end = math.log(found.layer.radius * unit)
             layer = min(layers, key=lambda one: abs(math.log(one.radius) - end))
             p, threshold = layer.probability(middle), layer.threshold

@@ -6,7 +6,7 @@ says w.z + w0 = 0. With the w orthonormal, lifted rows times normals are Euclide
 """
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from perpend.solvers import (
 )
 from perpend.solvers.distance_record import DistanceRecord
 from perpend.solvers.loop import Callback
-from perpend.structure.checks import SURE, Verdict
+from perpend.structure.checks import DOUBTFUL, SURE, Verdict
 from perpend.structure.confirm import (
     STEPS,
     count,
@@ -156,6 +156,15 @@ class AffineFit(NamedTuple):
             return False
         remote = self.origin.distance > REMOTE * self.radius
         return self.solution.confidence >= (LIKELY if remote else SURE)
+
+    def by_descents_alone(self) -> Self:
+        """Return the same, where the scales of the rows themselves do not show it."""
+        doubt = "it is seen in homogeneous coordinates alone (more rows, or less noise, would help)"
+        solution = self.solution._replace(
+            confidence=min(self.solution.confidence, DOUBTFUL),
+            doubts=(*self.solution.doubts, doubt),
+        )
+        return self._replace(solution=solution)
 
     def is_better_than(self, linear: Solution) -> bool:
         """Whether it clearly misses the origin and the rows support it more than a linear one."""

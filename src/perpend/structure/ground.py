@@ -63,17 +63,15 @@ class Ground:
 
     def cloud(self, size: int | None = None) -> Cloud:
         """Return up to so many of the rows in memory, in coordinates of their span."""
-        share = self.distinct.share
-        chosen = np.flatnonzero(share > 0)
+        chosen = np.flatnonzero(self.distinct.first)  # equal rows are one, with their weight
         if size is not None and len(chosen) > size:
             chosen = np.sort(self.rng.choice(chosen, size, replace=False, shuffle=False))
         X = self.rows.take(chosen).astype(float)
         if X.shape[1] > self.span.rank:
             X = X @ self.span.basis
-        weight = self.rows.gather(self.rows.weights)[chosen].astype(float)
+        weight, share = self.distinct.of_kind(chosen)
         floor = float(distance_edges(1.0, self.rows.dtype)[0])
-        weight /= float(np.mean(weight))
-        return Cloud(X, affine=False, weight=weight, share=share[chosen], floor=floor)
+        return Cloud(X, affine=False, weight=weight, share=share, floor=floor)
 
     def inside(self, V: Array) -> Array:
         """Return directions (R, m) of the span as the rows see them."""

@@ -80,13 +80,7 @@ def find_subspace(
     told = None if codimension == "auto" else n_inside(ground.span, codimension)
     descents = Descents(ground, descent, told)
     if not finish or (told is not None and not 0 < told < ground.span.rank):
-        evidence = descents.descend(watched=False)
-        c = min(evidence.value, ground.span.rank - 1) if told is None else told
-        assert descents.directions is not None
-        answer = as_it_is(ground, evidence.basis[:, :c], descents.directions, codimension)
-        if told is None and answer.fit is not None:
-            answer = answer._replace(verdict=_compared(answer.verdict, evidence))
-        return answer
+        return _as_descents_say(ground, descents, codimension, told)
     decision = _decide(ground, descents)
     directions, evidence = descents.directions, descents.evidence
     if decision is None or (told is None and _is_unlikely(ground, decision)):
@@ -101,6 +95,18 @@ def find_subspace(
     if evidence is None:
         return answer
     return answer._replace(verdict=_with_rank(answer.verdict, evidence))
+
+
+def _as_descents_say(
+    ground: Ground, descents: Descents, codimension: int | Auto, told: int | None
+) -> Answer:
+    evidence = descents.descend(watched=False)
+    c = min(evidence.value, ground.span.rank - 1) if told is None else told
+    assert descents.directions is not None
+    answer = as_it_is(ground, evidence.basis[:, :c], descents.directions, codimension)
+    if told is None and answer.fit is not None:
+        answer = answer._replace(verdict=_compared(answer.verdict, evidence))
+    return answer
 
 
 def find_low_dimension(
@@ -263,7 +269,7 @@ def as_it_is(ground: Ground, V: Array, directions: Directions, codimension: int 
     )
 
 
-def _verdict(
+def _verdict(  # noqa: PLR0917
     weighed: Weighed | Decision,
     fit: Fit,
     rows: RowSource,
@@ -376,7 +382,7 @@ def _among(
         law = outlier_law(edges, rows.norms, c, span.rank - c)
         groups = groups._replace(threshold=label_threshold(counts, edges, law, groups.threshold))
     elif groups is None:
-        groups = groups_by_density(Histogram(edges, counts), found, 1.0)
+        groups = groups_by_density(Histogram(edges, counts), found, 1.0, sampled=sampled)
     # An angle of scale * sqrt(d R / N) is what the noise of N unit rows does to their subspace.
     error = np.sqrt((span.rank - c) * span.rank / max(found.n_members, 1.0))
     converged = change <= max(1e-3, SAMPLE_ERRORS * error)

@@ -52,7 +52,7 @@ def find_members(profile: Profile, chosen: Plateau) -> Found:
     lawful = [one for one in profile.fits if one.lawful and _is_of(profile, chosen, one)]
     if lawful:
         return _by_the_law(cloud, min(lawful, key=lambda one: one.fit.groups.scale))
-    settled = settled_at(profile, chosen)
+    settled, end = settled_at(profile, chosen), float(cloud.scales[chosen.last])
     layer = _finest(profile, chosen)
     if settled.sigma <= EXACT * cloud.floor and (layer is None or layer[0].is_exact):
         return within(cloud, c, settled)
@@ -63,9 +63,9 @@ def find_members(profile: Profile, chosen: Plateau) -> Found:
     if np.count_nonzero(w > 0.1) < cloud.D - c + 2:
         return within(cloud, c, settled)
     allowed = partial(is_own_scale, profile, c)
-    return _polished(
-        cloud, c, polish(cloud, cloud.pca(w), c, w, least_members(cloud, c), allowed=allowed)
-    )
+    p = polish(cloud, cloud.pca(w), c, w, least_members(cloud, c), allowed=allowed)
+    # Members are of the plateau's scales, and not all rows that are left in the end.
+    return _polished(cloud, c, p) if p.sigma <= 2 * end else within(cloud, c, settled)
 
 
 def _is_of(profile: Profile, chosen: Plateau, one: LawFit) -> bool:
@@ -255,15 +255,16 @@ def point_among(cloud: Cloud) -> Found:
     rows are no accident here: they are what is looked for.
     """
     cloud = copy(cloud)
-    cloud.share, cloud.n = None, float(len(cloud.X))
+    count = np.ones(len(cloud.X)) if cloud.weight is None else cloud.weight
+    cloud.share, cloud.n = count, float(count.sum())
     D, radius = cloud.D, cloud.typical / 2  # the whole cloud is no point
     axes, best, weights = cloud.first_axes(), -np.inf, np.ones(len(cloud.X))
     while radius > cloud.floor:
         J2 = np.square(cloud.X - axes.centre).sum(axis=1)
         w = np.maximum(1 - J2 / radius**2, 0.0)
-        if np.count_nonzero(w) < 3:
+        if w @ count < 3:
             break
-        near, double = (float(np.count_nonzero(r**2 >= J2)) for r in (radius, 2 * radius))
+        near, double = (float(count[r**2 >= J2].sum()) for r in (radius, 2 * radius))
         # n2 KL(n1 / n2 || 2^-D) is about n1 log(n1 2^D / n2) where n1 / n2 is large
         contrast = near * np.log(near * 2.0**D / double)
         if contrast > best:
