@@ -214,7 +214,7 @@ def test_rows_of_a_sample_lead_to_labels_of_all():
 def test_rows_that_span_less_than_the_space():
     """Normals outside of the span belong to every structure."""
     X = wire() @ np.linalg.qr(np.random.default_rng(1).standard_normal((5, 3)))[0].T
-    model = fitted(X, normalize=False)
+    model = fitted(X, normalize=False, codimension=3)
     assert len(model.structures_) > 1
     for i, one in enumerate(model.structures_):
         other = model.choose(i)

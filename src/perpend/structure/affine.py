@@ -74,7 +74,7 @@ class _Chosen(NamedTuple):
             exact = sampled.outside.shape[1] > 0 and sampled.n_distinct > sampled.lifted.rank + 0.5
             return exact, float(exact)
         sure = self.decision is not None and self.decision.confidence >= SURE
-        return sure, self.found.n_members / sampled.cloud.n
+        return sure or self.found.is_exact, self.found.n_members / sampled.cloud.n
 
 
 class _Rows(NamedTuple):

@@ -88,8 +88,8 @@ def groups_by_density(
 ) -> TwoGroups:
     """Return members and others by their distance, as the sample's structure is among these rows.
 
-    Of the layers that are seen it is the one whose end is nearest to that of the sample, if these
-    are not the very rows in which it was found.
+    Of the layers that are seen it is the one whose end is nearest to that of the sample; if it was
+    not `sampled`, it was found in these very rows.
     """
     c, total = found.c, float(seen.counts.sum())
     middle = knots(seen.edges)
@@ -99,10 +99,12 @@ def groups_by_density(
     if found.layer is not None:
         p = found.layer.probability(middle / unit)
         layers = [one for one in find_layers(seen, c, k.FEW / 2 * total) if not one.is_exact]
-        if layers and sampled:
+        if layers:
             end = math.log(found.layer.radius * unit)
             layer = min(layers, key=lambda one: abs(math.log(one.radius) - end))
-            p, threshold = layer.probability(middle), layer.threshold
+            p = layer.probability(middle)
+            # Two looks at the same rows, in other bins: tails are longer than one of them shows.
+            threshold = layer.threshold if sampled else max(layer.threshold, threshold)
     p = np.minimum(np.minimum.accumulate(p), ALMOST)
     members = float(seen.counts @ p)
     share = min(max(members / total, 1e-6), 1 - 1e-6)

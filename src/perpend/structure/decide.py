@@ -222,7 +222,7 @@ def _structures(
     listed += [
         _of_plateau(profile, p, float(cloud.scales[p.first]))
         for p in all_
-        if p.c != c and p.length >= k.LENGTH
+        if p.c != c and p.length >= k.LENGTH and p.weight >= k.SHOULDER * chosen.weight
     ]
     return sorted(listed, key=lambda one: (one.noise, -one.found.c))
 

@@ -27,11 +27,12 @@ from perpend.structure import constants as k
 
 N_BINS = 1024  # of a histogram of distances
 N_BINS_OF_DENSITY = 80  # at the most
+AS_GOOD = 1.0  # twice the log-likelihood: cuts that differ by less are equally good
 MOST_LAYERS = 5  # one inside the other
 N_BINS_OF_NOISE, N_SCALES = 48, 48  # where the noise of a layer is fitted
-LOST = 1.15  # times what is seen: half-way from the scale of Student's law to its deviation
+LOST = 1.17  # times what is seen: half-way from the scale of Student's law to its deviation
 STUDENT = (math.inf, 6.0, 3.0)  # degrees of freedom: Gaussian noise, and with heavy tails
-MOST = 0.8  # of the members: noise is measured by the distance that so many are within
+MOST = 0.83  # of the members: noise is measured by the distance that so many are within
 _LOG_2 = math.log(2)
 
 
@@ -145,15 +146,17 @@ def _cut(edges: Array, N: Array, c: int, top: int, *, bottom: int = 0) -> Layer 
     _, single = fitted(ramps)
     if math.isinf(single):
         return None
-    best: tuple[float, int, Array] | None = None
+    cuts: list[tuple[float, int, Array]] = []
     for b in ends:
         stopped = np.minimum(ramps, np.maximum(x[b] - x[:-1], 0))
         f, misfit = fitted(np.where(np.arange(m - 1) < b, stopped, ramps))
-        flat = f[b] - f[b + 1] <= c * (x[b + 1] - x[b])
-        if flat and (best is None or single - misfit > best[0]):
-            best = single - misfit, b, f
-    if best is None:
+        if f[b] - f[b + 1] <= c * (x[b + 1] - x[b]):  # flat
+            cuts.append((single - misfit, b, f))
+    if not cuts:
         return None
+    # The far end of a bell belongs to it, unless the rows say otherwise.
+    most = max(gain for gain, *_ in cuts)
+    best = max((cut for cut in cuts if cut[0] > most - AS_GOOD), key=lambda cut: cut[1])
     gain, b, f = best
     radius = float(outer[b - 1])
     background = math.exp(f[b] + c * math.log(radius))

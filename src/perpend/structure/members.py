@@ -262,13 +262,16 @@ def point_among(cloud: Cloud) -> Found:
     while radius > cloud.floor:
         J2 = np.square(cloud.X - axes.centre).sum(axis=1)
         w = np.maximum(1 - J2 / radius**2, 0.0)
-        if w @ count < 3:
+        if w @ count < k.FEW * cloud.n:
             break
         near, double = (float(count[r**2 >= J2].sum()) for r in (radius, 2 * radius))
         # n2 KL(n1 / n2 || 2^-D) is about n1 log(n1 2^D / n2) where n1 / n2 is large
         contrast = near * np.log(near * 2.0**D / double)
-        if contrast > best:
+        if contrast >= (1 - 1e-9) * best:  # the smaller of two that are as good
             best, weights = contrast, w
         axes, radius = cloud.pca(w), k.SHRINK * radius
-    least = max(k.FEW * cloud.n, 2.0)
-    return _polished(cloud, D, polish(cloud, cloud.pca(weights), D, weights, least))
+    axes, least = cloud.pca(weights), k.FEW * cloud.n
+    exact = float(count[np.square(cloud.X - axes.centre).sum(axis=1) <= cloud.floor**2].sum())
+    if exact >= least:  # equal rows
+        return within(cloud, D, Settled(axes, cloud.floor, cloud.floor))
+    return _polished(cloud, D, polish(cloud, axes, D, weights, least))
