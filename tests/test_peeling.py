@@ -11,9 +11,6 @@ from perpend import DPCP, RSGM, peel
 from perpend.datasets import make_subspace
 from perpend.exceptions import InputError
 from perpend.geometry import random_directions
-from perpend.peeling.frame import whitening
-from perpend.peeling.jury import Candidate, Data
-from perpend.peeling.share import share_out
 
 
 def union(D, parts, n_outliers, seed, noise=0.0):
@@ -47,6 +44,8 @@ def matched(found, y):
         (12, ((8, 200), (2, 300)), 0),  # a plane beside a larger subspace, and no outliers
         (9, ((3, 150), (3, 150)), 150),  # their sum is a subspace, too
         (3, ((2, 200), (2, 200)), 200),  # their normals together leave a line
+        (8, ((2, 100), (2, 100), (2, 100)), 80),  # so is the sum of any two, and of all
+        (60, ((5, 30), (3, 20)), 5),  # fewer rows than features
     ],
 )
 def test_all_subspaces_are_found_exactly(D, parts, n_outliers, seed):
@@ -113,6 +112,30 @@ def test_close_planes_are_told_apart(degrees, seed):
     assert sorted(len(s.members) for s in found.subspaces) == [200, 200]
     first = found.subspaces[found.labels[0]].normals
     assert_same_subspace(first, [[0, 0, 1]], tol=1e-9)
+
+
+@pytest.mark.parametrize("offset", [0.0, 5.0])
+def test_planes_far_from_the_origin_are_found(offset, seed):
+    rng = np.random.default_rng(seed)
+    points = rng.uniform(-2, 2, (700, 3))
+    points[:300, 2] = rng.normal(0, 0.01, 300)
+    points[300:550, 0] = rng.normal(1, 0.01, 250)
+    found = peel(np.c_[points + offset, np.ones(700)], random_state=seed + 1000)
+    assert [s.codimension for s in found.subspaces] == [1, 1]
+    y = np.repeat([0, 1, -1], [300, 250, 150])
+    which = matched(found, y)
+    assert np.mean(found.labels == np.where(y < 0, -1, np.take(which, y))) > 0.95
+
+
+def test_several_lines_in_a_plane_are_found(seed):
+    angles = np.array([0.0, 0.6, 2.0]) + seed
+    lines = np.repeat(np.c_[np.cos(angles), np.sin(angles)], 100, axis=0)
+    rng = np.random.default_rng(seed)
+    X = rng.lognormal(size=(300, 1)) * (lines + rng.normal(0, 0.02, lines.shape))
+    found = peel(X, random_state=seed + 1000)
+    assert [s.codimension for s in found.subspaces] == [1, 1, 1]
+    y = np.repeat([0, 1, 2], 100)
+    assert np.mean(found.labels == np.take(matched(found, y), y)) > 0.98
 
 
 def test_max_subspaces_is_the_most():
@@ -192,22 +215,14 @@ def test_too_few_rows_are_refused_and_two_show_nothing():
 
 
 def test_a_row_on_an_intersection_goes_to_the_smaller_subspace():
-    def subspace(normals, threshold=1e-6):
-        members = np.ones(100, dtype=bool)
-        return Candidate(normals, members, threshold, 1e-8, 1e-8, 1.0, 1.0, 1.0, 0.0, {})
-
-    axes = np.eye(3)
-    plane, line = subspace(axes[:, 2:]), subspace(axes[:, 1:])
-    data = Data(np.array([[2.0, 0, 0], [1, 1, 0], [0, 0, 1], [0, 0, 0]]), None, normalize=True)
-    np.testing.assert_array_equal(share_out(data, [plane, line])[:3], [1, 0, -1])
-    np.testing.assert_array_equal(share_out(data, [line, plane])[:3], [0, 1, -1])
-
-
-def test_stretched_rows_have_equal_second_moments():
-    X = np.random.default_rng(0).standard_normal((500, 3)) @ np.diag([3.0, 1.0, 0.1])
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    moments = (X @ whitening(X)).T @ (X @ whitening(X))
-    np.testing.assert_allclose(moments, moments[0, 0] * np.eye(3), atol=1e-9 * moments[0, 0])
+    rng = np.random.default_rng(0)
+    plane = np.c_[rng.standard_normal((200, 2)), np.zeros(200)]
+    line = np.c_[rng.standard_normal(100), np.zeros((100, 2))]
+    X = np.vstack([plane, line, rng.standard_normal((100, 3))])
+    found = peel(X, random_state=1)
+    assert sorted(s.codimension for s in found.subspaces) == [1, 2]
+    of_line = [s.codimension for s in found.subspaces].index(2)
+    np.testing.assert_array_equal(np.flatnonzero(found.labels == of_line), np.arange(200, 300))
 
 
 def test_a_table_full_of_things_is_found():

@@ -1,194 +1,288 @@
-"""One subspace among rows that may lie on several: proposals, the rows' choice, a closer look.
+"""Subspaces one after the other: the search of `perpend.structure`, with members taken away.
 
-A fit to rows on several subspaces goes wrong in three ways. It may find their *sum*, so every found
-subspace is searched for a smaller one inside. It may pool normals of different subspaces, which
-leaves their *intersection* or nothing, so single directions are asked, too. And it may find one
-thick subspace *between* two that are close to one another, so its rows are looked at with their
-thickness stretched to one, where the two are far apart.
+An estimator proposes, and the scale at which rows concentrate decides. Rows of two subspaces may
+show their sum first, or something thick between them, so the members of every found subspace are
+searched on their own; what some of them lie on as closely, or more closely, is the answer.
 """
 
+import math
 import warnings
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy import special
 
 from perpend._typing import Array
-from perpend.codimension import sample_sizes
-from perpend.geometry import complement, orthonormal, sine_of_largest_angle
-from perpend.peeling.frame import whitening
-from perpend.peeling.jury import FEW_STEPS, Candidate, Data, Jury
+from perpend.geometry import complement
+from perpend.solvers import distance_edges, rank_tolerance
+from perpend.structure import Cloud, Decision, Profile, find_structure, sample_size
+from perpend.structure import constants as k
+from perpend.structure.checks import confidence_of
+from perpend.structure.members import within
+from perpend.structure.settle import polish, settle
 
-N_SINGLES = 8  # single directions that are asked
-N_TRIES = 3  # proposals that are looked at closely
-APART = 0.17  # sine of the angle (10 degrees) between proposals that differ
-AS_THIN = 3.0  # times the noise around a subspace: the most around a part of it
-THIN = 1e-3  # of the members' squared norm (3 % of their norm): what looks like noise there, is
-NOT_NOISE = 2.0  # Kolmogorov-Smirnov distance times the root of the number: one in a thousand
-THINNER = 0.5  # times the thickness of a subspace: the most of the two that it was made of
-TURNED = 0.3  # sine of the angle, after stretching, from which on it is another subspace
+LIKELY = 0.5  # confidence: what is more likely wrong than right is not reported
+ROUNDS = 2  # of sharing the rows out and looking again
+
+
+class Data(NamedTuple):
+    """Rows as they are solved, and how much each counts."""
+
+    X: Array  # (n, D)
+    weight: Array  # (n,)
+    share: Array  # (n,) as evidence: equal rows count once
+
+    def some(self, chosen: Array) -> Self:
+        """Return some of the rows, by a mask or their numbers."""
+        return type(self)(*(of_rows[chosen] for of_rows in self))
+
+    def mapped(self, T: Array) -> Self:
+        """Return the rows in other coordinates, X @ T."""
+        return self._replace(X=(self.X @ T).astype(self.X.dtype))
+
+    def distances(self, found: Decision) -> Array:
+        """Return the distance (n,) of each row to a subspace."""
+        J: Array = np.linalg.norm(self.X @ normals(found), axis=1)
+        return J
+
+    def near(self, found: Decision) -> Array:
+        """Say which rows (n,) are near enough for members."""
+        near: Array = self.distances(found) <= found.found.threshold
+        return near
+
+    def cloud(self) -> Cloud:
+        """Return the rows as `perpend.structure` sees them."""
+        return Cloud(
+            self.X.astype(float),
+            affine=False,
+            weight=self.weight / np.mean(self.weight),
+            share=self.share,
+            floor=float(distance_edges(1.0, self.X.dtype)[0]),
+        )
+
+
+def normals(found: Decision) -> Array:
+    """Return the normals (D, c)."""
+    return found.found.axes.A[:, : found.found.c]
+
+
+def lifted(found: Decision, B: Array, rest: Array) -> Decision:
+    """Return a subspace of the coordinates B (D, r) as one of all; the rest (D, k) are normals."""
+    c, A = found.found.c, found.found.axes.A
+    A = np.hstack([B @ A[:, :c], rest, B @ A[:, c:]])
+    axes = found.found.axes._replace(A=A)
+    return found._replace(found=found.found._replace(c=c + rest.shape[1], axes=axes))
 
 
 class Search(NamedTuple):
-    """How a single subspace is proposed."""
+    """How subspaces are found."""
 
-    estimator: Any  # a SubspaceEstimator, not fitted
+    estimator: Any  # a SubspaceEstimator of our own, with its own threshold
     rng: np.random.Generator
 
     @property
-    def inside(self) -> bool:
-        """Whether found subspaces are searched for smaller ones: not if a codimension was told."""
-        return bool(getattr(self.estimator, "codimension", "auto") == "auto")
+    def told(self) -> int | None:
+        """The codimension, where the estimator was told one."""
+        codimension = getattr(self.estimator, "codimension", "auto")
+        return None if codimension == "auto" else int(codimension)
 
-    def fit(self, data: Data) -> Any:
-        """Fit a fresh copy of the estimator; its doubts are for the rows to settle."""
-        model = fresh(self.estimator).set_params(random_state=int(self.rng.integers(2**31)))
+    def find_all(self, data: Data, most: int) -> list[Decision]:
+        """Take one subspace after the other away; then weigh each without the others' rows."""
+        found: list[Decision] = []
+        taken: list[Data] = []  # members of each
+        rest = data
+        while len(found) < most and len(rest.X) >= 2:
+            new = self.find(rest, self._proposed(rest))
+            if new is None or not np.any(near := rest.near(new)):
+                break
+            if not _is_shadow(new, rest.some(near), found, taken):
+                found.append(new)
+                taken.append(rest.some(near))
+            rest = rest.some(~near)
+        labels = None
+        for _ in range(ROUNDS):
+            before, labels = labels, share_out(data, found)
+            if before is not None and np.array_equal(labels, before):
+                break
+            again = [self._again(data, labels, j, one) for j, one in enumerate(found)]
+            found = [one for one in again if one is not None]
+        return found
+
+    def _proposed(self, data: Data) -> Array:
+        """Return the rows (n,) that a fit takes for inliers; its doubts are settled here."""
+        self.estimator.set_params(random_state=int(self.rng.integers(2**31)))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # not sure, or not at rest
-            return model.fit(data.X, sample_weight=data.weight)
+            inliers: Array = self.estimator.fit(data.X, sample_weight=data.weight).labels_ == 1
+        return inliers
 
+    def _again(self, data: Data, labels: Array, j: int, one: Decision) -> Decision | None:
+        """Weigh a subspace by its own rows and those of nobody; None if they show nothing."""
+        left = (labels == j) | (labels == -1)
+        own = labels[left] == j
+        found = self.weigh(data.some(left), own) if np.sum(own) > 1 else None
+        if found is None or not _counts(found):
+            return None
+        is_other = np.mean(data.some(labels == j).near(found)) < k.MAJORITY
+        return one if is_other else found
 
-def fresh(estimator: Any) -> Any:
-    """Return a copy with the same parameters that was never fitted."""
-    return type(estimator)(**estimator.get_params(deep=False))
+    def find(self, data: Data, proposed: Array | None) -> Decision | None:
+        """Return a subspace that holds no smaller and no thinner one, or None.
 
+        Rows without a proposal are the members of another subspace.
+        """
+        inner = found = self.weigh(data, proposed)
+        sigma = math.inf
+        while inner is not None and self.told is None:
+            found, sigma = inner, min(sigma, inner.found.sigma)
+            inner = self._inside(data, found, sigma, stretched=proposed is not None)
+        return found if found is not None and _counts(found) else None
 
-def find_next(search: Search, data: Data) -> Candidate | None:
-    """Return a subspace that the rows support, or None; where there are many, ask a sample.
+    def _inside(
+        self, data: Data, outer: Decision, sigma: float, *, stretched: bool
+    ) -> Decision | None:
+        """Return what some members of a subspace lie on, given the least noise so far.
 
-    What a sample finds is for all rows to confirm. That there is nothing to be found, too: few rows
-    can't show a thin subspace.
-    """
-    sample_size = getattr(search.estimator, "sample_size", None)
-    for size in sample_sizes(sample_size, *data.X.shape):
-        drawn = np.sort(search.rng.choice(len(data.X), size, replace=False, shuffle=False))
-        found = find_one(search, data.some(drawn))
-        if found is not None:
-            confirmed = Jury(data, search.rng).weigh(found.normals)
-            if confirmed is not None and confirmed.is_subspace:
-                return confirmed
-    return find_one(search, data)
-
-
-def find_one(search: Search, data: Data, *, closer: bool = True) -> Candidate | None:
-    """Return a subspace that the rows support and that holds no smaller one, or None.
-
-    `closer` says whether a thick subspace is taken apart.
-    """
-    if not data.can_be_asked:
+        Along the subspace, what is as thin is a part of it. And where they are stretched to equal
+        variances, noise looks the same everywhere, but several thin subspaces do not.
+        """
+        near = np.flatnonzero(data.near(outer))
+        own = data.some(near)
+        looks = [(complement(normals(outer)), k.AS_THIN)]
+        if stretched and not outer.found.is_exact and len(near):
+            looks.append((_stretch(own.X), k.THINNER))
+        for T, thin in looks:
+            seen = own.mapped(T)
+            inner = self.find(seen, None)
+            if inner is None:
+                continue
+            c = data.X.shape[1] - (T.shape[1] - inner.found.c)
+            part = np.zeros(len(data.X))
+            part[near[seen.near(inner)]] = 1.0
+            found = _settled(data.cloud(), inner, c, part)
+            if found.found.is_exact or found.found.sigma <= thin * sigma:
+                return found
         return None
-    jury = Jury(data, search.rng)
-    if jury.span.rank < data.X.shape[1]:
-        return _in_span(search, jury)
-    tried: list[Array] = []
-    for proposal in _proposals(search, jury)[:N_TRIES]:
-        best = jury.weigh(proposal.normals)
-        if best is None or not best.supported or _among(best.normals, tried):
-            continue
-        tried.append(best.normals)
-        if closer and (best.noise_share > THIN or _is_no_noise(jury, best)):
-            best = _taken_apart(search, jury, best) or best
-        best = _smallest(search, jury, best)
-        if best.is_subspace:
-            return best
-    return None
+
+    def weigh(self, data: Data, part: Array | None) -> Decision | None:
+        """Return the structure of the rows, if it is significant; it may be that of a part (n,)."""
+        (n, D), told = data.X.shape, self.told
+        if n <= D or not (told is None or 0 < told < D):
+            return None
+        first = min(n, sample_size(D))
+        for size in sorted({first, min(n, max(first, k.MOST_PER_COLUMN * D))}):
+            drawn = np.sort(self.rng.choice(n, size, replace=False, shuffle=False))
+            cloud = data.some(drawn).cloud()
+            profile = Profile(cloud)
+            proposed = () if part is None else _proposed_by(profile, part[drawn])
+            found = find_structure(profile, self.rng, proposals=proposed, told=told)
+            if found is not None and found.facts.is_significant:
+                break
+        else:
+            return None
+        # Whether there are others, and smaller ones inside, is asked here anyway.
+        facts = found.facts._replace(witnesses=2, rival_subspace=False, n_smaller=None)
+        confidence, doubts = confidence_of(facts)
+        found = found._replace(confidence=confidence, doubts=doubts)
+        if size < n and not found.found.is_exact:
+            cloud = data.cloud()
+            found = _by_all_rows(cloud, found)
+        # Where hardly a row is between members and others, Gaussian noise says where they end.
+        end = settle(
+            cloud, found.found.axes, found.found.c, found.found.sigma, least=found.found.sigma
+        )
+        threshold = max(found.found.threshold, end.threshold)
+        return found._replace(found=found.found._replace(threshold=threshold))
 
 
-def _in_span(search: Search, jury: Jury) -> Candidate | None:
-    """Look inside the span of the rows; else the span is an answer, if not by idle columns."""
-    span = jury.span
-    inner = find_one(search, jury.data.mapped(span.basis))
-    lifted = None
-    if inner is not None:
-        lifted = jury.weigh(np.hstack([span.basis @ inner.normals, span.rest]))
-    if span.rank + span.n_idle_columns == len(span.basis):
-        return lifted
-    whole = jury.weigh_span()
-    if lifted is not None and lifted.supported and lifted.scale <= AS_THIN * whole.floor:
-        return lifted
-    return whole if whole.supported else lifted
+def _counts(found: Decision) -> bool:
+    """Say whether a subspace is to be reported: a cloud that is merely longer than wide is not."""
+    return found.confidence >= LIKELY and all(doubt.name != "ellipse" for doubt in found.doubts)
 
 
-def _proposals(search: Search, jury: Jury) -> list[Candidate]:
-    """Fit, and let the rows weigh the answer and single directions; the best supported first."""
-    model = search.fit(jury.data)
-    proposals = [model.normals_.T, *_singles(model.directions_, jury.data.X)]
-    weighed = [jury.weigh(V, FEW_STEPS) for V in proposals]
-    supported = [found for found in weighed if found is not None and found.supported]
-    return sorted(supported, key=lambda found: -found.support)
+def _proposed_by(profile: Profile, part: Array) -> Iterator[int]:
+    """Show the profile the axes of a part (n,) of the rows."""
+    profile.add(profile.cloud.pca(part.astype(float)))
+    yield 1
 
 
-def _among(V: Array, others: list[Array]) -> bool:
-    """Whether one of the other subspaces is nearly the same."""
-    return any(W.shape == V.shape and sine_of_largest_angle(V, W) < APART for W in others)
+def _settled(cloud: Cloud, inner: Decision, c: int, part: Array) -> Decision:
+    """Return a subspace as all rows see it that was found among a part (n,) of them."""
+    axes = cloud.pca(part)
+    sigma = max(math.sqrt(float(np.mean(axes.variances[:c]))), cloud.floor)
+    return inner._replace(found=within(cloud, c, settle(cloud, axes, c, sigma)))
 
 
-def _singles(directions: Array, X: Array) -> list[Array]:
-    """Return directions of low objective, one by one, that are not close to one another."""
-    B = np.asarray(directions, dtype=float).T
-    B = B[:, np.linalg.norm(B, axis=0) > 0]
-    lengths = np.linalg.norm(X, axis=1)
-    heights = np.mean(np.abs(X @ B) / np.where(lengths > 0, lengths, 1)[:, None], axis=0)
-    chosen: list[Array] = []
-    for j in np.argsort(heights, kind="stable"):
-        b = B[:, [j]] / np.linalg.norm(B[:, j])
-        if not _among(b, chosen):
-            chosen.append(b)
-        if len(chosen) == N_SINGLES:
-            break
-    return chosen
+def _by_all_rows(cloud: Cloud, found: Decision) -> Decision:
+    """Return a sample's subspace as all rows place it."""
+    c = found.found.c
+    w = (cloud.squares(found.found.axes, c) <= found.found.threshold**2).astype(float)
+    p = polish(cloud, cloud.pca(w), c, w, max(k.FEW * cloud.n, 2.0 * (cloud.D - c)))
+    new = found.found._replace(
+        axes=p.axes, sigma=p.sigma, threshold=p.threshold, n_members=p.members
+    )
+    return found._replace(found=new)
 
 
-def _smallest(search: Search, jury: Jury, outer: Candidate) -> Candidate:
-    """Return a smaller subspace inside, if some of the members lie on it as closely.
+def _is_shadow(new: Decision, own: Data, found: list[Decision], taken: list[Data]) -> bool:
+    """Say whether members are the far end of another subspace, or the cloud that holds all others.
 
-    The members' coordinates in the subspace are stretched to equal variances, so that only a
-    subspace shows there, not an uneven spread.
+    At the new noise, they are then as near to the other one; or all others, which are thinner, are
+    as near to the new one: a cloud far from the origin is a slab.
     """
-    basis = complement(outer.normals)
-    if not search.inside or basis.shape[1] < 2:
-        return outer
-    members = jury.data.some(outer.members)
-    stretch = basis @ whitening(members.X @ basis)  # (D, r)
-    inner = find_one(search, members.mapped(stretch))
-    if inner is None:
-        return outer
-    smaller = jury.weigh(orthonormal(np.hstack([outer.normals, stretch @ inner.normals])))
-    thin = AS_THIN * max(outer.scale, outer.floor)
-    if smaller is None or not smaller.supported or smaller.scale > thin:
-        return outer
-    return smaller if smaller.per_member > outer.per_member else outer
+
+    def on(members: Data, subspace: Decision) -> bool:
+        near2 = (k.SAME * new.found.sigma) ** 2 * subspace.found.c
+        return bool(np.mean(np.square(members.distances(subspace))) <= near2)
+
+    is_cloud = all(
+        on(members, new) and new.found.sigma > k.SAME * other.found.sigma
+        for other, members in zip(found, taken, strict=True)
+    )
+    return bool(found) and (is_cloud or any(on(own, other) for other in found))
 
 
-def _is_no_noise(jury: Jury, found: Candidate) -> bool:
-    """Whether the members' distances J are not those of Gaussian noise, J^2 / s^2 ~ chi^2_c."""
-    if found.exact:
-        return False
-    J = np.sort(jury.data.distances(found.normals)[found.members]) / found.scale
-    c = found.normals.shape[1]
-    law = special.gammainc(c / 2, J**2 / 2) / special.gammainc(c / 2, J[-1] ** 2 / 2)
-    steps = np.arange(len(J) + 1) / len(J)
-    distance = max(np.max(steps[1:] - law), np.max(law - steps[:-1]))
-    return bool(distance * np.sqrt(len(J)) > NOT_NOISE)
+def _stretch(X: Array) -> Array:
+    """Return T (D, r) so that the rows of X @ T have second moments alike; r is their rank."""
+    variances, axes = np.linalg.eigh(X.T @ X / len(X))
+    seen = variances > rank_tolerance(X.dtype) * variances[-1]
+    T: Array = axes[:, seen] * np.sqrt(np.mean(variances[seen]) / variances[seen])
+    return T
 
 
-def _taken_apart(search: Search, jury: Jury, thick: Candidate) -> Candidate | None:
-    """Return one of the thinner subspaces that a thick one was made of, if it was.
+def share_out(data: Data, found: list[Decision]) -> Array:
+    """Return the number of the subspace that each row belongs to, -1 for none.
 
-    Noise around one subspace looks the same everywhere once all variances are equal; two close
-    subspaces are then far apart.
+    A row that several accept goes to the one that makes it most likely. With m members of noise s,
+    spread evenly over the unit sphere of d dimensions, a row at distance J has the density
+
+        m s^-c exp(-J^2 / (2 s^2)) / ((2 pi)^(c/2) area of the sphere)
+
+    so that a row on an intersection goes to the smaller and thinner subspace.
     """
-    members = jury.data.some(thick.members)
-    stretch = whitening(members.X)  # (D, r)
-    if stretch.shape[1] < len(stretch):
-        return None
-    part = find_one(search, members.mapped(stretch), closer=False)
-    if part is None:
-        return None
-    before = orthonormal(np.linalg.solve(stretch, thick.normals))  # the same subspace, stretched
-    if before.shape == part.normals.shape and sine_of_largest_angle(before, part.normals) < TURNED:
-        return None  # only the denser core of the same subspace
-    thin = jury.weigh(orthonormal(stretch @ part.normals))
-    if thin is None or not thin.supported or thin.scale > THINNER * thick.scale:
-        return None
-    return thin
+    labels, best = np.full(len(data.X), -1), np.full(len(data.X), -np.inf)
+    for j, one in enumerate(found):
+        c, s, J = one.found.c, one.found.sigma, data.distances(one)
+        d = data.X.shape[1] - c
+        log_area = math.log(2) + d / 2 * math.log(math.pi) - math.lgamma(d / 2)
+        log_peak = math.log(max(one.found.n_members, 1)) - c * math.log(s * math.sqrt(2 * math.pi))
+        likely = log_peak - log_area - (J / s) ** 2 / 2
+        better = (one.found.threshold >= J) & (likely > best)
+        labels[better], best[better] = j, likely[better]
+    return labels
+
+
+def distinct(X: Array, weight: Array, rng: np.random.Generator) -> Array:
+    """Return how much each row (n,) counts as evidence: equal ones, up to sign, once together.
+
+    Rows that weigh less than a typical distinct row count for less. Equal rows have equal heights
+    over a random direction; different ones almost surely do not.
+    """
+    height = np.abs(X @ rng.standard_normal(X.shape[1]).astype(X.dtype)).astype(float)
+    order = np.argsort(height, kind="stable")
+    tolerance = 4 * np.finfo(X.dtype).eps * height[order]
+    group = np.cumsum(np.diff(height[order], prepend=-np.inf) > tolerance) - 1
+    total = np.bincount(group, weight[order])
+    share = np.empty(len(weight))
+    share[order] = weight[order] / np.maximum(total, np.median(total))[group]
+    return share

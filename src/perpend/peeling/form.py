@@ -7,17 +7,17 @@ import numpy as np
 
 from perpend._typing import Array, RandomState
 from perpend._validation import checked, checked_weight
-from perpend.codimension import SURE
 from perpend.estimator import SubspaceEstimator
 from perpend.exceptions import InputError
-from perpend.geometry import as_generator, complement, orthonormal
+from perpend.geometry import as_generator, complement
 from perpend.methods import DPCP
-from perpend.peeling.find import Search, find_next, fresh
-from perpend.peeling.frame import find_frame
-from perpend.peeling.jury import Candidate, Data
-from perpend.peeling.share import is_shadow, settle
+from perpend.peeling.find import Data, Search, distinct, lifted, normals, share_out
+from perpend.rows import as_rows
 from perpend.rows.devices import Place
 from perpend.rows.kinds import to_numpy
+from perpend.solvers import row_span
+from perpend.structure import Decision
+from perpend.structure.checks import SURE
 
 
 class Subspace(NamedTuple):
@@ -130,36 +130,33 @@ def peel(
         raise InputError(f"max_subspaces={max_subspaces!r}; expected a whole number from 1 on.")
     place = Place(X, None)
     X = to_numpy(checked(model, X, place, reset=True))
-    data = Data(X, checked_weight(sample_weight, X, place), model.normalize)
+    weight = checked_weight(sample_weight, X, place)
+    span = row_span(as_rows(X, weight=weight, normalize=model.normalize))
+    rows = as_rows(X, normalize=model.normalize)
+    weight = np.ones(len(X)) if weight is None else weight
+    data = Data(rows.take(np.arange(len(X))), weight, weight)
+    present = np.any(X != 0, axis=1) & (weight > 0)
     search = Search(model, as_generator(random_state))
-    frame = find_frame(data, search.rng)
-    found, labels = _all_subspaces(
-        search, data if frame is None else data.mapped(frame), max_subspaces
-    )
-    subspaces = []
-    for k, subspace in enumerate(found):
-        V = subspace.normals if frame is None else orthonormal(frame @ subspace.normals)
-        subspaces.append(_subspace(data, V, subspace, labels == k))
+    share = distinct(X[present] / np.max(np.abs(X)), weight[present], search.rng)
+    seen = data.some(present)._replace(share=share)
+    if span.n_outside == 0 or search.told is not None:
+        found = search.find_all(seen, int(max_subspaces))
+    else:
+        # One direction beside their span is kept, so that all rows lie on a subspace; not where
+        # columns that are zero or equal say it.
+        kept = int(span.rank + span.n_idle_columns < X.shape[1])
+        B, rest = np.hstack([span.basis, span.rest[:, :kept]]), span.rest[:, kept:]
+        inside = search.find_all(seen.mapped(B), int(max_subspaces))
+        found = [lifted(one, B, rest) for one in inside]
+    labels = share_out(data, found)
+    found = [one for k, one in enumerate(found) if np.any(labels == k)]
+    labels = share_out(data, found)
+    subspaces = [_subspace(data, one, labels == k, rows.unit) for k, one in enumerate(found)]
     return Peeled(subspaces, labels)
 
 
-def _all_subspaces(search: Search, data: Data, max_subspaces: int) -> tuple[list[Candidate], Array]:
-    """Take one subspace after the other away; then share the rows out."""
-    found: list[Candidate] = []
-    rest = data
-    while len(found) < max_subspaces:
-        new = find_next(search, rest)
-        if new is None:
-            break
-        # The far end of what was found before is taken away, too, but is no subspace of its own.
-        if not is_shadow(rest, new, found):
-            found.append(new)
-        rest = rest.some(~new.members)
-    return settle(data, found, search.rng)
-
-
 def _checked_estimator(estimator: Any) -> Any:
-    """Return a fresh copy of the estimator, or say why it can't be used."""
+    """Return a copy that sets the threshold itself, or say why the estimator can't be used."""
     if estimator is None:
         return DPCP()
     if not isinstance(estimator, SubspaceEstimator):
@@ -172,34 +169,31 @@ def _checked_estimator(estimator: Any) -> Any:
             "peel looks for subspaces through the origin. Append a column of ones to X and use "
             "affine=False: an affine subspace of X is a linear one there."
         )
-    return fresh(estimator)
+    copy = type(estimator)(**estimator.get_params(deep=False))
+    return copy.set_params(threshold="auto", contamination=None)
 
 
-def _subspace(data: Data, V: Array, found: Candidate, members: Array) -> Subspace:
-    """Turn a candidate into an answer: bases as rows, in the precision of the data."""
-    D, c = V.shape
-    own = data.some(members)
-    J = own.distances(V)
-    # The distances show the noise in c of the D coordinates.
-    noise = 0.0 if found.exact else float(np.sqrt(np.mean(J**2) * D / c))
+def _subspace(data: Data, found: Decision, members: Array, unit: float) -> Subspace:
+    """Return the answer of its members: bases as rows, in the precision of the data."""
+    own, c, (D, _) = data.some(members), found.found.c, found.found.axes.A.shape
+    J = own.distances(found) * unit
+    inside = complement(normals(found))
+    Y = own.X @ inside
+    _, axes = np.linalg.eigh(Y.T @ Y)
     return Subspace(
-        normals=np.ascontiguousarray(V.T, dtype=data.X.dtype),
-        components=np.ascontiguousarray(_principal_axes(own, V).T, dtype=data.X.dtype),
+        normals=np.ascontiguousarray(normals(found).T, dtype=data.X.dtype),
+        components=np.ascontiguousarray((inside @ axes[:, ::-1]).T, dtype=data.X.dtype),
         codimension=c,
         confidence=found.confidence,
         members=np.flatnonzero(members),
         threshold=float(J.max()),
-        noise=noise,
-        evidence=found.evidence,
+        # The distances show the noise in c of the D coordinates.
+        noise=0.0 if found.found.is_exact else float(np.sqrt(np.mean(J**2) * D / c)),
+        evidence={
+            "gain": found.facts.contrast + found.needed,
+            "gain_needed": found.needed,
+            "plateau_length": found.facts.length,
+            "plateau_clearness": found.facts.clearness,
+            "doubts": tuple(str(doubt) for doubt in found.doubts),
+        },
     )
-
-
-def _principal_axes(own: Data, V: Array) -> Array:
-    """Return the members' axes (D, d) orthogonal to the normals V, largest variance first."""
-    rows = own.X
-    if own.normalize:
-        lengths = np.linalg.norm(rows, axis=1)
-        rows = rows / np.where(lengths > 0, lengths, 1)[:, None]
-    inside = complement(V)
-    _, axes = np.linalg.eigh(inside.T @ (rows.T @ rows) @ inside)
-    return inside @ axes[:, ::-1]
