@@ -197,16 +197,17 @@ def beyond_ellipse(cloud: Cloud, axes: Axes, c: int) -> tuple[float, float]:
     above = share @ (thin[:, None] > special.betaincinv(c / 2, d / 2, 1 - TAILS))
     below = share @ (thin[:, None] < special.betaincinv(c / 2, d / 2, TAILS))
     below = np.maximum(below - d - int(cloud.affine), 0)
-    evidence = max(_excess(above, cloud.n), _excess(below, cloud.n))
+    evidence = float(max(tail_excess(above, cloud.n), tail_excess(below, cloud.n)))
     gap = math.sqrt(float(spread[c:].min() / spread[:c].max()))
     return evidence, gap * math.exp(-2 / math.sqrt(cloud.n))  # as it is at the least, by chance
 
 
-def _excess(seen: Array, n: float) -> float:
+def tail_excess(seen: Array, n: Array) -> Array:
     """Return the largest n KL(seen / n || tail) among the tails with more rows than expected."""
     p = np.minimum(seen / n, 1.0)
     kl = special.xlogy(p, p / TAILS) + special.xlogy(1 - p, (1 - p) / (1 - TAILS))
-    return float(np.max(np.where(p > TAILS, n * kl, 0.0)))
+    largest: Array = np.max(np.where(p > TAILS, n * kl, 0.0), axis=-1)
+    return largest
 
 
 def doubts_about_rows(fit: Fit, norms: Array, *, lawful: bool) -> list[str]:

@@ -19,7 +19,7 @@ from scipy import special
 from perpend._typing import Array
 from perpend.structure import constants as k
 
-_BITS = 21  # of a single-precision number below the sign, the exponent and two of the mantissa
+BITS = 21  # of a single-precision number below the sign, the exponent and two of the mantissa
 _TINY = np.finfo(float).tiny
 BLOCK = 2**17  # numbers in a block of rows
 
@@ -33,7 +33,10 @@ class Axes(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """How many rows are within the balls of every codimension and scale, (C, S) each."""
+    """How many rows are within the balls of every codimension and scale, (C, S) each.
+
+    Those of a stack of problems have one more axis in front.
+    """
 
     near: Array  # within r
     double: Array  # within 2 r
@@ -50,48 +53,41 @@ def sample_size(n_features: int) -> int:
     return max(least, k.SAMPLE_PER_COLUMN * n_features)
 
 
-class Cloud:
-    """Rows X (n, D) in double precision, and how much each counts.
+class Chance(NamedTuple):
+    """What chance gives, by codimension (C,), or by codimension and scale (C, S)."""
 
-    `weight` (n,) is what a row weighs in means and variances, `share` (n,) what it counts as
-    evidence: equal rows count once. Distances below `floor` times the typical length are rounding
-    errors.
+    free: Array  # rows that any subspace runs through
+    needed: Array  # nats that luck reaches
+    log_q: Array  # log of the share of the rows within 2 r that are within r,
+    log_q_far: Array  # and of those within 8 r
+
+
+class Reference:
+    """Scales, and the law of rows of some lengths in any direction, without the rows.
+
+    Distances below `floor` times the typical length are rounding errors. Stacks of problems have
+    this in common.
     """
 
     def __init__(
-        self,
-        X: Array,
-        *,
-        affine: bool,
-        weight: Array | None = None,
-        share: Array | None = None,
-        floor: float,
+        self, lengths: Array, D: int, codimensions: Array, *, affine: bool, floor: float
     ) -> None:
-        self.X, self.affine = X, affine
-        rows, self.D = X.shape
-        self.weight = None if weight is None or np.all(weight == 1) else weight
-        self.share = None if share is None or np.all(share == 1) else share
-        self.n = float(rows) if self.share is None else float(self.share.sum())
-        self.middle = np.median(X, axis=0) if affine else np.zeros(self.D)
-        lengths = np.linalg.norm(X - self.middle, axis=1)
-        lengths = lengths[lengths > 0]
+        self.D, self.affine, self.codimensions = D, affine, codimensions
         self.typical = float(np.median(lengths)) if len(lengths) else 1.0
         self._set_scales(floor)
-        self.codimensions = np.arange(1, self.D)
-        self.free = self.D - self.codimensions + int(affine)  # rows that any subspace runs through
-        self.needed = k.LUCK + self.codimensions * self.free * self.luck_per_parameter
+        self.free = D - codimensions + int(affine)  # rows that any subspace runs through
         self._set_law(lengths)
 
-    @property
-    def luck_per_parameter(self) -> float:
-        """The nats that each free parameter gains by chance."""
-        return k.LUCK_PER_PARAMETER + math.log(max(self.n / self.D, 1)) / 2
+    def needed_among(self, n: float) -> Array:
+        """Return the nats (C,) that luck reaches among n rows."""
+        luck_per_parameter = k.LUCK_PER_PARAMETER + math.log(max(n / self.D, 1)) / 2
+        return k.LUCK + self.codimensions * self.free * luck_per_parameter
 
     def _set_scales(self, floor: float) -> None:
-        self._bit0 = _bits(np.float32(floor**2))
-        self.n_scales = _bits(np.float32(4.0)) - self._bit0
-        last = self._bit0 + self.n_scales + (k.FAR + 1) * k.OCTAVE
-        edges = (np.arange(self._bit0 + 1, last, dtype=np.uint32) << _BITS).view(np.float32)
+        self.first_bin = _bits(np.float32(floor**2))
+        self.n_scales = _bits(np.float32(4.0)) - self.first_bin
+        last = self.first_bin + self.n_scales + (k.FAR + 1) * k.OCTAVE
+        edges = (np.arange(self.first_bin + 1, last, dtype=np.uint32) << BITS).view(np.float32)
         self.wide = self.typical * np.sqrt(edges.astype(float))  # scales, and octaves beyond
         self.scales = self.wide[: self.n_scales]
         self.floor = float(self.scales[0])
@@ -125,6 +121,33 @@ class Cloud:
         share = special.betainc(c / 2, max(self.D - c, 1e-9) / 2, x) @ self._norm_shares
         law: Array = np.log(np.maximum(share, 1e-300))
         return law
+
+
+class Cloud(Reference):
+    """Rows X (n, D) in double precision, and how much each counts.
+
+    `weight` (n,) is what a row weighs in means and variances, `share` (n,) what it counts as
+    evidence: equal rows count once.
+    """
+
+    def __init__(
+        self,
+        X: Array,
+        *,
+        affine: bool,
+        weight: Array | None = None,
+        share: Array | None = None,
+        floor: float,
+    ) -> None:
+        self.X = X
+        rows, D = X.shape
+        self.weight = None if weight is None or np.all(weight == 1) else weight
+        self.share = None if share is None or np.all(share == 1) else share
+        self.n = float(rows) if self.share is None else float(self.share.sum())
+        self.middle = np.median(X, axis=0) if affine else np.zeros(D)
+        lengths = np.linalg.norm(X - self.middle, axis=1)
+        super().__init__(lengths[lengths > 0], D, np.arange(1, D), affine=affine, floor=floor)
+        self.needed = self.needed_among(self.n)
 
     def about(self, centre: Array) -> Array:
         """Return the rows about a centre."""
@@ -189,8 +212,8 @@ class Cloud:
 
     def _bins(self, u: Array) -> Array:
         """Return the numbers of the scales, given squared distances in their units."""
-        bins: Array = (u.astype(np.float32).view(np.uint32) >> _BITS).astype(np.int64)
-        bins -= self._bit0
+        bins: Array = (u.astype(np.float32).view(np.uint32) >> BITS).astype(np.int64)
+        bins -= self.first_bin
         return np.clip(bins, 0, self.n_scales, out=bins)
 
     def _balls(self, N: Array) -> Counts:
@@ -206,7 +229,7 @@ def radius(c: Array) -> Array:
 
 
 def _bits(x: np.float32) -> int:
-    return int(x.view(np.uint32)) >> _BITS
+    return int(x.view(np.uint32)) >> BITS
 
 
 def _blocks(n: int, D: int) -> list[slice]:

@@ -11,14 +11,16 @@ of scales with the same c*, a positive contrast and more than a flat density amo
 length in log s says how far apart the noise and the inliers' own variances are.
 """
 
+import math
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from perpend._typing import Array
+from perpend._typing import Array, Namespace
 from perpend.solvers import Fit
 from perpend.structure import constants as k
-from perpend.structure.cloud import Axes, Cloud, Counts
+from perpend.structure.cloud import Axes, Chance, Cloud, Counts
 
 
 class Plateau(NamedTuple):
@@ -44,6 +46,16 @@ class Plateau(NamedTuple):
     def meets(self, other: "Plateau") -> bool:
         """Say whether both are about the same codimension and scales."""
         return self.c == other.c and self.first <= other.last and other.first <= self.last
+
+
+class Staircase(NamedTuple):
+    """The best codimension at each scale, (S,) each."""
+
+    c: Array
+    T: Array  # its contrast,
+    local: Array  # that of the ball of 2 r alone,
+    part: Array  # the rows beyond a flat density as a part of those within 2 r,
+    share: Array  # and as a share of all
 
 
 class LawFit(NamedTuple):
@@ -98,14 +110,13 @@ class Profile:
             )
             better = own < T
             own[better], of[better] = T[better], len(self.seen)
-        q, near, double = np.exp(self.cloud.log_q), counts.near, counts.double
-        excess = near - (double - near) * q / (1 - q)  # rows beyond a flat density
+        excess, part = beyond_flat(counts, np.exp(self.cloud.log_q))
         better = self.best + 1e-9 * np.abs(T) < T
         for mine, new in (
             (self.best, T),
             (self.local, local),
-            (self.part, (near / np.maximum(double, 1) - q) / (1 - q)),
-            (self.share, np.maximum(excess, 0) / self.cloud.n),
+            (self.part, part),
+            (self.share, excess / self.cloud.n),
         ):
             mine[better] = new[better]
         self.of[better] = len(self.seen)
@@ -127,24 +138,8 @@ class Profile:
     def plateaus(self) -> list[Plateau]:
         """Return the plateaus, finest first."""
         c, scale = self.c, np.arange(self.cloud.n_scales)
-        ok = (self.T > 0) & (self.part[c - 1, scale] >= k.PART)
-        found, j = [], 0
-        while j < len(ok):
-            if not ok[j]:
-                j += 1
-                continue
-            end = j
-            while end + 1 < len(ok) and ok[end + 1] and c[end + 1] == c[j]:
-                end += 1
-            found.append(self._plateau(int(c[j]), j, end))
-            j = end + 1
-        return found
-
-    def _plateau(self, c: int, first: int, last: int) -> Plateau:
-        peak = first + int(np.argmax(self.local[c - 1, first : last + 1]))
-        length = float(np.log(self.cloud.wide[last + 1] / self.cloud.wide[first]))
-        T, share = float(self.best[c - 1, peak]), float(self.share[c - 1, peak])
-        return Plateau(c, first, last, peak, T, length, share)
+        by_scale = (values[c - 1, scale] for values in (self.local, self.part, self.share))
+        return find_plateaus(Staircase(c, self.T, *by_scale), self.cloud.wide)
 
     def at(self, c: int) -> Plateau:
         """Return the strongest plateau of a codimension; its best scale alone, if it has none."""
@@ -152,7 +147,8 @@ class Profile:
         if own:
             return max(own, key=lambda p: p.weight)
         peak = int(np.argmax(self.best[c - 1]))
-        return self._plateau(c, peak, peak)._replace(length=0.0)
+        T, share = float(self.best[c - 1, peak]), float(self.share[c - 1, peak])
+        return Plateau(c, peak, peak, peak, T, 0.0, share)
 
     def axes_at(self, p: Plateau) -> Axes:
         """Return the axes that were best at the peak of a plateau."""
@@ -204,23 +200,47 @@ class Profile:
         return sum(self.counts_for.get(start, 1) for start in found), rival
 
 
-def contrasts(cloud: Cloud, counts: Counts) -> tuple[Array, Array]:
-    """Return the local contrast, and the better of it and that with the wider ball, (C, S)."""
-    free, needed = cloud.free[:, None], cloud.needed[:, None]
-    near, double, far = (np.maximum(N - free, 0) for N in counts)
-    local = _contrast(near, double, cloud.log_q) - needed
-    wide = _contrast(near, far, cloud.log_q_far) - needed - np.log(2)
-    return local, np.maximum(local, wide)
+def contrasts(chance: Cloud | Chance, counts: Counts, xp: Namespace = np) -> tuple[Array, Array]:
+    """Return the local contrast, and the better of it and that with the wider ball, (..., C, S).
+
+    `xp` is the library of the counts: those of a stack of problems may be on a device.
+    """
+    free, needed = chance.free[..., None], chance.needed[..., None]
+    near, double, far = (xp.clip(N - free, 0, None) for N in counts)
+    local = _contrast(near, double, chance.log_q, xp) - needed
+    wide = _contrast(near, far, chance.log_q_far, xp) - needed - math.log(2)
+    return local, xp.maximum(local, wide)
 
 
-def _contrast(near: Array, outer: Array, log_q: Array) -> Array:
+def _contrast(near: Array, outer: Array, log_q: Array, xp: Namespace = np) -> Array:
     """Return n2 KL(n1 / n2 || q) where n1 / n2 is above q, and 0 elsewhere."""
-    p = np.maximum(near, 0) / np.maximum(outer, 1e-9)
+    p = xp.clip(near, 0, None) / xp.clip(outer, 1e-9, None)
     with np.errstate(divide="ignore", invalid="ignore"):
-        log_p, rest = np.log(p), 1 - p
-        kl = np.where(p > 0, p * (log_p - log_q), 0.0)
-        kl += np.where(rest > 0, rest * (np.log(rest) - np.log(-np.expm1(log_q))), 0.0)
-        return np.where((outer > 0) & (log_p > log_q), outer * kl, 0.0)
+        log_p, rest = xp.log(p), 1 - p
+        kl = xp.where(p > 0, p * (log_p - log_q), 0.0)
+        kl += xp.where(rest > 0, rest * (xp.log(rest) - xp.log(-xp.expm1(log_q))), 0.0)
+        return xp.where((outer > 0) & (log_p > log_q), outer * kl, 0.0)
+
+
+def beyond_flat(counts: Counts, q: Array, xp: Namespace = np) -> tuple[Array, Array]:
+    """Return the rows within r beyond a flat density, and their part of those within 2 r."""
+    near, double = counts.near, counts.double
+    excess = near - (double - near) * q / (1 - q)
+    return xp.clip(excess, 0, None), (near / xp.clip(double, 1, None) - q) / (1 - q)
+
+
+def find_plateaus(seen: Staircase, scales: Array) -> list[Plateau]:
+    """Return the plateaus, finest first; `scales` has at least one more."""
+    run = np.where((seen.T > 0) & (seen.part >= k.PART), seen.c, 0)
+    edges = [0, *(np.flatnonzero(np.diff(run)) + 1).tolist(), len(run)]
+    found = []
+    for first, end in pairwise(edges):
+        c, peak = int(run[first]), first + int(np.argmax(seen.local[first:end]))
+        length = float(np.log(scales[end] / scales[first]))
+        T, share = float(seen.T[peak]), float(seen.share[peak])
+        if c > 0:
+            found.append(Plateau(c, first, end - 1, peak, T, length, share))
+    return found
 
 
 def clearness(chosen: Plateau, all_: list[Plateau]) -> float:

@@ -43,21 +43,46 @@ def rank_of_directions(rows: RowSource, directions: Directions, rank: int) -> Ra
     # A random direction has mean height c_R ||x||; a solved one has the height of the solutions.
     high = average_height(rank) * float(np.mean(rows.norms))
     low = float(np.median(directions.objective)) / rows.total_weight
-    # 0: a normal, 1: no better than a random direction
-    level = (heights - low) / (high - low) if high > low else np.ones(m)
-
     floor = max(directions.resolution, len(U) * np.finfo(rows.dtype).eps)
-    t = np.maximum(s / s[0], floor)
-    gaps = t[:-1] / t[1:]
-    rises = np.clip(np.diff(level), 0.0, 1.0)
-    scores = np.log10(gaps) * rises
-    saturated = bool(m < rank and level[-1] < 0.5)
-    if saturated or m == 1:
-        return RankEvidence(m, saturated, U, s, heights, 1.0, 0.0, 0.0)
-    j = int(np.argmax(scores))
-    return RankEvidence(
-        j + 1, False, U, s, heights, float(gaps[j]), float(rises[j]), float(scores[j])
+    seen = score_ranks(
+        s[None], heights[None], np.array([low]), high, floor=np.array([floor]), rank=rank
     )
+    value, saturated, gap, rise, score = (values[0].item() for values in seen)
+    return RankEvidence(value, saturated, U, s, heights, gap, rise, score)
+
+
+class Ranks(NamedTuple):
+    """What the directions of many problems say about their rank, (p,) each."""
+
+    value: Array
+    saturated: Array
+    gap: Array
+    rise: Array
+    score: Array
+
+
+def score_ranks(
+    s: Array, heights: Array, low: Array, high: float, *, floor: Array, rank: int
+) -> Ranks:
+    """Weigh singular values s (p, m) and the heights (p, m) of their vectors.
+
+    `low` (p,) is the height of the solutions and `high` that of a random direction. Singular values
+    below `floor` (p,), relative to the largest, mean nothing.
+    """
+    m = s.shape[1]
+    # 0: a normal, 1: no better than a random direction
+    above = (high > low)[:, None]
+    span = np.where(above, high - low[:, None], 1.0)
+    level = np.where(above, (heights - low[:, None]) / span, 1.0)
+    t = np.maximum(s / s[:, :1], floor[:, None])
+    none = np.zeros((len(s), 1))  # beyond the last one
+    gaps = np.concatenate([t[:, :-1] / t[:, 1:], none + 1], axis=1)
+    rises = np.concatenate([np.clip(np.diff(level, axis=1), 0.0, 1.0), none], axis=1)
+    saturated = (level[:, -1] < 0.5) & (m < rank)
+    scores = np.log10(gaps) * rises
+    best = np.where(saturated, m - 1, np.argmax(scores, axis=1))
+    at = np.arange(len(s)), best
+    return Ranks(best + 1, saturated, gaps[at], rises[at], scores[at])
 
 
 def enough_starts(n_starts: int, evidence: RankEvidence) -> bool:
