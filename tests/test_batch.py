@@ -12,25 +12,24 @@ from helpers import assert_orthonormal_rows, assert_same_subspace
 from perpend import DPCP
 from perpend.batch import BatchSolution, dpcp_batch
 from perpend.batch.arrays import directly
+from perpend.batch.decide import Problems, decide
 from perpend.batch.descent import Limits, descend
 from perpend.batch.finish import Rows, correct, finish, moments
-from perpend.batch.groups import (
-    Groups,
-    crossing,
-    likeliest_groups,
-    log_ratio,
-    posterior,
-    sizes,
-    support,
-)
-from perpend.batch.settle import Problems, convincing, settle
+from perpend.batch.groups import Groups, crossing, likeliest_groups, log_ratio, posterior, sizes
+from perpend.batch.scales import chances, profile, reference
 from perpend.datasets import make_subspace
 from perpend.exceptions import InputError
 from perpend.geometry import random_directions
 from perpend.rows import as_rows
 from perpend.solvers import AutoStep, MBLSStep, fit_subspace, psgm
+from perpend.structure import Axes, Cloud
+from perpend.structure.checks import beyond_ellipse, tail_excess
+from perpend.structure.constants import LUCK
+from perpend.structure.profile import Profile
+from perpend.structure.rank import Ranks
 
 EPS = 2.0**-52
+FLOOR = 2.0**-26
 RULES = [pytest.param(AutoStep(), id="auto"), pytest.param(MBLSStep(), id="mbls")]
 
 
@@ -166,15 +165,16 @@ def test_probability_never_rises_with_the_distance():
 
 @pytest.mark.parametrize(("share", "s", "c"), [(0.5, 1e-8, 3), (0.3, 0.02, 1), (0.7, 0.05, 4)])
 def test_threshold_is_where_both_groups_are_as_likely(share, s, c):
-    J = crossing(np.array([share]), np.array([s]), np.array([c]), 25)
     groups = Groups(np.array([[share]]), np.array([[s]]))
+    J = crossing(groups, np.array([c]), 25)
     around = (J * np.array([[0.99, 1.01]])) ** 2
     below, above = posterior(around, np.ones((1, 2)), groups, known(c, 25, 9))[0]
     assert above < 0.5 < below
 
 
 def test_threshold_is_zero_where_nothing_is_an_inlier():
-    assert crossing(np.array([1e-6]), np.array([0.5]), np.array([10]), 12)[0] == 0
+    groups = Groups(np.array([[1e-6]]), np.array([[0.5]]))
+    assert crossing(groups, np.array([10]), 12)[0] == 0
 
 
 @pytest.mark.parametrize("s", [1e-6, 1e-3, 0.02])
@@ -196,21 +196,6 @@ def test_rows_that_a_minimiser_runs_through_are_no_group(seed):
     )
     groups = likeliest_groups(y[None], np.ones((1, len(y))), known(1, 20, len(y)))
     assert 0.003 <= groups.scale[0, 0] <= 0.03
-
-
-def test_support_counts_what_the_rows_say_beyond_accidents(seed):
-    rng = np.random.default_rng(seed)
-    c, D, n, share, s = 2, 20, 600, 0.4, 0.01
-    y = np.concatenate([s**2 * rng.chisquare(c, 240), rng.beta(c / 2, (D - c) / 2, 360)])
-    groups = Groups(np.array([[share]]), np.array([[s]]))
-    ours = support(y[None], np.ones((1, n)), groups, known(c, D, n))[0]
-    ratio = stats.chi2.pdf(y / s**2, c) / s**2 / stats.beta.pdf(y, c / 2, (D - c) / 2)
-    gain = np.sort(np.log(1 - share + share * ratio))[: -(D - c)].sum()
-    needed = 10 + c * (D - c) * (0.75 + np.log(n / D) / 2)
-    np.testing.assert_allclose(ours, gain - needed, rtol=1e-9)
-    assert ours > 0
-    everything = Groups(np.array([[0.9]]), np.array([[0.2]]))
-    assert support(rng.beta(1, 9, (1, n)), np.ones((1, n)), everything, known(c, D, n))[0] < 0
 
 
 # -- the finish ------------------------------------------------------------------------------------
@@ -265,18 +250,106 @@ def test_moments_are_weighted_second_moments():
     np.testing.assert_allclose(moments(X, u), direct, rtol=1e-12)
 
 
-def test_a_wrong_number_of_normals_is_corrected(seed):
-    """From one normal, or from too many, the answer climbs or descends to the true number."""
+# -- the scales ------------------------------------------------------------------------------------
+
+
+def seen_on_stack(kind, X, axes, value, n_rows=None):
+    """Return what `profile` tells the host about axes (p, m, D)."""
+    p, n, D = X.shape
+    n_rows = np.full(p, float(n)) if n_rows is None else n_rows
+    law = reference(D, axes.shape[1], FLOOR)
+    rows = Rows(kind(X), kind((np.arange(n) < n_rows[:, None]).astype(float)))
+    chance = chances(rows.X, law, axes.shape[1], value, n_rows)
+    sizes_ = sizes(rows.X, value, n_rows, FLOOR)
+    words = host(profile(rows, kind(axes), sizes_, chance, law.first_bin))
+    S = law.n_scales
+    return words[:, : 5 * S].reshape(p, 5, S), np.split(words[:, 5 * S :], [4, 8], axis=1)
+
+
+def axes_near(problem, seed, noise=1e-3):
+    """Return axes (D, D), one a row, whose first ones are nearly the normals."""
+    D = problem.X.shape[1]
+    rng = np.random.default_rng(seed)
+    start = np.vstack([problem.normals, problem.components]) + noise * rng.standard_normal((D, D))
+    return np.linalg.qr(start.T)[0].T
+
+
+def test_the_profile_of_a_stack_is_that_of_each_cloud(seed, kind):
+    data = data_sets(seed, (1, 3, 5), (150, 100, 9), noise=0.03)
+    axes = np.stack([axes_near(problem, seed) for problem in data])
+    stairs, _ = seen_on_stack(kind, stacked(data), axes, np.array([1, 3, 5]))
+    for i, problem in enumerate(data):
+        one = Profile(Cloud(problem.X, affine=False, floor=FLOOR))
+        one.add(Axes(np.zeros(9), axes[i].T, np.ones(9)))
+        at = one.c - 1, np.arange(one.cloud.n_scales)
+        for ours, theirs in zip(
+            stairs[i], (one.c, one.T, one.local[at], one.part[at], one.share[at]), strict=True
+        ):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
+        assert max(one.T) > 0
+
+
+def test_the_ellipse_of_a_stack_is_that_of_each_cloud(seed, kind):
+    rng = np.random.default_rng(seed)
+    smooth = rng.standard_normal((300, 6)) * np.array([0.2, 0.5, 0.6, 0.8, 1, 1])
+    problem = make_subspace(200, 100, n_features=6, codimension=1, noise=0.02, random_state=seed)
+    axes = np.stack([np.eye(6), axes_near(problem, seed)])
+    X = np.stack([smooth / np.linalg.norm(smooth, axis=1)[:, None], problem.X])
+    _, (below, above, spread) = seen_on_stack(kind, X, axes, np.array([1, 1]))
+    for i in range(2):
+        cloud = Cloud(X[i], affine=False, floor=FLOOR)
+        evidence, gap = beyond_ellipse(cloud, Axes(np.zeros(6), axes[i].T, np.ones(6)), 1)
+        ours = max(tail_excess(np.maximum(below[i] - 5, 0), 300), tail_excess(above[i], 300))
+        if i == 0:
+            ratio = np.sqrt(spread[i, 1:].min() / spread[i, 0]) * np.exp(-2 / np.sqrt(300))
+            np.testing.assert_allclose(ours, evidence, rtol=1e-6)
+            np.testing.assert_allclose(ratio, gap, rtol=1e-3)
+        else:  # both are a few steps away from different starts, and sure that it is no ellipse
+            assert min(ours, evidence) > 10 * LUCK
+
+
+def test_rows_that_take_no_part_are_on_no_scale(seed, kind):
+    (problem,) = data_sets(seed, (2,), (150, 100, 9), noise=0.03)
+    axes, value = axes_near(problem, seed)[None], np.array([2])
+    more = np.concatenate([problem.X, np.zeros((40, 9))])[None]
+    plain = seen_on_stack(kind, problem.X[None], axes, value)
+    padded = seen_on_stack(kind, more, axes, value, np.array([250.0]))
+    for a, b in zip([plain[0], *plain[1]], [padded[0], *padded[1]], strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def ranks(value, score):
+    ones = np.ones(1)
+    return Ranks(np.array([value]), np.array([False]), ones, ones, np.array([score]))
+
+
+@pytest.mark.parametrize("rank", [1, 2, 4, 6, 10])
+def test_a_wrong_number_of_normals_is_corrected(seed, rank):
+    """From one normal, or from too many, the scales lead to the true number."""
     data = make_subspace(300, 200, n_features=20, codimension=4, random_state=seed)
-    others = make_subspace(1, 0, n_features=20, codimension=0, random_state=seed).components
-    basis = np.linalg.qr(np.vstack([data.normals, others]).T)[0].T[None, :10]
+    basis = axes_near(data, seed, 0.0)[None, :10]
     rows = Rows(data.X[None], np.ones((1, 500)))
-    problems = Problems(rows, np.array([500.0]), basis, EPS, directly)
-    for value in (1, 2, 4, 6):
-        answer = settle(problems, basis, np.array([value]), basis[:, :1])
+    problems = Problems(rows, np.array([500.0]), basis, 10, FLOOR, directly)
+    for score in (1.0, 0.1):
+        answer, clear = decide(problems, basis, ranks(rank, score), basis[:, 0])
         assert answer.value[0] == 4
-        assert convincing(answer)[0]
+        assert answer.sure[0]
+        assert clear[0] == (rank == 4 and score == 1)
         assert_same_subspace(answer.end.V[0, :4], data.normals, 1e-12)
+
+
+def test_more_and_more_normals_are_taken_in_where_nothing_is_seen():
+    """Directions that are hardly better than chance: no rank, and no scale that shows anything."""
+    data = [
+        make_subspace(200, 200, n_features=80, codimension=4, random_state=seed)
+        for seed in range(6)
+    ]
+    found = dpcp_batch(stacked(data), random_state=0)
+    plain = dpcp_batch(stacked(data), random_state=0, refine=False)
+    assert np.mean(plain.codimension == 4) < 0.5
+    assert not np.any(found.clear)
+    for i, problem in enumerate(data):
+        assert_same_subspace(found_normals(found, i), problem.normals, 1e-12)
 
 
 # -- the functional form ---------------------------------------------------------------------------
@@ -365,6 +438,15 @@ def test_as_many_normals_as_starts_is_not_clear():
 def test_rows_without_structure_are_not_clear(seed):
     X = np.random.default_rng(seed).standard_normal((4, 300, 12))
     assert not np.any(dpcp_batch(X, random_state=seed).clear)
+
+
+@pytest.mark.parametrize("D", [3, 5])
+def test_a_smooth_cloud_is_no_subspace(seed, D):
+    """Axes that differ by up to 2.5 from one to the next, and no outliers."""
+    rng = np.random.default_rng(seed)
+    scales = np.cumprod(rng.uniform(1, 2.5, (20, 1, D)), axis=2)
+    X = rng.standard_normal((20, 400, D)) * scales
+    assert np.sum(dpcp_batch(X, random_state=seed).clear) <= 1
 
 
 def test_padding_changes_nothing(seed, kind):

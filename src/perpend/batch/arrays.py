@@ -45,14 +45,12 @@ def to_host(array: Array) -> Any:
 
 def like(X: Array, values: Any) -> Array:
     """Return NumPy values as an array of X's library, on X's device; the dtype stays."""
-    if isinstance(X, np.ndarray):
-        return values
-    return sys.modules["torch"].as_tensor(np.ascontiguousarray(values)).to(X.device)
+    return library(X).asarray(np.ascontiguousarray(values), device=X.device)
 
 
 def double(X: Array) -> Array:
     """Return X in float64."""
-    return X.astype(np.float64) if isinstance(X, np.ndarray) else X.double()
+    return library(X).asarray(X, dtype=library(X).float64)
 
 
 def transposed(A: Array) -> Array:
@@ -65,29 +63,35 @@ def norm(A: Array) -> Array:
     return library(A).linalg.vector_norm(A, axis=-1)
 
 
-def ascending(A: Array) -> Array:
-    """Return A (p, n) with every row sorted."""
-    ordered = library(A).sort(A, axis=1)
-    return ordered if isinstance(A, np.ndarray) else ordered.values
+def counting(A: Array, n: int) -> Array:
+    """Return the numbers from 1 to n as (1, n) in float64, where A is."""
+    return library(A).arange(1, n + 1, dtype=library(A).float64, device=A.device)[None, :]
 
 
 def pick(A: Array, at: Array) -> Array:
-    """Return the entries A[i, at[i, j]] of A (p, n)."""
+    """Return the entries A[i, at[i, j]] of A (p, n), or A[i, at[i, j, l], l] of A (p, n, m)."""
     return np.take_along_axis(A, at, 1) if isinstance(A, np.ndarray) else A.gather(1, at)
-
-
-def identity(A: Array) -> Array:
-    """Return the identity that fits the square matrices A (p, D, D)."""
-    D = A.shape[-1]
-    if isinstance(A, np.ndarray):
-        return np.eye(D)
-    return library(A).eye(D, dtype=A.dtype, device=A.device)
 
 
 def solve_positive(A: Array, B: Array) -> Array:
     """Return A^-1 B for stacks of positive definite A (p, D, D) and B (p, D, k)."""
-    xp = library(A)
-    if xp is np:
+    if isinstance(A, np.ndarray):
         return np.linalg.solve(A, B)
     # Cholesky without the check of its success, for which the host would have to wait.
-    return xp.cholesky_solve(B, xp.linalg.cholesky_ex(A).L)
+    return library(A).cholesky_solve(B, library(A).linalg.cholesky_ex(A).L)
+
+
+def some(values: Any, at: Array) -> Any:
+    """Return copies of some problems of all arrays in nested tuples."""
+    if isinstance(values, tuple):
+        return type(values)(*(some(value, at) for value in values))
+    return values[at]
+
+
+def put(part: Any, whole: Any, at: Array) -> None:
+    """Write the arrays of a part into those of all problems, where it has the numbers `at`."""
+    for values, target in zip(part, whole, strict=True):
+        if isinstance(values, tuple):
+            put(values, target, at)
+        else:
+            target[at] = values

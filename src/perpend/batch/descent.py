@@ -10,7 +10,7 @@ from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from perpend._typing import Array
-from perpend.batch.arrays import library, norm, on_cuda, to_host, transposed
+from perpend.batch.arrays import library, norm, on_cuda, put, some, to_host, transposed
 from perpend.solvers import AutoStep, MBLSStep
 
 Rule: TypeAlias = AutoStep | MBLSStep
@@ -52,8 +52,7 @@ def evaluate(X: Array, B: Array) -> tuple[Array, Array]:
     xp = library(X)
     P = X @ transposed(xp.asarray(B, dtype=X.dtype))  # (p, n, k)
     f = xp.sum(xp.abs(P), axis=1, dtype=B.dtype)
-    g = transposed(xp.sign(P)) @ X
-    return f, xp.asarray(g, dtype=B.dtype)
+    return f, xp.asarray(transposed(xp.sign(P)) @ X, dtype=B.dtype)
 
 
 def descend(X: Array, B: Array, rule: Rule, limits: Limits) -> Starts:
@@ -62,40 +61,32 @@ def descend(X: Array, B: Array, rule: Rule, limits: Limits) -> Starts:
     Problems at rest leave the product as soon as they are half of those in it.
     """
     state = part = first(B, *evaluate(X, B), rule)
-    look = LOOK if on_cuda(X) else 1
     running = None  # all of them
     for n_done in range(limits.budget):
-        if n_done % look == 0:
+        if n_done % (LOOK if on_cuda(X) else 1) == 0:
             left = ~to_host(part.resting).all(axis=1)
             if not left.any():
                 break
             if 2 * left.sum() <= len(left):
-                state, running = _put(state, running, part), _narrow(running, left)
-                X, part = X[left], Starts(*(values[left] for values in part))
+                state = _whole(state, running, part)
+                running = left.nonzero()[0] if running is None else running[left]
+                X, part = X[left], some(part, left)
         part = step(part, partial(evaluate, X), rule, limits)
-    return _put(state, running, part)
+    return _whole(state, running, part)
 
 
 def first(B: Array, f: Array, g: Array, rule: Rule) -> Starts:
     """Return the state before the first step."""
     xp = library(B)
     v, slope = search(B, g, rule)
-    return Starts(
-        B=xp.asarray(B, copy=True),
-        f=f,
-        v=v,
-        slope=slope,
-        mu=xp.full_like(f, rule.mu0),
-        streak=xp.zeros_like(f, dtype=xp.int64),
-        n_iter=xp.zeros_like(f, dtype=xp.int64),
-        chord=xp.full_like(f, float("inf")),
-        resting=norm(v) == 0,
-    )
+    none = xp.zeros_like(f, dtype=xp.int64)
+    mu, chord = xp.full_like(f, rule.mu0), xp.full_like(f, float("inf"))
+    return Starts(xp.asarray(B, copy=True), f, v, slope, mu, none, none + 0, chord, norm(v) == 0)
 
 
 def step(old: Starts, evaluate: Evaluate, rule: Rule, limits: Limits) -> Starts:
     """Try one step with every start, and draw the conclusions of the rule."""
-    xp = library(old.B)
+    xp, mbls = library(old.B), isinstance(rule, MBLSStep)
     trial = old.B - old.mu[..., None] * old.v
     length = norm(trial)[..., None]
     # A Euclidean step of exactly 1/f can end at the origin. Staying gains nothing: refused.
@@ -103,9 +94,7 @@ def step(old: Starts, evaluate: Evaluate, rule: Rule, limits: Limits) -> Starts:
     f, g = evaluate(trial)
 
     enough = f <= old.f - rule.armijo * old.mu * old.slope
-    if isinstance(rule, MBLSStep):
-        enough = enough | (old.mu <= rule.floor)
-    accepted = enough & ~old.resting
+    accepted = (enough | (old.mu <= rule.floor) if mbls else enough) & ~old.resting
     yes = accepted[..., None]
     chord = trial - old.B
     v, slope = search(trial, g, rule)
@@ -118,9 +107,7 @@ def step(old: Starts, evaluate: Evaluate, rule: Rule, limits: Limits) -> Starts:
     # Steps that are lost in rounding may be accepted for ever: the objective stays the same.
     done = accepted & (length <= limits.unseen)
     done = done | (n_iter >= limits.max_iter) | (mu * norm(v) < limits.low)
-    done = done | (
-        (mu <= rule.floor) & accepted if isinstance(rule, MBLSStep) else mu <= limits.tol
-    )
+    done = done | ((mu <= rule.floor) & accepted if mbls else mu <= limits.tol)
     return Starts(
         B=xp.where(yes, trial, old.B),
         f=xp.where(accepted, f, old.f),
@@ -151,8 +138,7 @@ def following(mu: Array, accepted: Array, streak: Array, turn: Array, rule: Rule
         return xp.where(accepted, mu, rule.shrink * mu)
     patient = (streak > 0) & (streak % rule.patience == 0)
     grown = xp.where(patient, xp.clip(rule.grow * mu, None, rule.mu0), mu)
-    too_long = ~accepted | (turn < rule.back)
-    return xp.where(too_long, rule.shrink * mu, grown)
+    return xp.where(~accepted | (turn < rule.back), rule.shrink * mu, grown)
 
 
 def _cosine(A: Array, B: Array) -> Array:
@@ -162,15 +148,9 @@ def _cosine(A: Array, B: Array) -> Array:
     return xp.sum(A * B, axis=-1) / xp.where(scale > 0, scale, float("inf"))
 
 
-def _narrow(running: Array | None, left: Array) -> Array:
-    """Return the numbers of the problems that are still running."""
-    return left.nonzero()[0] if running is None else running[left]
-
-
-def _put(state: Starts, running: Array | None, part: Starts) -> Starts:
+def _whole(state: Starts, running: Array | None, part: Starts) -> Starts:
     """Return the state of all problems, with what became of those that were still running."""
     if running is None:
         return part
-    for whole, values in zip(state, part, strict=True):
-        whole[running] = values
+    put(part, state, running)
     return state

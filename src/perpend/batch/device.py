@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from perpend._typing import Array
-from perpend.batch.arrays import Run, library, like, on_cuda
+from perpend.batch.arrays import Run, directly, library, like, on_cuda
 from perpend.batch.descent import LOOK, Limits, Rule, Starts, descend, evaluate, first, step
 from perpend.solvers import MBLSStep
 
@@ -37,13 +37,12 @@ def plan(X: Array, k: int, *, low_precision: bool) -> Plan:
         return Plan("torch", 0.0)
     from perpend.kernels.cuda import batched
 
-    p, n, D = X.shape
-    if batched.shape(p, n, D, k, pair=low_precision, device=X.device) is None:
+    if batched.shape(*X.shape, k, pair=low_precision, device=X.device) is None:
         return Plan("torch", 0.0)
     if low_precision:
         return Plan("pair", PAIR_FLOOR)
     # Two products of the library's own are faster in float64 once they fill the device.
-    return Plan("double" if _bytes(X) <= SMALL else "torch", 0.0)
+    return Plan("double" if X.nbytes <= SMALL else "torch", 0.0)
 
 
 def descend_on_device(
@@ -62,33 +61,19 @@ def descend_on_device(
     """
     if kernels == "torch" and space is None:
         return descend(X, B, rule, limits)
-    mbls = isinstance(rule, MBLSStep)
-    constants = like(X, _constants(rule, limits))
-    if space is None:
-        engine: Fused | Plain = Fused(X, B, pair=kernels == "pair", mbls=mbls, capture=False)
-        engine.begin(X, B, constants)
-        engine.loop.run(_rounds(limits))
-        return engine.end()
+    mbls, engines = isinstance(rule, MBLSStep), {} if space is None else space.engines
     key = (kernels, rule, limits) if kernels == "torch" else (kernels, mbls)
-    if key not in space.engines:
-        space.engines[key] = (
+    if key not in engines:
+        engines[key] = (
             Plain(X, B, rule, limits)
             if kernels == "torch"
-            else Fused(X, B, pair=kernels == "pair", mbls=mbls, capture=True)
+            else Fused(X, B, pair=kernels == "pair", mbls=mbls, capture=space is not None)
         )
-    engine = space.engines[key]
-    space.run(engine.begin, X, B, constants)
-    engine.loop.run(_rounds(limits))
-    end: Starts = space.run(engine.end)
+    engine, run = engines[key], directly if space is None else space.run
+    run(engine.begin, X, B, like(X, _constants(rule, limits)))
+    engine.loop.run(-(-limits.budget // LOOK))
+    end: Starts = run(engine.end)
     return end
-
-
-def _bytes(X: Array) -> int:
-    return int(X.nbytes)
-
-
-def _rounds(limits: Limits) -> int:
-    return -(-limits.budget // LOOK)
 
 
 class Workspace:
@@ -110,7 +95,7 @@ def workspace(X: Array, k: int) -> Iterator[Workspace | None]:
 
     It is taken off the shelf while it is used: another thread makes its own.
     """
-    if not on_cuda(X) or _bytes(X) > SMALL:
+    if not on_cuda(X) or X.nbytes > SMALL:
         yield None
         return
     key = (tuple(X.shape), k, X.dtype, X.device)
@@ -130,13 +115,10 @@ class Fused:
         from perpend.kernels.cuda import batched
         from perpend.kernels.cuda.graph import Rounds
 
-        self.kernels = batched
-        p, n, D = X.shape
-        shape = batched.shape(p, n, D, B.shape[1], pair=pair, device=X.device)
+        self.kernels, self.mbls = batched, mbls
+        shape = batched.shape(*X.shape, B.shape[1], pair=pair, device=X.device)
         assert shape is not None  # `plan` has looked
-        self.shape = shape
-        self.buffers = batched.buffers(self.shape, X.device)
-        self.mbls = mbls
+        self.shape, self.buffers = shape, batched.buffers(shape, X.device)
         # From Hopper on, a kernel may be launched while the one before it still runs.
         self.early = library(X).cuda.get_device_capability(X.device)[0] >= 9
         self.loop = Rounds(self.advance, self.buffers.resting, times=LOOK, capture=capture)
@@ -172,9 +154,8 @@ class Plain:
         resting = self.state.resting.view(library(X).uint8)
         self.loop = Rounds(self.advance, resting, times=LOOK, capture=True)
 
-    def begin(self, X: Array, B: Array, constants: Array) -> None:
+    def begin(self, X: Array, B: Array, _: Array) -> None:
         """Evaluate the starts; the constants are part of what is captured."""
-        del constants
         self._set(first(B, *evaluate(X, B), self.rule))
 
     def advance(self) -> None:

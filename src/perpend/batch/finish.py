@@ -12,10 +12,12 @@ small eigenvalue to a large one, at the cost of one Cholesky factor. A full eige
 whether or not the inliers are exact, and :math:`V - \Delta` has full rank as R is orthogonal to V.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
 
 from perpend._typing import Array
-from perpend.batch.arrays import Run, identity, library, norm, solve_positive, transposed
+from perpend.batch.arrays import Run, library, norm, put, solve_positive, some, to_host, transposed
 from perpend.batch.groups import Groups, Sizes, likeliest_groups, posterior, weighted_groups
 
 STEPS = 2  # between two looks: without noise the second usually finds nothing left to do
@@ -41,47 +43,36 @@ class Finished(NamedTuple):
     turned: Array  # (p,) angle of the last step, relative to the scale
 
 
-def look(rows: Rows, V: Array, sizes: Sizes) -> Finished:
-    """Tell the two groups apart, without changing V."""
-    J2 = squared_distances(rows.X, V)
-    groups = likeliest_groups(J2, rows.present, sizes)
-    for _ in range(STEPS):  # from the grid to the maximum
-        u = posterior(J2, rows.present, groups, sizes)
-        groups = weighted_groups(J2, u, sizes)
-    return Finished(V, J2, moments(rows.X, u), groups, 0 * J2[:, 0])
-
-
 def finish(rows: Rows, V: Array, sizes: Sizes, run: Run) -> Finished:
     """Refine the normals V (p, k, D); zero rows of V stay."""
-    end: Finished = run(_begin, rows, V, sizes)
+    end: Finished = run(begin, rows, V, sizes, True)
     for _ in range(MAX_ROUNDS - 1):
-        still = end.turned <= STANDS_STILL
-        if bool(library(V).all(still)):
+        (moving,) = np.nonzero(to_host(end.turned) > STANDS_STILL)
+        if len(moving) == 0:
             break
-        new: Finished = run(_steps, rows, end.V, end.J2, end.groups, sizes)
-        end = new if len(V) == 1 else _unless(still, end, new)
+        new: Finished = run(_steps, rows, end, sizes, True)
+        if len(moving) == len(V):
+            end = new
+        else:  # a problem that stands still has the same answer, whoever its neighbours are
+            put(some(new, moving), end, moving)
     return end
 
 
-def _unless(still: Array, old: Any, new: Any) -> Any:
-    """Return the new values but for problems that stand still: their neighbours are not theirs."""
-    if isinstance(old, tuple):
-        return type(old)(*(_unless(still, *pair) for pair in zip(old, new, strict=True)))
-    shape = (len(still),) + (1,) * (old.ndim - 1)
-    return library(old).where(still.reshape(shape), old, new)
-
-
-def _begin(rows: Rows, V: Array, sizes: Sizes) -> Finished:
+def begin(rows: Rows, V: Array, sizes: Sizes, correcting: bool) -> Finished:
+    """Tell the two groups apart, and correct V if that is wanted."""
     J2 = squared_distances(rows.X, V)
-    return _steps(rows, V, J2, likeliest_groups(J2, rows.present, sizes), sizes)
+    groups = likeliest_groups(J2, rows.present, sizes)
+    return _steps(rows, Finished(V, J2, J2, groups, 0 * J2[:, 0]), sizes, correcting)
 
 
-def _steps(rows: Rows, V: Array, J2: Array, groups: Groups, sizes: Sizes) -> Finished:
+def _steps(rows: Rows, end: Finished, sizes: Sizes, correcting: bool) -> Finished:
+    V, J2, A, groups, turned = end
     for _ in range(STEPS):
         u = posterior(J2, rows.present, groups, sizes)
         A = moments(rows.X, u)
-        V, turned = correct(A, V)
-        J2 = squared_distances(rows.X, V)
+        if correcting:
+            V, turned = correct(A, V)
+            J2 = squared_distances(rows.X, V)
         relative = turned / groups.scale[:, 0]
         groups = weighted_groups(J2, u, sizes)
     return Finished(V, J2, A, groups, relative)
@@ -107,15 +98,13 @@ def mean_eigenvalue(A: Array) -> Array:
 
 def correct(A: Array, V: Array) -> tuple[Array, Array]:
     """Turn V (p, k, D) towards the smallest eigenvectors of A (p, D, D); return by how much too."""
-    xp = library(A)
-    tau = mean_eigenvalue(A)
     AV = V @ A  # rows
     R = AV - (AV @ transposed(V)) @ V
-    H = lifted(A + tau * (transposed(V) @ V))
+    H = lifted(A + mean_eigenvalue(A) * (transposed(V) @ V))
     step = transposed(solve_positive(H, transposed(R)))
     step = step - (step @ transposed(V)) @ V
     size = norm(step.reshape(len(V), -1))  # the Frobenius norm, at least the sine of the turn
-    V = V - (LONGEST / xp.clip(size, LONGEST, None))[:, None, None] * step
+    V = V - (LONGEST / library(A).clip(size, LONGEST, None))[:, None, None] * step
     for _ in range(3):  # Newton-Schulz: V <- (3 - V V^T) V / 2, and zero rows stay zero
         V = 1.5 * V - 0.5 * (V @ transposed(V)) @ V
     return V, size
@@ -126,4 +115,12 @@ def lifted(A: Array) -> Array:
 
     It is 64 eps of the trace; the moments' own rounding is a few eps of it.
     """
-    return A + (64 * A.shape[1] * 2.0**-52) * mean_eigenvalue(A) * identity(A)
+    eye = library(A).eye(A.shape[1], dtype=A.dtype, device=A.device)
+    return A + (64 * A.shape[1] * 2.0**-52) * mean_eigenvalue(A) * eye
+
+
+def inverse_step(directions: Array, end: Finished) -> Array:
+    """Return moments, A^-1 times the directions (p, m, D), and groups, as one row by problem."""
+    Z = solve_positive(lifted(end.A), transposed(directions))  # (p, D, m)
+    words = [end.A.reshape(len(Z), -1), Z.reshape(len(Z), -1), *end.groups]
+    return library(Z).concatenate(words, axis=1)

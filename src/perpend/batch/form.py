@@ -1,20 +1,21 @@
 """The functional form: a stack of problems in, a `BatchSolution` out."""
 
-from typing import Any, Literal, NamedTuple
+from functools import partial
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from perpend._typing import Array, RandomState
 from perpend.batch import device
 from perpend.batch.arrays import directly, double, library, like, on_cuda, to_host, transposed
+from perpend.batch.decide import Problems, decide, regard
 from perpend.batch.descent import Limits, Rule, Starts, descend
 from perpend.batch.device import workspace
 from perpend.batch.given import RULES, check, cut, directions, row_counts, unit_rows, usable_rows
 from perpend.batch.groups import crossing
-from perpend.batch.rank import heights, rank_of_directions, right_singular
-from perpend.batch.settle import Problems, convincing, regard, settle
-from perpend.codimension.confidence import CLEAR_SCORE
 from perpend.exceptions import NumericalError
+from perpend.structure.rank import CLEAR_SCORE, score_ranks
+from perpend.theory import average_height
 
 PART_ON_HOST, PART_ON_DEVICE = 2**24, 2**30  # bytes of rows that are worked on together;
 PER_PROBLEM = 2**20  # bytes that a problem takes besides its rows
@@ -108,127 +109,102 @@ def dpcp_batch(
     check(X, xp, n_starts=n_starts, step=step, max_iter=max_iter, tol=tol)
     B = directions(X, starts, n_starts, random_state)
     count = row_counts(X, n_rows)
-    options = _Options(RULES[step], bool(refine), max_iter, tol)
-    parts = [
-        _solve(X[part], B[part], count[part], options, part.start)
-        for part in _parts(X, PART_ON_DEVICE if on_cuda(X) else PART_ON_HOST)
-    ]
-    if len(parts) == 1:
-        return parts[0]
-    return BatchSolution(*(xp.concatenate(values) for values in zip(*parts, strict=True)))
+    solve = partial(_solve, rule=RULES[step], refine=bool(refine), max_iter=max_iter, tol=tol)
+    each = 8 * X.shape[1] * X.shape[2] + PER_PROBLEM
+    size = max(1, (PART_ON_DEVICE if on_cuda(X) else PART_ON_HOST) // each)
+    parts = [slice(start, start + size) for start in range(0, len(X), size)]
+    found = [solve(X[part], B[part], count[part], part.start) for part in parts]
+    if len(found) == 1:
+        return found[0]
+    return BatchSolution(*(xp.concatenate(values) for values in zip(*found, strict=True)))
 
 
-class _Options(NamedTuple):
-    rule: Rule
-    refine: bool
-    max_iter: int
-    tol: float
-
-
-def _solve(X: Array, B: Array, count: Array, options: _Options, first: int) -> BatchSolution:
+def _solve(
+    X: Array,
+    B: Array,
+    count: Array,
+    first: int,
+    *,
+    rule: Rule,
+    refine: bool,
+    max_iter: int,
+    tol: float,
+) -> BatchSolution:
     """Solve one part of the problems; `count` (p,) and B (p, k, D) are on the host."""
+    D, eps = X.shape[2], float(np.finfo(str(X.dtype).rpartition(".")[2]).eps)
     with workspace(X, B.shape[1]) as space:
         run = directly if space is None else space.run
-        eps = float(np.finfo(str(X.dtype).rpartition(".")[2]).eps)
         with np.errstate(invalid="ignore"):  # inf / inf; what is not finite is reported below
             own, rows, counts = run(unit_rows, cut(X, count))
-        n = usable_rows(to_host(counts), X.shape[2], first)
-        state, limits = _descents(own, like(X, B), options, eps, space)
-        host = _on_host(state)
-        if not np.all(np.isfinite(host.f)):
+        n = usable_rows(to_host(counts), D, first)
+        limits = Limits(max_iter, max(tol, 8 * eps), eps)
+        if on_cuda(X):
+            kernels, low = device.plan(own, B.shape[1], low_precision=refine)
+            limits = limits._replace(low=low, tol=max(limits.tol, low))
+            state = device.descend_on_device(
+                own, like(X, B), rule, limits, kernels=kernels, space=space
+            )
+        else:
+            state = descend(own, like(X, B), rule, limits)
+        ends, f, chord, n_iter, resting = _on_host(state)
+        if not np.all(np.isfinite(f)):
             raise NumericalError("The objective is not finite; please report it with X's scale.")
 
-        basis, s = right_singular(state.B, host.B)
-        axes = like(X, basis)
-        levels = to_host(run(heights, rows.X, axes)) / n[:, None]
-        floor = np.maximum(_resolution(host, limits), X.shape[2] * eps)
-        rank = rank_of_directions(basis, s, levels, np.median(host.f, axis=1) / n, floor)
-        problems = Problems(rows, n, axes, eps, run)
-        if options.refine:
-            answer = settle(problems, basis, rank.value, _best(host))
-            clear = convincing(answer) & (answer.value == rank.value)
+        _, s, basis = np.linalg.svd(ends, full_matrices=False)
+        problems = Problems(rows, n, like(X, basis), B.shape[1], max(200 * eps, 2.0**-26), run)
+        rank = score_ranks(
+            s,
+            to_host(run(heights, rows.X, problems.directions)) / n[:, None],
+            np.median(f, axis=1) / n,
+            average_height(D),
+            floor=np.maximum(_resolution(chord, resting > 0, limits), D * eps),
+            rank=D,
+        )
+        if refine:
+            best = ends[np.arange(len(f)), np.argmin(f, axis=1)]
+            (end, value, groups, *_), clear = decide(problems, basis, rank, best)
         else:
-            answer = regard(problems, basis, rank.value)
-            clear = np.ones(len(n), dtype=bool)
-        threshold = crossing(answer.share, answer.scale, answer.value, X.shape[2])
-        labels = run(_labels, answer.end.J2, rows.present, like(X, threshold**2))
+            end, value, groups = regard(problems, basis, rank.value)
+            clear = rank.score >= CLEAR_SCORE
+        threshold = crossing(groups, value, D)
+        labels = run(_labels, end.J2, rows.present, like(X, threshold**2))
+        copy = partial(library(X).asarray, copy=True)  # replayed results are overwritten
         return BatchSolution(
-            codimension=like(X, answer.value),
-            normals=transposed(_padded(answer.end.V, B.shape[1])),
-            directions=transposed(_copy(state.B)),
+            codimension=like(X, value),
+            normals=transposed(copy(end.V)),
+            directions=transposed(copy(state.B)),
             singular_values=like(X, s),
-            objective=_copy(state.f),
-            n_iter=_copy(state.n_iter),
-            converged=like(X, host.resting & (host.n_iter < options.max_iter)),
-            labels=_copy(labels),
+            objective=copy(state.f),
+            n_iter=copy(state.n_iter),
+            converged=like(X, (resting > 0) & (n_iter < max_iter)),
+            labels=copy(labels),
             threshold=like(X, threshold),
             gap=like(X, rank.gap),
-            clear=like(X, clear & ~rank.saturated & (rank.score >= CLEAR_SCORE)),
+            clear=like(X, clear),
         )
 
 
-def _descents(
-    X: Array, B: Array, options: _Options, eps: float, space: Any
-) -> tuple[Starts, Limits]:
-    """Descend where the rows are, with the kernels that are there; say which limits held."""
-    limits = Limits(options.max_iter, max(options.tol, 8 * eps), eps)
-    if not on_cuda(X):
-        return descend(X, B, options.rule, limits), limits
-    kernels, low = device.plan(X, B.shape[1], low_precision=options.refine)
-    limits = limits._replace(low=low, tol=max(limits.tol, low))
-    state = device.descend_on_device(X, B, options.rule, limits, kernels=kernels, space=space)
-    return state, limits
+def _on_host(state: Starts) -> list[Array]:
+    """Return directions, objective, last chord, iterations and rest; they come in one piece."""
+    columns = (state.f, state.chord, state.n_iter, state.resting)
+    words = [state.B, *(double(values)[..., None] for values in columns)]
+    host = to_host(library(state.B).concatenate(words, axis=2))
+    return [host[..., :-4], *np.moveaxis(host[..., -4:], 2, 0)]
 
 
-def _on_host(state: Starts) -> Starts:
-    """Return the state on the host; from a device it comes in one piece."""
-    xp = library(state.B)
-    if xp is np:
-        return state
-    whole = [state.B] + [
-        double(values)[..., None] for values in (state.f, state.chord, state.n_iter, state.resting)
-    ]
-    words = to_host(xp.concatenate(whole, axis=2))
-    f, chord, n_iter, resting = np.moveaxis(words[..., -4:], 2, 0)
-    return state._replace(
-        B=words[..., :-4], f=f, chord=chord, n_iter=n_iter.astype(int), resting=resting > 0
-    )
+def heights(X: Array, B: Array) -> Array:
+    """Return the sums of |x.b| (p, m) over the rows X (p, n, D), for the rows of B (p, m, D)."""
+    return library(X).sum(library(X).abs(X @ transposed(B)), axis=1)
 
 
 def _labels(J2: Array, present: Array, threshold2: Array) -> Array:
-    far = (threshold2[:, None] < J2) & (present > 0)
-    return library(J2).where(far, -1, 1)
+    return library(J2).where((threshold2[:, None] < J2) & (present > 0), -1, 1)
 
 
-def _copy(values: Array) -> Array:
-    return values.copy() if isinstance(values, np.ndarray) else values.clone()
-
-
-def _best(state: Starts) -> Array:
-    """Return the direction of smallest objective of each problem, (p, 1, D)."""
-    best = np.argmin(state.f, axis=1)
-    return state.B[np.arange(len(best)), best][:, None]
-
-
-def _resolution(state: Starts, limits: Limits) -> Array:
+def _resolution(chord: Array, resting: Array, limits: Limits) -> Array:
     """Return for each problem the largest angle of a last step."""
     # Half the chord is the sine of half the angle.
-    angle = 2 * np.arcsin(np.clip(state.chord / 2, None, 1.0))
+    angle = 2 * np.arcsin(np.clip(chord / 2, None, 1.0))
     # A start that rests without having moved was there already, as far as steps can tell.
-    never = np.where(state.resting, limits.tol, 1.0)
-    angle = np.where(np.isfinite(state.chord), angle, never)
+    angle = np.where(np.isfinite(chord), angle, np.where(resting, limits.tol, 1.0))
     return np.maximum(np.max(np.minimum(angle, 1.0), axis=1), limits.low)
-
-
-def _padded(V: Array, k: int) -> Array:
-    """Return a copy of V (p, m, D) with zero rows up to k: m is smaller where k exceeds D."""
-    xp = library(V)
-    zeros = xp.zeros_like(V[:, :1])
-    return xp.concatenate([V] + [zeros] * (k - V.shape[1]), axis=1)
-
-
-def _parts(X: Array, budget: int) -> list[slice]:
-    """Return slices of problems that stay within the budget of bytes."""
-    p, n, D = X.shape
-    size = max(1, budget // (8 * n * D + PER_PROBLEM))
-    return [slice(start, start + size) for start in range(0, p, size)]

@@ -1,0 +1,166 @@
+"""From the rank of the directions to an answer: the descents propose, the scales decide.
+
+A finish at fewer normals than there are still finds the inliers, and then the scales show the true
+number; so does one at more. Proposals are the rank of the directions, then what the scales show.
+Where they show nothing, a finish from the single direction of smallest objective takes in more
+and more normals: near the limit of what can be recovered, each finds more of the inliers.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.batch.arrays import Run, directly, like, put, some, to_host, transposed
+from perpend.batch.finish import Finished, Rows, begin, finish, inverse_step
+from perpend.batch.groups import Groups, Sizes, sizes
+from perpend.batch.scales import chances, profile, reference
+from perpend.structure.checks import SURE, TAILS, Facts, confidence_of, tail_excess
+from perpend.structure.profile import Staircase, choose, clearness, find_plateaus
+from perpend.structure.rank import CLEAR_SCORE, Ranks
+
+MAX_TURNS = 7  # of proposals: one, two, four and eight normals, and three more
+
+
+class Problems(NamedTuple):
+    """The rows, what is known of them, and how functions of them are called."""
+
+    rows: Rows
+    n_rows: Array  # (p,) rows that are not zero, on the host
+    directions: Array  # (p, m, D) orthonormal rows: where small moments are looked for
+    n_starts: int
+    floor: float  # distances below are rounding
+    run: Run
+
+    def some(self, at: Array) -> "Problems":
+        """Return some of the problems; their shapes are new, so nothing is replayed."""
+        n_rows, directions = self.n_rows[at], self.directions[at]
+        return Problems(some(self.rows, at), n_rows, directions, *self[3:5], directly)
+
+    def start(self, basis: Array, value: Array) -> tuple[Array, Sizes]:
+        """Return the first `value` (p,) rows of a basis, zero beyond, and the problems' sizes."""
+        X, (p, m, D) = self.rows.X, basis.shape
+        V = np.zeros((p, self.n_starts, D))
+        V[:, :m] = np.where((np.arange(m) < value[:, None])[..., None], basis, 0.0)
+        return like(X, V), sizes(X, value, self.n_rows, self.floor)
+
+
+class Answer(NamedTuple):
+    """A finished answer for each problem; all on the host but for `end`."""
+
+    end: Finished
+    value: Array  # (p,) codimension
+    groups: Groups
+    axes: Array  # (p, m, D) smallest moments first
+    others: Array  # (p, C) contrast over that of `value`, infinite for what the scales choose
+    weight: Array  # (p,) evidence times persistence; below 0 where nothing is significant
+    agrees: Array  # (p,) bool: the scales choose `value`,
+    sure: Array  # (p,) bool: and surely
+
+    def beats(self, other: "Answer") -> Array:
+        """Say where this is better: the scales choose what was finished, or have more evidence."""
+        same = self.agrees == other.agrees
+        return np.where(same, self.weight > other.weight, self.agrees)
+
+
+def decide(problems: Problems, basis: Array, rank: Ranks, best: Array) -> tuple[Answer, Array]:
+    """Choose codimension and normals, and say where they are clear; all this is on the host.
+
+    The first proposal are the first rows of the basis (p, m, D), by the rank of the directions, and
+    `best` (p, D) is a single direction. An answer that is clear is only compared with what has more
+    contrast.
+    """
+    answer, all_ = consider(problems, basis, rank.value), np.arange(len(best))
+    tried = np.zeros(answer.others.shape, dtype=bool)
+    axes = np.repeat(best[:, None], basis.shape[1], axis=1)
+    for turn in range(MAX_TURNS + 1):
+        nothing = answer.weight <= 0
+        tried[all_, answer.value - 1] |= ~nothing
+        others = np.where(tried, 0.0, answer.others)
+        clear = answer.sure & (answer.value == rank.value) & (rank.score >= CLEAR_SCORE)
+        value = np.where(others.max(axis=1) > clear, np.argmax(others, axis=1) + 1, 0)
+        value[nothing] = 2**turn if 2**turn <= tried.shape[1] else 0
+        (open_,) = np.nonzero(value)
+        if len(open_) == 0 or turn == MAX_TURNS:
+            break
+        if turn == 0:
+            answer = some(answer, all_)  # replayed results are overwritten
+        tried[open_, value[open_] - 1] |= ~nothing[open_]
+        axes[~nothing] = answer.axes[~nothing]
+        found = consider(problems.some(open_), axes[open_], value[open_])
+        axes[open_] = found.axes
+        (better,) = np.nonzero(found.beats(some(answer, open_)))
+        put(some(found, better), answer, open_[better])
+    return answer, clear
+
+
+def consider(problems: Problems, basis: Array, value: Array) -> Answer:
+    """Finish at the first `value` rows of the basis (p, m, D), and look at all scales there."""
+    X, (p, m, D) = problems.rows.X, problems.directions.shape
+    V, known = problems.start(basis, value)
+    solving = problems.run if p == 1 else directly  # stacks of equations can't be captured
+    end = finish(problems.rows, V, known, solving)
+    words = to_host(solving(inverse_step, problems.directions, end))
+    A, Z, groups = np.split(words, [D * D, D * D + D * m], axis=1)
+    axes = smallest_axes(A.reshape(p, D, D), Z.reshape(p, D, m))
+    law = reference(D, m, problems.floor)
+    chance = chances(X, law, m, value, problems.n_rows)
+    words = problems.run(profile, problems.rows, like(X, axes), known, chance, law.first_bin)
+    judged = _judged(problems, value, to_host(words))
+    return Answer(end, value.copy(), Groups(*groups.T[..., None]), axes, *judged)
+
+
+def regard(problems: Problems, basis: Array, value: Array) -> tuple[Finished, Array, Groups]:
+    """Look at the first `value` rows of the basis (p, m, D) as they are, without a finish."""
+    end = problems.run(begin, problems.rows, *problems.start(basis, value), False)
+    return end, value, Groups(*(to_host(column) for column in end.groups))
+
+
+def smallest_axes(A: Array, Z: Array) -> Array:
+    """Return Ritz vectors (p, m, D) of the moments A (p, D, D) in the span of Z (p, D, m).
+
+    One inverse step away from the directions, moments below a gap are met to rounding, those above
+    it only roughly, and no more is needed.
+    """
+    # Nearly parallel columns are the rule here; Householder's factors do not mind.
+    Q = np.linalg.qr(Z)[0]
+    return transposed(Q @ np.linalg.eigh(transposed(Q) @ A @ Q)[1])
+
+
+def _judged(problems: Problems, value: Array, words: Array) -> list[Array]:
+    """Return the last fields of an answer: choice and checks of `perpend.structure`."""
+    (_, m, D), n, t = problems.directions.shape, problems.n_rows, len(TAILS)
+    law = reference(D, m, problems.floor)
+    S = law.n_scales
+    stairs, below, above, spread = np.split(words, np.cumsum([5 * S, t, t]), axis=1)
+    below = np.maximum(below - (D - value)[:, None], 0)
+    ellipse = np.maximum(tail_excess(below, n[:, None]), tail_excess(above, n[:, None]))
+    thin = np.arange(m) < value[:, None]
+    gap = np.min(np.where(thin, np.inf, spread), axis=1)
+    gap = np.sqrt(gap / np.max(np.where(thin, spread, 0.0), axis=1)) * np.exp(-2 / np.sqrt(n))
+    judged = []
+    for i, c in enumerate(value.tolist()):
+        seen, contrast = Staircase(*stairs[i].reshape(5, S)), np.zeros(len(law.codimensions))
+        all_ = find_plateaus(seen, law.wide)
+        if not all_:
+            judged.append((contrast, min(float(np.max(seen.T)), 0.0), False, False))
+            continue
+        best = choose(all_)
+        for p in all_:
+            contrast[p.c - 1] = max(contrast[p.c - 1], p.T)
+        others = contrast / max(contrast[c - 1], 1.0)
+        others[best.c - 1] = np.inf
+        facts = Facts(
+            contrast=best.T,
+            parameters=c * (D - c),
+            clearness=clearness(best, all_),
+            length=best.length,
+            n_members=best.share * n[i],
+            n_free=D - c,
+            ellipse=float(ellipse[i]),
+            gap=float(gap[i]),
+        )
+        # The last of the axes are only roughly met, if they are not all that there are.
+        sure = best.c == c and (m == D or 3 * c <= 2 * m) and confidence_of(facts)[0] >= SURE
+        judged.append((others, best.weight, best.c == c, sure))
+    return [np.array(column) for column in zip(*judged, strict=True)]
