@@ -236,27 +236,27 @@ def doubts_about_rows(fit: Fit, norms: Array, *, lawful: bool) -> list[str]:
     return doubts + _long_rows(norms)
 
 
-def others_are_alike(
-    groups: TwoGroups, norms: Array, c: int, rank: int, distinct: float
-) -> list[str]:
+def others_are_alike(groups: TwoGroups, rank: int, n_distinct: float, misfit: float) -> list[str]:
     """Say that a minority on an exact subspace may be no group of its own.
 
     Where the others have preferred directions, there may be more such subspaces, as in numbers that
     are often zero. Others that are not more than the dimensions of their span have each one of its
-    own. `distinct` is what a row's weight counts.
+    own.
     """
-    counts = groups.counts * distinct
-    n_others = (1 - groups.share) * float(counts.sum())
-    if not groups.is_exact or groups.share >= k.MAJORITY or n_others <= CROWDED * rank:
-        return []
-    law = outlier_law(groups.edges, norms, c, rank - c)
-    first = min(int(np.searchsorted(groups.edges, groups.threshold)), len(law) - 1)
-    if outlier_misfit(counts, law, first) <= k.MISFIT:
+    crowded = (1 - groups.share) * n_distinct > CROWDED * rank
+    if not (groups.is_exact and groups.share < k.MAJORITY and crowded and misfit > k.MISFIT):
         return []
     return [
         "the outliers are the majority and have preferred directions themselves, so the rows "
         "on the subspace may be no group of their own (look at the outliers alone)"
     ]
+
+
+def misfit_of(groups: TwoGroups, norms: Array, c: int, rank: int, distinct: float) -> float:
+    """Return how far the outliers are from the law; `distinct` is what a row's weight counts."""
+    law = outlier_law(groups.edges, norms, c, rank - c)
+    first = min(int(np.searchsorted(groups.edges, groups.threshold)), len(law) - 1)
+    return outlier_misfit(groups.counts * distinct, law, first)
 
 
 def short_rows(rows: RowSource, kept: Kept, fit: Fit) -> list[str]:

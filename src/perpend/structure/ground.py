@@ -19,10 +19,10 @@ from perpend.solvers import (
     in_their_span,
     label_threshold,
     outlier_law,
-    outlier_misfit,
 )
 from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
+from perpend.structure.checks import misfit_of
 from perpend.structure.cloud import Axes, Cloud, sample_size
 from perpend.structure.layers import Histogram, find_layers
 from perpend.structure.profile import Plateau, Profile, choose, clearness
@@ -141,9 +141,10 @@ class Ground:
         groups = fit.groups
         if not fit.converged or groups.is_exact:
             return fit.converged
-        counts, law = self._outliers(fit)
-        first = min(int(np.searchsorted(groups.edges, groups.threshold)), len(law) - 1)
-        return groups.share <= k.ALL_ROWS and outlier_misfit(counts, law, first) <= k.MISFIT
+        distinct = self.n_distinct / self.rows.total_weight
+        norms, c, rank = self.rows.norms, fit.V.shape[1], self.span.rank
+        misfit = misfit_of(groups, norms, c, rank, distinct)
+        return groups.share <= k.ALL_ROWS and misfit <= k.MISFIT
 
     def _is_single(self, fit: Fit) -> bool:
         """Say whether the members are of one kind, and not some thinner than the others."""

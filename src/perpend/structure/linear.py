@@ -35,6 +35,7 @@ from perpend.structure.checks import (
     confidence_of,
     doubts_about_rows,
     exact_on_more,
+    misfit_of,
     others_are_alike,
     short_rows,
     weigh_everything,
@@ -281,11 +282,13 @@ def _verdict(  # noqa: PLR0917
 ) -> Verdict:
     """Put confidence, evidence and doubts together, with those about noise and rows."""
     distinct = n_distinct / rows.total_weight
+    misfit = misfit_of(fit.groups, rows.norms, fit.V.shape[1], span.rank, distinct)
     numbers = evidence_of(weighed.facts, weighed.needed, fit, rows.dtype, distinct)
+    numbers["outlier_misfit"] = misfit
     verdict = Verdict(fit.V.shape[1], weighed.confidence, numbers, tuple(map(str, weighed.doubts)))
     verdict = verdict.doubted(
         *doubts_about_rows(fit, rows.norms, lawful=lawful),
-        *others_are_alike(fit.groups, rows.norms, fit.V.shape[1], span.rank, distinct),
+        *others_are_alike(fit.groups, span.rank, n_distinct, misfit),
         *short_rows(rows, kept, fit),
     )
     return exact_on_more(verdict, span, n_distinct, fit.groups)
