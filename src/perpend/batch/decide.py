@@ -79,7 +79,7 @@ def decide(problems: Problems, basis: Array, rank: Ranks, best: Array) -> tuple[
         others = np.where(tried, 0.0, answer.others)
         clear = answer.sure & (answer.value == rank.value) & (rank.score >= CLEAR_SCORE)
         value = np.where(others.max(axis=1) > clear, np.argmax(others, axis=1) + 1, 0)
-        value[nothing] = 2**turn if 2**turn <= tried.shape[1] else 0
+        value[nothing] = 2**turn if 3 * 2**turn <= 2 * basis.shape[1] else 0
         (open_,) = np.nonzero(value)
         if len(open_) == 0 or turn == MAX_TURNS:
             break

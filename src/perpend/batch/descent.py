@@ -86,7 +86,7 @@ def first(B: Array, f: Array, g: Array, rule: Rule) -> Starts:
 
 def step(old: Starts, evaluate: Evaluate, rule: Rule, limits: Limits) -> Starts:
     """Try one step with every start, and draw the conclusions of the rule."""
-    xp, mbls = library(old.B), isinstance(rule, MBLSStep)
+    xp = library(old.B)
     trial = old.B - old.mu[..., None] * old.v
     length = norm(trial)[..., None]
     # A Euclidean step of exactly 1/f can end at the origin. Staying gains nothing: refused.
@@ -94,7 +94,9 @@ def step(old: Starts, evaluate: Evaluate, rule: Rule, limits: Limits) -> Starts:
     f, g = evaluate(trial)
 
     enough = f <= old.f - rule.armijo * old.mu * old.slope
-    accepted = (enough | (old.mu <= rule.floor) if mbls else enough) & ~old.resting
+    if isinstance(rule, MBLSStep):
+        enough = enough | (old.mu <= rule.floor)
+    accepted = enough & ~old.resting
     yes = accepted[..., None]
     chord = trial - old.B
     v, slope = search(trial, g, rule)
@@ -107,7 +109,7 @@ def step(old: Starts, evaluate: Evaluate, rule: Rule, limits: Limits) -> Starts:
     # Steps that are lost in rounding may be accepted for ever: the objective stays the same.
     done = accepted & (length <= limits.unseen)
     done = done | (n_iter >= limits.max_iter) | (mu * norm(v) < limits.low)
-    done = done | ((mu <= rule.floor) & accepted if mbls else mu <= limits.tol)
+    short = (mu <= rule.floor) & accepted if isinstance(rule, MBLSStep) else mu <= limits.tol
     return Starts(
         B=xp.where(yes, trial, old.B),
         f=xp.where(accepted, f, old.f),
@@ -117,7 +119,7 @@ def step(old: Starts, evaluate: Evaluate, rule: Rule, limits: Limits) -> Starts:
         streak=streak,
         n_iter=n_iter,
         chord=xp.where(accepted, length, old.chord),
-        resting=old.resting | done,
+        resting=old.resting | done | short,
     )
 
 

@@ -37,7 +37,8 @@ def plan(X: Array, k: int, *, low_precision: bool) -> Plan:
         return Plan("torch", 0.0)
     from perpend.kernels.cuda import batched
 
-    if batched.shape(*X.shape, k, pair=low_precision, device=X.device) is None:
+    p, n, D = X.shape
+    if batched.shape(p, n, D, k, pair=low_precision, device=X.device) is None:
         return Plan("torch", 0.0)
     if low_precision:
         return Plan("pair", PAIR_FLOOR)
@@ -116,7 +117,8 @@ class Fused:
         from perpend.kernels.cuda.graph import Rounds
 
         self.kernels, self.mbls = batched, mbls
-        shape = batched.shape(*X.shape, B.shape[1], pair=pair, device=X.device)
+        p, n, D = X.shape
+        shape = batched.shape(p, n, D, B.shape[1], pair=pair, device=X.device)
         assert shape is not None  # `plan` has looked
         self.shape, self.buffers = shape, batched.buffers(shape, X.device)
         # From Hopper on, a kernel may be launched while the one before it still runs.

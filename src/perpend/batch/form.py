@@ -52,11 +52,12 @@ def dpcp_batch(
     """Recover the subspaces of many problems of equal shape at once, codimensions unknown.
 
     This is the functional form of `perpend.DPCP` for stacks of problems, and for single small ones
-    on a GPU. It finds codimension, normals and labels, but **the confidence of DPCP, its
-    certificate, is not computed here**: `clear` is a yes or no from shorter evidence. The number
-    of starts does not grow by itself, and codimension 0 is never an answer: where there is no
-    subspace, `clear` is False and the rest means nothing. The rows of every problem are taken to
-    span the space: directions orthogonal to all of them count as normals like any other, and the
+    on a GPU. It decides by the same scales, from what the descents propose alone; `clear` is a yes
+    or no instead of a confidence. **Not looked at**, other than by `DPCP`: whether the rows on the
+    subspace lie on two smaller ones, whether a thinner layer is inside, and more normals than there
+    are starts, whose number does not grow by itself. Codimension 0 is never an answer: where there
+    is no subspace, `clear` is False and the rest means nothing. The rows of every problem are taken
+    to span the space: directions orthogonal to all of them count as normals like any other, and the
     descents end there first.
 
     Parameters
@@ -90,8 +91,9 @@ def dpcp_batch(
     -------
     BatchSolution
         `clear` is True where the descents show a clear rank below their number and, with `refine`,
-        the inliers' second moments have a clear gap at the same codimension and the rows say more
-        for the subspace than accidents would. Rows that occur several times count as often.
+        the scales choose the same codimension and have no doubt: so many rows on a subspace are no
+        accident, the codimension is the same over a range of scales, and the rows are no single
+        smooth cloud. Rows that occur several times count as often.
 
     Examples
     --------
@@ -108,11 +110,11 @@ def dpcp_batch(
     xp = library(X)
     check(X, xp, n_starts=n_starts, step=step, max_iter=max_iter, tol=tol)
     B = directions(X, starts, n_starts, random_state)
-    count = row_counts(X, n_rows)
-    solve = partial(_solve, rule=RULES[step], refine=bool(refine), max_iter=max_iter, tol=tol)
+    count, limits = row_counts(X, n_rows), Limits(max_iter, tol, unseen=0.0)
     each = 8 * X.shape[1] * X.shape[2] + PER_PROBLEM
     size = max(1, (PART_ON_DEVICE if on_cuda(X) else PART_ON_HOST) // each)
     parts = [slice(start, start + size) for start in range(0, len(X), size)]
+    solve = partial(_solve, rule=RULES[step], refine=bool(refine), limits=limits)
     found = [solve(X[part], B[part], count[part], part.start) for part in parts]
     if len(found) == 1:
         return found[0]
@@ -120,46 +122,33 @@ def dpcp_batch(
 
 
 def _solve(
-    X: Array,
-    B: Array,
-    count: Array,
-    first: int,
-    *,
-    rule: Rule,
-    refine: bool,
-    max_iter: int,
-    tol: float,
+    X: Array, B: Array, count: Array, first: int, *, rule: Rule, refine: bool, limits: Limits
 ) -> BatchSolution:
     """Solve one part of the problems; `count` (p,) and B (p, k, D) are on the host."""
     D, eps = X.shape[2], float(np.finfo(str(X.dtype).rpartition(".")[2]).eps)
+    limits = limits._replace(tol=max(limits.tol, 8 * eps), unseen=eps)
     with workspace(X, B.shape[1]) as space:
         run = directly if space is None else space.run
         with np.errstate(invalid="ignore"):  # inf / inf; what is not finite is reported below
             own, rows, counts = run(unit_rows, cut(X, count))
         n = usable_rows(to_host(counts), D, first)
-        limits = Limits(max_iter, max(tol, 8 * eps), eps)
+        start = like(X, B)
         if on_cuda(X):
             kernels, low = device.plan(own, B.shape[1], low_precision=refine)
             limits = limits._replace(low=low, tol=max(limits.tol, low))
-            state = device.descend_on_device(
-                own, like(X, B), rule, limits, kernels=kernels, space=space
-            )
+            state = device.descend_on_device(own, start, rule, limits, kernels=kernels, space=space)
         else:
-            state = descend(own, like(X, B), rule, limits)
+            state = descend(own, start, rule, limits)
         ends, f, chord, n_iter, resting = _on_host(state)
         if not np.all(np.isfinite(f)):
             raise NumericalError("The objective is not finite; please report it with X's scale.")
 
         _, s, basis = np.linalg.svd(ends, full_matrices=False)
         problems = Problems(rows, n, like(X, basis), B.shape[1], max(200 * eps, 2.0**-26), run)
-        rank = score_ranks(
-            s,
-            to_host(run(heights, rows.X, problems.directions)) / n[:, None],
-            np.median(f, axis=1) / n,
-            average_height(D),
-            floor=np.maximum(_resolution(chord, resting > 0, limits), D * eps),
-            rank=D,
-        )
+        levels = to_host(run(heights, rows.X, problems.directions)) / n[:, None]
+        floor = np.maximum(_resolution(chord, resting > 0, limits), D * eps)
+        low, high = np.median(f, axis=1) / n, average_height(D)
+        rank = score_ranks(s, levels, low, high, floor=floor, rank=D)
         if refine:
             best = ends[np.arange(len(f)), np.argmin(f, axis=1)]
             (end, value, groups, *_), clear = decide(problems, basis, rank, best)
@@ -176,7 +165,7 @@ def _solve(
             singular_values=like(X, s),
             objective=copy(state.f),
             n_iter=copy(state.n_iter),
-            converged=like(X, (resting > 0) & (n_iter < max_iter)),
+            converged=like(X, (resting > 0) & (n_iter < limits.max_iter)),
             labels=copy(labels),
             threshold=like(X, threshold),
             gap=like(X, rank.gap),

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import special
 
 from perpend._typing import Array
-from perpend.batch.arrays import counting, library, like, pick, transposed
+from perpend.batch.arrays import counting, double, library, like, pick, transposed
 from perpend.batch.finish import Rows
 from perpend.batch.groups import Sizes
 from perpend.structure import constants as k
@@ -97,11 +97,11 @@ def _ellipse(H2: Array, present: Array, sizes: Sizes, own: Array) -> list[Array]
     This is `perpend.structure.checks.beyond_ellipse` in the space of these axes alone: what is
     elliptical is so in every projection. The spreads' common factor does not matter.
     """
-    xp, here, t = library(H2), present[:, None, :], len(TAILS)
+    here, t = present[:, None, :], len(TAILS)
     spread = here @ H2
     for _ in range(TYLER_STEPS):
         spread = (here / transposed(H2 @ transposed(1 / spread))) @ H2  # (p, 1, m)
-    normals = xp.where(counting(H2, H2.shape[2]) <= sizes.columns[0], 1.0, 0.0)[:, None, :]
+    normals = double(counting(H2, H2.shape[2]) <= sizes.columns[0])[:, None, :]
     thin = (H2 @ transposed(normals / spread)) / (H2 @ transposed(1 / spread))  # (p, n, 1)
     few = thin < own[:, None, -2 * t : -t], thin > own[:, None, -t:]
-    return [*(here @ xp.where(rows, 1.0, 0.0) for rows in few), spread]
+    return [*(here @ double(rows) for rows in few), spread]

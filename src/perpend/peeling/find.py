@@ -126,20 +126,22 @@ class Search(NamedTuple):
         is_other = np.mean(data.some(labels == j).near(found)) < k.MAJORITY
         return one if is_other else found
 
-    def find(self, data: Data, proposed: Array | None) -> Decision | None:
+    def find(
+        self, data: Data, proposed: Array | None = None, *, stretched: bool = False
+    ) -> Decision | None:
         """Return a subspace that holds no smaller and no thinner one, or None.
 
-        Rows without a proposal are the members of another subspace.
+        `stretched` says whether the rows have equal variances already.
         """
         inner = found = self.weigh(data, proposed)
         sigma = math.inf
         while inner is not None and self.told is None:
             found, sigma = inner, min(sigma, inner.found.sigma)
-            inner = self._inside(data, found, sigma, stretched=proposed is not None)
+            inner = self._inside(data, found, sigma, stretched)
         return found if found is not None and _counts(found) else None
 
     def _inside(
-        self, data: Data, outer: Decision, sigma: float, *, stretched: bool
+        self, data: Data, outer: Decision, sigma: float, stretched: bool
     ) -> Decision | None:
         """Return what some members of a subspace lie on, given the least noise so far.
 
@@ -148,12 +150,12 @@ class Search(NamedTuple):
         """
         near = np.flatnonzero(data.near(outer))
         own = data.some(near)
-        looks = [(complement(normals(outer)), k.AS_THIN)]
-        if stretched and not outer.found.is_exact and len(near):
-            looks.append((_stretch(own.X), k.THINNER))
-        for T, thin in looks:
+        looks = [(complement(normals(outer)), k.AS_THIN, stretched)]
+        if not (stretched or outer.found.is_exact):
+            looks.append((_stretch(own.X), k.THINNER, True))
+        for T, thin, already in looks:
             seen = own.mapped(T)
-            inner = self.find(seen, None)
+            inner = self.find(seen, stretched=already)
             if inner is None:
                 continue
             c = data.X.shape[1] - (T.shape[1] - inner.found.c)
@@ -183,16 +185,11 @@ class Search(NamedTuple):
         # Whether there are others, and smaller ones inside, is asked here anyway.
         facts = found.facts._replace(witnesses=2, rival_subspace=False, n_smaller=None)
         confidence, doubts = confidence_of(facts)
-        found = found._replace(confidence=confidence, doubts=doubts)
-        if size < n and not found.found.is_exact:
-            cloud = data.cloud()
-            found = _by_all_rows(cloud, found)
-        # Where hardly a row is between members and others, Gaussian noise says where they end.
-        end = settle(
-            cloud, found.found.axes, found.found.c, found.found.sigma, least=found.found.sigma
-        )
-        threshold = max(found.found.threshold, end.threshold)
-        return found._replace(found=found.found._replace(threshold=threshold))
+        found = _with_end(cloud, found._replace(confidence=confidence, doubts=doubts))
+        near = cloud.squares(found.found.axes, found.found.c) <= found.found.threshold**2
+        if np.count_nonzero(near) <= D - found.found.c:  # any subspace runs through so many
+            return None
+        return found if size == n or found.found.is_exact else _by_all_rows(data.cloud(), found)
 
 
 def _counts(found: Decision) -> bool:
@@ -221,7 +218,18 @@ def _by_all_rows(cloud: Cloud, found: Decision) -> Decision:
     new = found.found._replace(
         axes=p.axes, sigma=p.sigma, threshold=p.threshold, n_members=p.members
     )
-    return found._replace(found=new)
+    return _with_end(cloud, found._replace(found=new))
+
+
+def _with_end(cloud: Cloud, found: Decision) -> Decision:
+    """Return a subspace whose members end no earlier than Gaussian noise does.
+
+    Where hardly a row is between members and others, the density can't say where that is.
+    """
+    axes, c, sigma = found.found.axes, found.found.c, found.found.sigma
+    end = settle(cloud, axes, c, sigma, least=sigma)
+    threshold = max(found.found.threshold, end.threshold)
+    return found._replace(found=found.found._replace(threshold=threshold))
 
 
 def _is_shadow(new: Decision, own: Data, found: list[Decision], taken: list[Data]) -> bool:

@@ -84,14 +84,13 @@ def find_subspace(
         return _as_descents_say(ground, descents, codimension, told)
     decision = _decide(ground, descents)
     directions, evidence = descents.directions, descents.evidence
-    if decision is None or (told is None and _is_unlikely(ground, decision)):
-        assert directions is not None
-        return _no_normals(ground, directions, codimension)
-    found = decision.found
-    if directions is None:
-        normals = ground.inside(found.axes.A[:, : found.c])
+    if directions is None and decision is not None:  # nobody descended
+        normals = ground.inside(decision.found.axes.A[:, : decision.found.c])
         directions = landed(ground.rows, ground.span, normals, rng)
         evidence = rank_of_directions(ground.rows, directions, ground.span.rank)
+    assert directions is not None
+    if decision is None or (told is None and _is_unlikely(ground, decision)):
+        return _no_normals(ground, directions, codimension)
     answer = _confirmed(ground, decision, directions)
     if evidence is None:
         return answer
