@@ -41,7 +41,7 @@ SETTLED = 4  # plateaus of one look at which axes are settled
 
 # Layers: where the density of the distances stops falling.
 KINK = 14.0  # twice the log-likelihood; single bells reach 11 in one of a hundred cases, 15 never
-SUSPECT = 6.0  # the same from which on a layer is possible; 2 % of single bells reach it
+SUSPECT = 6.5  # the same from which on a layer is possible; 2 % of single bells reach it
 ENOUGH = 12  # rows in a bin of the density
 FEW = 0.05  # of the rows: smaller layers, as single rings of a scanner, are not the answer
 INSIDE = 0.7  # of the rows of a layer lie in another one that holds it

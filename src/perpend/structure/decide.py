@@ -193,7 +193,9 @@ def _suspect(profile: Profile, found: Found) -> bool:
     if found.is_exact or not cloud.affine:
         return False
     least = least_members(cloud, found.c)
-    seen = find_layers(found.seen, found.c, least, r_max=1.1 * found.end, needed=k.SUSPECT)
+    # What stands on a flat density was told from that already.
+    needed = k.SUSPECT if found.layer is None else (k.SUSPECT + k.KINK) / 2
+    seen = find_layers(found.seen, found.c, least, r_max=1.1 * found.end, needed=needed)
     return any(layer.gain > k.KINK or is_own_scale(profile, found.c, layer) for layer in seen)
 
 
