@@ -260,7 +260,19 @@ def misfit_of(groups: TwoGroups, norms: Array, c: int, rank: int, distinct: floa
 
 
 def short_rows(rows: RowSource, kept: Kept, fit: Fit) -> list[str]:
-    """Say that outliers may be inliers by their distance in the units of the data.
+    """Say that outliers may be inliers by their distance in the units of the data."""
+    short, far = share_of_short(rows, kept, fit)
+    if short <= k.TOO_SHORT or short * far <= k.MANY_SHORT:
+        return []
+    return [
+        f"{short:.0%} of the outliers are short rows that are as near to the subspace as the "
+        "inliers, in the units of the data: their noise is only large in proportion "
+        "(normalize=False or affine=True would help, or scaling the columns)"
+    ]
+
+
+def share_of_short(rows: RowSource, kept: Kept, fit: Fit) -> tuple[float, float]:
+    """Return the share of outliers that are as near as inliers, and that of outliers among rows.
 
     Where noise is alike in all rows as they were given, it is large in proportion to short ones.
     Short outliers are near by chance, too: with the law F of their directions, if a share p of them
@@ -275,26 +287,20 @@ def short_rows(rows: RowSource, kept: Kept, fit: Fit) -> list[str]:
     far = ~near & (lengths > 0)
     uneven = np.max(lengths) > UNEVEN * np.min(lengths[lengths > 0], initial=np.inf)
     if groups.is_exact or not uneven or np.mean(far) <= k.MANY_SHORT or not np.any(near):
-        return []
+        return 0.0, 0.0
 
     def spread(J: Array) -> float:  # that of noise of one size is the smaller one
         return float(np.std(np.log(np.maximum(J, np.finfo(float).tiny))))
 
     if spread(absolute[near]) >= spread(J[near]):
-        return []
+        return 0.0, 0.0
     limit, d = np.quantile(absolute[near], AS_NEAR), len(fit.spectrum) - c
     reach = np.minimum(np.array([float(np.max(J[near])), *(limit / lengths[far])]), 1.0)
     out_of_reach, *by_chance = special.betainc(c / 2, d / 2, np.square(reach))
     chance = np.where(reach[1:] < 1, np.maximum(by_chance - out_of_reach, 0.0), 0.0).mean()
     chance /= max(1 - out_of_reach, np.finfo(float).tiny)
     short = max(np.mean(absolute[far] <= limit) - chance, 0.0) / max(1 - chance, 1e-9)
-    if short <= k.TOO_SHORT or short * np.mean(far) <= k.MANY_SHORT:
-        return []
-    return [
-        f"{short:.0%} of the outliers are short rows that are as near to the subspace as the "
-        "inliers, in the units of the data: their noise is only large in proportion "
-        "(normalize=False or affine=True would help, or scaling the columns)"
-    ]
+    return float(short), float(np.mean(far))
 
 
 def expected_f1(groups: TwoGroups) -> float:

@@ -37,6 +37,7 @@ from perpend.structure.checks import (
     exact_on_more,
     misfit_of,
     others_are_alike,
+    share_of_short,
     short_rows,
     weigh_everything,
     weigh_no_normals,
@@ -63,6 +64,7 @@ Auto: TypeAlias = Literal["auto"]
 SAME = 0.1  # sine of the largest angle up to which two answers are the same
 SAME_NOISE = 1.5  # ratio up to which two estimates of the noise are of the same rows
 ENOUGH_TO_WEIGH = 1024  # rows, where nothing is looked for
+ALL_SHORT = 0.7  # of the outliers that are short inliers: the others are no group
 NOT_LOOKED_FOR = 0.5  # confidence in "no normals" at the most, where that was told and not found
 SAMPLE_ERRORS = 3.0  # by so many times its own error the sample's normals may turn among all rows
 
@@ -388,7 +390,10 @@ def _among(
     # An angle of scale * sqrt(d R / N) is what the noise of N unit rows does to their subspace.
     error = np.sqrt((span.rank - c) * span.rank / max(found.n_members, 1.0))
     converged = change <= max(1e-3, SAMPLE_ERRORS * error)
-    return Fit(V, groups, spectrum, A, 0, bool(converged)), kept
+    fit = Fit(V, groups, spectrum, A, 0, bool(converged))
+    if share_of_short(rows, kept, fit)[0] > ALL_SHORT:  # there are no outliers but short inliers
+        fit = fit._replace(groups=groups._replace(threshold=float(edges[-1])))
+    return fit, kept
 
 
 def _axes(moments: Array, basis: Array) -> tuple[Array, Array]:
