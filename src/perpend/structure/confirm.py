@@ -20,7 +20,7 @@ from perpend.structure.layers import Histogram, find_layers, layer_noise, member
 from perpend.structure.members import Found
 from perpend.structure.settle import REACH
 
-STEPS = 2
+STEPS = 4
 AT_REST = 1e-3  # of the noise: a turn that changes no distance
 ALMOST = 1 - 1e-12  # the largest probability of a member
 
