@@ -263,7 +263,7 @@ def seen_on_stack(kind, X, axes, value, n_rows=None):
     sizes_ = sizes(rows.X, value, n_rows, FLOOR)
     words = host(profile(rows, kind(axes), sizes_, chance, law.first_bin))
     S = law.n_scales
-    return words[:, : 5 * S].reshape(p, 5, S), np.split(words[:, 5 * S :], [4, 8], axis=1)
+    return words[:, : 6 * S].reshape(p, 6, S), np.split(words[:, 6 * S :], [4, 8], axis=1)
 
 
 def axes_near(problem, seed, noise=1e-3):
@@ -282,10 +282,10 @@ def test_the_profile_of_a_stack_is_that_of_each_cloud(seed, kind):
         one = Profile(Cloud(problem.X, affine=False, floor=FLOOR))
         one.add(Axes(np.zeros(9), axes[i].T, np.ones(9)))
         at = one.c - 1, np.arange(one.cloud.n_scales)
-        for ours, theirs in zip(
-            stairs[i], (one.c, one.T, one.local[at], one.part[at], one.share[at]), strict=True
-        ):
-            np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
+        within = one.cloud.counts(one.seen[0]).near[len(problem.normals) - 1]
+        theirs = one.c, one.T, one.local[at], one.part[at], one.share[at], within
+        for a, b in zip(stairs[i], theirs, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
         assert max(one.T) > 0
 
 
@@ -438,6 +438,17 @@ def test_as_many_normals_as_starts_is_not_clear():
 def test_rows_without_structure_are_not_clear(seed):
     X = np.random.default_rng(seed).standard_normal((4, 300, 12))
     assert not np.any(dpcp_batch(X, random_state=seed).clear)
+
+
+def test_rows_of_two_kinds_are_rarely_clear():
+    """With one normal less, all rows are near: the inliers, and less so a cluster of outliers."""
+    kinds = {"n_features": 8, "codimension": 4, "noise": 0.01, "outliers": "cluster"}
+    data = [make_subspace(360, 240, **kinds, random_state=seed) for seed in range(20)]
+    found = dpcp_batch(stacked(data), random_state=0)
+    assert np.mean(found.clear & (found.codimension != 4)) <= 0.1
+    alone = [make_subspace(600, 0, **kinds, random_state=seed) for seed in range(20)]
+    found = dpcp_batch(stacked(alone), random_state=0)
+    assert np.mean(found.clear & (found.codimension == 4)) >= 0.95
 
 
 @pytest.mark.parametrize("D", [3, 5])

@@ -15,7 +15,11 @@ from perpend.batch.arrays import Run, directly, like, put, some, to_host, transp
 from perpend.batch.finish import Finished, Rows, begin, finish, inverse_step
 from perpend.batch.groups import Groups, Sizes, sizes
 from perpend.batch.scales import chances, profile, reference
+from perpend.structure import constants as k
 from perpend.structure.checks import SURE, TAILS, Facts, confidence_of, tail_excess
+from perpend.structure.cloud import radius
+from perpend.structure.layers import Histogram, find_layers
+from perpend.structure.members import EXACT
 from perpend.structure.profile import Staircase, choose, clearness, find_plateaus
 from perpend.structure.rank import CLEAR_SCORE, Ranks
 
@@ -106,8 +110,9 @@ def consider(problems: Problems, basis: Array, value: Array) -> Answer:
     law = reference(D, m, problems.floor)
     chance = chances(X, law, m, value, problems.n_rows)
     words = problems.run(profile, problems.rows, like(X, axes), known, chance, law.first_bin)
-    judged = _judged(problems, value, to_host(words))
-    return Answer(end, value.copy(), Groups(*groups.T[..., None]), axes, *judged)
+    found = Groups(*groups.T[..., None])
+    judged = _judged(problems, value, found, to_host(words))
+    return Answer(end, value.copy(), found, axes, *judged)
 
 
 def regard(problems: Problems, basis: Array, value: Array) -> tuple[Finished, Array, Groups]:
@@ -127,17 +132,19 @@ def smallest_axes(A: Array, Z: Array) -> Array:
     return transposed(Q @ np.linalg.eigh(transposed(Q) @ A @ Q)[1])
 
 
-def _judged(problems: Problems, value: Array, words: Array) -> list[Array]:
+def _judged(problems: Problems, value: Array, groups: Groups, words: Array) -> list[Array]:
     """Return the last fields of an answer: choice and checks of `perpend.structure`."""
     (_, m, D), n, t = problems.directions.shape, problems.n_rows, len(TAILS)
     law = reference(D, m, problems.floor)
     S = law.n_scales
-    stairs, below, above, spread = np.split(words, np.cumsum([5 * S, t, t]), axis=1)
+    stairs, within, below, above, spread = np.split(words, np.cumsum([5 * S, S, t, t]), axis=1)
     below = np.maximum(below - (D - value)[:, None], 0)
     ellipse = np.maximum(tail_excess(below, n[:, None]), tail_excess(above, n[:, None]))
     thin = np.arange(m) < value[:, None]
     gap = np.min(np.where(thin, np.inf, spread), axis=1)
     gap = np.sqrt(gap / np.max(np.where(thin, spread, 0.0), axis=1)) * np.exp(-2 / np.sqrt(n))
+    # Where nearly all rows are near, with noise, they may be of two kinds: a plane in a slab.
+    slab = (groups.share > k.ALL_ROWS) & (groups.scale > EXACT * problems.floor)
     judged = []
     for i, c in enumerate(value.tolist()):
         seen, contrast = Staircase(*stairs[i].reshape(5, S)), np.zeros(len(law.codimensions))
@@ -162,5 +169,8 @@ def _judged(problems: Problems, value: Array, words: Array) -> list[Array]:
         )
         # The last of the axes are only roughly met, if they are not all that there are.
         sure = best.c == c and (m == D or 3 * c <= 2 * m) and confidence_of(facts)[0] >= SURE
+        if sure and slab[i, 0]:
+            distances = Histogram(law.scales * radius(c), np.diff(within[i], prepend=0.0))
+            sure = not find_layers(distances, c, max(k.FEW * n[i], 2.0 * (D - c)))
         judged.append((others, best.weight, best.c == c, sure))
     return [np.array(column) for column in zip(*judged, strict=True)]

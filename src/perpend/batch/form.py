@@ -54,11 +54,12 @@ def dpcp_batch(
     This is the functional form of `perpend.DPCP` for stacks of problems, and for single small ones
     on a GPU. It decides by the same scales, from what the descents propose alone; `clear` is a yes
     or no instead of a confidence. **Not looked at**, other than by `DPCP`: whether the rows on the
-    subspace lie on two smaller ones, whether a thinner layer is inside, and more normals than there
-    are starts, whose number does not grow by itself. Codimension 0 is never an answer: where there
-    is no subspace, `clear` is False and the rest means nothing. The rows of every problem are taken
-    to span the space: directions orthogonal to all of them count as normals like any other, and the
-    descents end there first.
+    subspace lie on two smaller ones, which layer of a slab is the finest (where all rows are near,
+    and seem to be of two kinds, `clear` is False), and more normals than there are starts, whose
+    number does not grow by itself. Codimension 0 is never an answer: where there is no subspace,
+    `clear` is False and the rest means nothing. The rows of every problem are taken to span the
+    space: directions orthogonal to all of them count as normals like any other, and the descents
+    end there first.
 
     Parameters
     ----------

@@ -48,18 +48,19 @@ def profile(
 ) -> Array:
     """Return all that the host must know about axes (p, m, D), as one row for each problem.
 
-    That is the staircase, then counts of rows and spreads, by which to tell an elliptical cloud.
+    That is the staircase and, of the problem's own codimension, how many rows are within which
+    scale; then counts of rows and spreads, by which to tell an elliptical cloud.
     """
     H2 = (rows.X @ transposed(axes)) ** 2  # (p, n, m)
-    stairs = _staircase(H2, rows.present, sizes, chance, first_bin)
+    stairs, own = _staircase(H2, rows.present, sizes, chance, first_bin)
     ellipse = _ellipse(H2 + sizes.least**2, rows.present, sizes, chance[1])
-    words = [values.reshape(len(axes), -1) for values in (*stairs, *ellipse)]
+    words = [values.reshape(len(axes), -1) for values in (*stairs, own, *ellipse)]
     return library(axes).concatenate(words, axis=1)
 
 
 def _staircase(
     H2: Array, present: Array, sizes: Sizes, chance: tuple[Array, Array], first_bin: int
-) -> Staircase:
+) -> tuple[Staircase, Array]:
     xp, (law, own) = library(H2), chance
     C, S = len(law), law.shape[1] // 2 - 1
     known = Chance(law[:, 0], own[:, :C], law[:, 2 : S + 2], law[:, S + 2 :])
@@ -75,8 +76,10 @@ def _staircase(
     local, T = contrasts(known, counts, xp)
     best = xp.argmax(T, axis=1)[:, None]
     excess, part = beyond_flat(counts, xp.exp(known.log_q), xp)
-    share = excess / sizes.columns[2, ..., None]
-    return Staircase(best + 1, *(pick(values, best) for values in (T, local, part, share)))
+    c, _, n, _ = sizes.columns[..., None]
+    seen = (pick(values, best) for values in (T, local, part, excess / n))
+    own_place = 0 * best + xp.asarray(c - 1, dtype=best.dtype)
+    return Staircase(best + 1, *seen), pick(N, own_place)
 
 
 def _counted(bins: Array, size: int) -> Array:
