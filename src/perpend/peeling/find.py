@@ -151,7 +151,7 @@ class Search(NamedTuple):
         near = np.flatnonzero(data.near(outer))
         own = data.some(near)
         looks = [(complement(normals(outer)), k.AS_THIN, stretched)]
-        if not (stretched or outer.found.is_exact):
+        if len(near) and not (stretched or outer.found.is_exact):
             looks.append((_stretch(own.X), k.THINNER, True))
         for T, thin, already in looks:
             seen = own.mapped(T)

@@ -190,6 +190,8 @@ def _other_exact(profile: Profile, found: Found) -> bool:
 def _suspect(profile: Profile, found: Found) -> bool:
     """Whether something thinner may be inside: distances of rows that are not of unit length."""
     cloud = profile.cloud
+    if found.vague:
+        return True
     if found.is_exact or not cloud.affine:
         return False
     least = least_members(cloud, found.c)

@@ -39,6 +39,7 @@ class Found(NamedTuple):
     seen: Histogram
     is_exact: bool
     fit: Fit | None = None  # where the law of the outliers tells the members
+    vague: bool = False  # whether the density does not say where they end
 
     @property
     def end(self) -> float:
@@ -65,7 +66,9 @@ def find_members(profile: Profile, chosen: Plateau) -> Found:
     allowed = partial(is_own_scale, profile, c)
     p = polish(cloud, cloud.pca(w), c, w, least_members(cloud, c), allowed=allowed)
     # Members are of the plateau's scales, and not all rows that are left in the end.
-    return _polished(cloud, c, p) if p.sigma <= 2 * end else within(cloud, c, settled)
+    if p.sigma > 2 * end:
+        return within(cloud, c, settled)._replace(vague=True)
+    return _polished(cloud, c, p)
 
 
 def _is_of(profile: Profile, chosen: Plateau, one: LawFit) -> bool:
