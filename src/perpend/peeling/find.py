@@ -278,19 +278,3 @@ def share_out(data: Data, found: list[Decision]) -> Array:
         better = (one.found.threshold >= J) & (likely > best)
         labels[better], best[better] = j, likely[better]
     return labels
-
-
-def distinct(X: Array, weight: Array, rng: np.random.Generator) -> Array:
-    """Return how much each row (n,) counts as evidence: equal ones, up to sign, once together.
-
-    Rows that weigh less than a typical distinct row count for less. Equal rows have equal heights
-    over a random direction; different ones almost surely do not.
-    """
-    height = np.abs(X @ rng.standard_normal(X.shape[1]).astype(X.dtype)).astype(float)
-    order = np.argsort(height, kind="stable")
-    tolerance = 4 * np.finfo(X.dtype).eps * height[order]
-    group = np.cumsum(np.diff(height[order], prepend=-np.inf) > tolerance) - 1
-    total = np.bincount(group, weight[order])
-    share = np.empty(len(weight))
-    share[order] = weight[order] / np.maximum(total, np.median(total))[group]
-    return share

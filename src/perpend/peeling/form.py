@@ -11,9 +11,10 @@ from perpend.estimator import SubspaceEstimator
 from perpend.exceptions import InputError
 from perpend.geometry import as_generator, complement
 from perpend.methods import DPCP
-from perpend.peeling.find import Data, Search, distinct, lifted, normals, share_out
+from perpend.peeling.find import Data, Search, lifted, normals, share_out
 from perpend.rows import as_rows
 from perpend.rows.devices import Place
+from perpend.rows.distinct import distinct_rows
 from perpend.rows.kinds import to_numpy
 from perpend.solvers import row_span
 from perpend.structure import Decision
@@ -131,14 +132,15 @@ def peel(
     place = Place(X, None)
     X = to_numpy(checked(model, X, place, reset=True))
     weight = checked_weight(sample_weight, X, place)
-    span = row_span(as_rows(X, weight=weight, normalize=model.normalize))
+    weighted = as_rows(X, weight=weight, normalize=model.normalize)
+    span = row_span(weighted)
     rows = as_rows(X, normalize=model.normalize)
     weight = np.ones(len(X)) if weight is None else weight
     data = Data(rows.take(np.arange(len(X))), weight, weight)
     present = np.any(X != 0, axis=1) & (weight > 0)
     search = Search(model, as_generator(random_state))
-    share = distinct(X[present] / np.max(np.abs(X)), weight[present], search.rng)
-    seen = data.some(present)._replace(share=share)
+    counted = distinct_rows(weighted, search.rng)
+    seen = data.some(present)._replace(share=counted.share[present])
     if span.n_outside == 0 or search.told is not None:
         found = search.find_all(seen, int(max_subspaces))
     else:

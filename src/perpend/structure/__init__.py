@@ -6,6 +6,7 @@ range of scales over which it does not.
 """
 
 from perpend.structure.affine import find_affine
+from perpend.structure.all_rows import solution_of
 from perpend.structure.answer import Answer, as_solution
 from perpend.structure.checks import DOUBTFUL, SURE
 from perpend.structure.cloud import Axes, Cloud, sample_size
@@ -14,12 +15,7 @@ from perpend.structure.descents import Descent
 from perpend.structure.flats import AffineFit
 from perpend.structure.homogeneous import solve_lifted
 from perpend.structure.layers import Layer, find_layers
-from perpend.structure.linear import (
-    find_low_dimension,
-    find_subspace,
-    solution_of,
-    solve_told,
-)
+from perpend.structure.linear import find_low_dimension, find_subspace, solve_told
 from perpend.structure.profile import Profile
 from perpend.structure.rank import RankEvidence, rank_of_directions
 from perpend.structure.samples import Look, by_sample, sample_sizes, size_for_low_dimension

@@ -17,8 +17,8 @@ from perpend.rows.kinds import to_numpy
 from perpend.solvers import Fit, RowSpan, distance_edges, row_span
 from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
-from perpend.structure.answer import OF_THE_CHOICE, evidence_of, profile_in, structures_in
-from perpend.structure.checks import SURE, Verdict, weigh_no_normals
+from perpend.structure.answer import evidence_of, profile_in, structures_in, without_choice
+from perpend.structure.checks import SURE, Verdict
 from perpend.structure.cloud import Cloud
 from perpend.structure.decide import Decision
 from perpend.structure.flats import (
@@ -34,6 +34,7 @@ from perpend.structure.flats import (
 )
 from perpend.structure.members import Found, point_among
 from perpend.structure.profile import Profile
+from perpend.structure.row_checks import weigh_no_normals
 from perpend.structure.search import find_structure
 from perpend.structure.views import View, find_views, whole_view
 
@@ -153,7 +154,7 @@ def find_affine(
     others = (best.decision.of(one) for one in best.decision.structures if not one.chosen)
     return fit._replace(
         others=tuple(
-            without_choice(among_all_rows(best._replace(found=other.found, decision=other), None))
+            _by_hand(among_all_rows(best._replace(found=other.found, decision=other), None))
             for other in others
         )
     )
@@ -264,8 +265,7 @@ def _verdict(chosen: _Chosen, members: Members, seen: Lifted, codimension: int |
     return verdict
 
 
-def without_choice(fit: AffineFit) -> AffineFit:
-    """Return a structure that the scales did not choose: without the evidence of a choice."""
-    evidence = fit.solution.evidence
-    evidence = {name: evidence[name] for name in evidence if name not in OF_THE_CHOICE}
+def _by_hand(fit: AffineFit) -> AffineFit:
+    """Return a structure that the scales did not choose."""
+    evidence = without_choice(fit.solution.evidence)
     return fit._replace(solution=fit.solution._replace(evidence=evidence, profile=None))

@@ -102,6 +102,11 @@ def profile_in(decision: Decision, unit: float, n_outside: int = 0) -> dict[str,
     }
 
 
+def without_choice(evidence: dict[str, object]) -> dict[str, object]:
+    """Return the evidence of a structure that the scales did not choose."""
+    return {name: evidence[name] for name in evidence if name not in OF_THE_CHOICE}
+
+
 def _bases(answer: Answer) -> tuple[Array, Array]:
     """Put normals and components of the whole space together from those inside the span."""
     span, fit, c = answer.span, answer.fit, answer.verdict.codimension

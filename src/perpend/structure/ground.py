@@ -22,10 +22,10 @@ from perpend.solvers import (
 )
 from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
-from perpend.structure.checks import misfit_of
 from perpend.structure.cloud import Axes, Cloud, sample_size
 from perpend.structure.layers import Histogram, find_layers
 from perpend.structure.profile import Plateau, Profile, choose, clearness
+from perpend.structure.row_checks import misfit_of
 
 MAX_FINISH = 60  # steps of reweighting
 FEW_STEPS = 4  # the same on the way, where a candidate that takes longer may come again

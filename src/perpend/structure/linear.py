@@ -8,45 +8,22 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.geometry import complement
-from perpend.rows import Kept, RowSource
+from perpend.rows import RowSource
 from perpend.solvers import (
     Directions,
-    Fit,
     RowSpan,
     Solution,
-    distance_edges,
-    in_their_span,
-    label_threshold,
-    outlier_law,
-    row_span,
     turned_to,
-    two_groups,
 )
 from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
-from perpend.structure.answer import OF_THE_CHOICE, Answer, as_solution, evidence_of
-from perpend.structure.checks import (
-    SURE,
-    Facts,
-    Verdict,
-    Weighed,
-    beyond_ellipse,
-    confidence_of,
-    doubts_about_rows,
-    exact_on_more,
-    misfit_of,
-    others_are_alike,
-    share_of_short,
-    short_rows,
-    weigh_everything,
-    weigh_no_normals,
-)
-from perpend.structure.confirm import count, groups_by_density, turn_to_members, weights_by_bin
+from perpend.structure.all_rows import among, verdict_of
+from perpend.structure.answer import Answer, as_solution
+from perpend.structure.checks import SURE, Facts, Verdict, Weighed, beyond_ellipse, confidence_of
+from perpend.structure.confirm import count
 from perpend.structure.decide import Decision
 from perpend.structure.descents import Descent, Descents, disagreement, landed
 from perpend.structure.ground import Ground
-from perpend.structure.layers import Histogram
 from perpend.structure.members import Found
 from perpend.structure.profile import Profile, clearness
 from perpend.structure.proposals import (
@@ -57,6 +34,10 @@ from perpend.structure.proposals import (
     sweep_sizes,
 )
 from perpend.structure.rank import RankEvidence, rank_of_directions
+from perpend.structure.row_checks import (
+    weigh_everything,
+    weigh_no_normals,
+)
 from perpend.structure.search import find_structure
 
 Auto: TypeAlias = Literal["auto"]
@@ -64,9 +45,7 @@ Auto: TypeAlias = Literal["auto"]
 SAME = 0.1  # sine of the largest angle up to which two answers are the same
 SAME_NOISE = 1.5  # ratio up to which two estimates of the noise are of the same rows
 ENOUGH_TO_WEIGH = 1024  # rows, where nothing is looked for
-ALL_SHORT = 0.7  # of the outliers that are short inliers: the others are no group
 NOT_LOOKED_FOR = 0.5  # confidence in "no normals" at the most, where that was told and not found
-SAMPLE_ERRORS = 3.0  # by so many times its own error the sample's normals may turn among all rows
 
 
 def find_subspace(
@@ -259,7 +238,7 @@ def as_it_is(ground: Ground, V: Array, directions: Directions, codimension: int 
     _, kept = count(ground.rows, V, fit.groups.edges)
     weighed = Weighed(facts, *confidence_of(facts), float(profile.cloud.needed[c - 1]))
     return Answer(
-        _verdict(weighed, fit, ground.rows, span, ground.n_distinct, kept, lawful=True),
+        verdict_of(weighed, fit, ground.rows, span, ground.n_distinct, kept, lawful=True),
         fit,
         span,
         _in_data(directions, span),
@@ -269,30 +248,6 @@ def as_it_is(ground: Ground, V: Array, directions: Directions, codimension: int 
         distances=kept if ground.rows is ground.given else None,
         n_rest=None if codimension == "auto" else min(codimension, span.n_outside),
     )
-
-
-def _verdict(  # noqa: PLR0917
-    weighed: Weighed | Decision,
-    fit: Fit,
-    rows: RowSource,
-    span: RowSpan,
-    n_distinct: float,
-    kept: Kept,
-    *,
-    lawful: bool,
-) -> Verdict:
-    """Put confidence, evidence and doubts together, with those about noise and rows."""
-    distinct = n_distinct / rows.total_weight
-    misfit = misfit_of(fit.groups, rows.norms, fit.V.shape[1], span.rank, distinct)
-    numbers = evidence_of(weighed.facts, weighed.needed, fit, rows.dtype, distinct)
-    numbers["outlier_misfit"] = misfit
-    verdict = Verdict(fit.V.shape[1], weighed.confidence, numbers, tuple(map(str, weighed.doubts)))
-    verdict = verdict.doubted(
-        *doubts_about_rows(fit, rows.norms, lawful=lawful),
-        *others_are_alike(fit.groups, span.rank, n_distinct, misfit),
-        *short_rows(rows, kept, fit),
-    )
-    return exact_on_more(verdict, span, n_distinct, fit.groups)
 
 
 def _with_rank(verdict: Verdict, evidence: RankEvidence) -> Verdict:
@@ -321,9 +276,9 @@ def _confirmed(ground: Ground, decision: Decision, directions: Directions) -> An
     found, lawful = _by_the_law(ground, decision.found)
     sampled = found.fit is None and ground.profile.cloud.n < ground.n_distinct - 0.5
     A = ground.inside(found.axes.A)
-    fit, kept = _among(rows, span, A, found, sampled=sampled, callback=ground.callback)
+    fit, kept = among(rows, span, A, found, sampled=sampled, callback=ground.callback)
     return Answer(
-        _verdict(decision, fit, rows, span, ground.n_distinct, kept, lawful=lawful),
+        verdict_of(decision, fit, rows, span, ground.n_distinct, kept, lawful=lawful),
         fit,
         span,
         _in_data(directions, span),
@@ -347,127 +302,6 @@ def _by_the_law(ground: Ground, found: Found) -> tuple[Found, bool]:
     same = turned_to(fit.V, ground.inside(found.axes.A)) <= SAME
     lawful = ground.law_holds(fit)
     return found._replace(fit=fit) if alike and same and lawful else found, lawful
-
-
-def _among(
-    rows: RowSource,
-    span: RowSpan,
-    A: Array,
-    found: Found,
-    *,
-    sampled: bool,
-    callback: Callback | None,
-) -> tuple[Fit, Kept]:
-    """Return the subspace of the members among these rows, and all distances to it.
-
-    The axes A (D', R) of a decision are those of all members, unless its rows were `sampled`.
-    """
-    c, basis = found.c, span.basis
-    edges = distance_edges(float(rows.norms[-1]), rows.dtype)
-    change, spectrum, groups = 0.0, found.axes.variances, None
-    if found.fit is not None and not sampled:
-        A, spectrum, groups = found.fit.axes, found.fit.spectrum, found.fit.groups
-    V = A[:, :c] if found.fit is None or sampled else found.fit.V
-    if sampled:
-
-        def turn(V: Array, moments: Array) -> tuple[Array, float]:
-            _, axes = _axes(moments, basis)
-            return axes[:, :c], turned_to(V, axes) * float(rows.norms[-1])
-
-        table = weights_by_bin(found, edges)
-        end = turn_to_members(
-            rows, V, table, edges, noise=found.sigma, turn=turn, callback=callback
-        )
-        spectrum, A = _axes(end.moments, basis)
-        V, change = end.V, end.change
-    counts, kept = count(rows, V, edges, A[:, c:])
-    if groups is None and found.fit is not None:
-        groups = two_groups(counts, edges, rows.norms, c, span.rank - c)
-        law = outlier_law(edges, rows.norms, c, span.rank - c)
-        groups = groups._replace(threshold=label_threshold(counts, edges, law, groups.threshold))
-    elif groups is None:
-        groups = groups_by_density(Histogram(edges, counts), found, 1.0, sampled=sampled)
-    # An angle of scale * sqrt(d R / N) is what the noise of N unit rows does to their subspace.
-    error = np.sqrt((span.rank - c) * span.rank / max(found.n_members, 1.0))
-    converged = change <= max(1e-3, SAMPLE_ERRORS * error)
-    fit = Fit(V, groups, spectrum, A, 0, bool(converged))
-    if share_of_short(rows, kept, fit)[0] > ALL_SHORT:  # there are no outliers but short inliers
-        fit = fit._replace(groups=groups._replace(threshold=float(edges[-1])))
-    return fit, kept
-
-
-def _axes(moments: Array, basis: Array) -> tuple[Array, Array]:
-    """Return second moments (R,), ascending, and the axes (D', R), inside the span."""
-    whole = basis.shape[0] == basis.shape[1]
-    spectrum, axes = np.linalg.eigh(moments if whole else basis.T @ moments @ basis)
-    return np.maximum(spectrum, 0.0), axes if whole else basis @ axes
-
-
-def by_all_rows(
-    rows: RowSource, sampled: Answer, n_sampled: int, callback: Callback | None = None
-) -> Answer:
-    """Finish at the answer of a sample of `n_sampled` rows with all of them."""
-    given, span, fit, decision = rows, sampled.span, sampled.fit, sampled.decision
-    assert fit is not None
-    assert decision is not None
-    if span.n_outside:  # a scan: rows that are not in the sample may leave its span
-        # Many rows are left where they are: turning them would take another scan.
-        few = rows.shape[0] < rows.shape[1]
-        rows, span = in_their_span(rows) if few else (rows, row_span(rows))
-    A, found = _axes_in(span, sampled.span, decision.found)
-    fit, kept = _among(rows, span, A, found, sampled=True, callback=callback)
-    # Whether rows are equal was seen in the sample only: all rows count as its distinct ones do.
-    n_distinct = sampled.n_distinct * rows.shape[0] / n_sampled
-    lawful = found.fit is not None
-    verdict = _verdict(decision, fit, rows, span, n_distinct, kept, lawful=lawful)
-    return sampled._replace(
-        verdict=verdict._replace(evidence={**sampled.verdict.evidence, **verdict.evidence}),
-        fit=fit,
-        span=span,
-        n_distinct=n_distinct,
-        converged=fit.converged,
-        rows=rows,
-        seen_in=sampled.span,
-        distances=kept if rows is given else None,
-    )
-
-
-def _axes_in(span: RowSpan, before: RowSpan, found: Found) -> tuple[Array, Found]:
-    """Return the axes (D', R) of what was found, in a span that may have more dimensions."""
-    if span is before:
-        A, basis = found.axes.A, span.basis
-        return A if len(basis) == span.rank else basis @ A, found
-    U = found.axes.A[:, found.c :]
-    U = before.in_data(U if len(before.basis) == before.rank else before.basis @ U)
-    U = span.basis.T @ span.inside(U)
-    A = np.hstack([complement(U), U])
-    A = A if len(span.basis) == span.rank else span.basis @ A
-    return A, found._replace(c=span.rank - U.shape[1])
-
-
-def solution_of(answer: Answer, seen: RowSource, *, told: bool) -> Solution:
-    """Return the solution, with every other structure that was seen; `seen` were descended on."""
-    solution, decision = as_solution(seen, answer, told=told), answer.decision
-    if decision is None:
-        return solution
-    others = []
-    for one in decision.structures:
-        if one.chosen:
-            continue
-        other, rows, span = decision.of(one), answer.rows, answer.span
-        A, found = _axes_in(span, answer.seen_in or span, other.found)
-        sampled = answer.seen_in is not None or decision.cloud.n < answer.n_distinct - 0.5
-        fit, kept = _among(rows, span, A, found, sampled=sampled, callback=None)
-        verdict = _verdict(other, fit, rows, span, answer.n_distinct, kept, lawful=False)
-        verdict = verdict._replace(evidence=_without_choice(verdict.evidence))
-        by_hand = answer._replace(verdict=verdict, fit=fit, decision=other, distances=None)
-        others.append(as_solution(seen, by_hand, told=False)._replace(profile=None))
-    return solution._replace(others=tuple(others))
-
-
-def _without_choice(evidence: dict[str, object]) -> dict[str, object]:
-    """Return the evidence of a structure that the scales did not choose."""
-    return {name: evidence[name] for name in evidence if name not in OF_THE_CHOICE}
 
 
 def solve_told(
