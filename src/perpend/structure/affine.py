@@ -250,7 +250,8 @@ def _verdict(chosen: _Chosen, members: Members, seen: Lifted, codimension: int |
     """Say how sure it is, and why."""
     sampled, decision, groups = chosen.sampled, chosen.decision, members.groups
     if decision is not None and groups is not None:
-        fit = Fit(members.flat.W, groups, members.variances, members.axes, 0, converged=True)
+        spectrum = np.sort(np.append(members.variances, 1.0))  # of the lifted rows
+        fit = Fit(members.flat.W, groups, spectrum, members.axes, 0, converged=True)
         weight = seen.rows.gather(seen.rows.weights)
         distinct = np.count_nonzero(weight) / float(weight.sum())
         numbers = evidence_of(decision.facts, decision.needed, fit, seen.rows.dtype, distinct)
