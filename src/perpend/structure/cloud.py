@@ -11,6 +11,7 @@ to an octave: four to each factor two of J^2, by the first bits of its mantissa.
 """
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -86,9 +87,8 @@ class Reference:
     def _set_scales(self, floor: float) -> None:
         self.first_bin = _bits(np.float32(floor**2))
         self.n_scales = _bits(np.float32(4.0)) - self.first_bin
-        last = self.first_bin + self.n_scales + (k.FAR + 1) * k.OCTAVE
-        edges = (np.arange(self.first_bin + 1, last, dtype=np.uint32) << BITS).view(np.float32)
-        self.wide = self.typical * np.sqrt(edges.astype(float))  # scales, and octaves beyond
+        beyond = (k.FAR + 1) * k.OCTAVE - 1
+        self.wide = self.typical * _scales(self.first_bin, self.n_scales + beyond)
         self.scales = self.wide[: self.n_scales]
         self.floor = float(self.scales[0])
 
@@ -100,16 +100,16 @@ class Reference:
         counting as a point.
         """
         p = np.r_[0, np.geomspace(1e-4, 0.1, 10), np.linspace(0.2, 1, 9)]  # short rows matter most
-        self._norms = np.quantile(lengths, (p[1:] + p[:-1]) / 2) if len(lengths) else np.ones(19)
-        self._norm_shares = np.diff(p)
-        if self._norms[-1] < 1.01 * self._norms[0]:
-            self._norms, self._norm_shares = self._norms[-1:], np.ones(1)
+        norms = np.quantile(lengths, (p[1:] + p[:-1]) / 2) if len(lengths) else np.ones(19)
+        self._norms, self._norm_shares = tuple(norms / self.typical), tuple(np.diff(p))
+        if norms[-1] < 1.01 * norms[0]:  # one length
+            self._norms, self._norm_shares = (1.0,), (1.0,)
         S, far = self.n_scales, k.FAR * k.OCTAVE
-        scales, size = self.wide[: S + far], self.codimensions
-        law = np.array([self.law(c, scales * radius(c)) for c in size]).reshape(len(size), S + far)
+        size = tuple(self.codimensions.tolist())
+        law = _law_at_scales(self.D, size, self.first_bin, S + far, self._norms, self._norm_shares)
 
         def within(steps: int) -> Array:
-            flat = -size[:, None] * np.log(self.wide[steps : steps + S] / self.scales)
+            flat = -self.codimensions[:, None] * np.log(self.wide[steps : steps + S] / self.scales)
             ratio = law[:, :S] - law[:, steps : steps + S]
             return np.minimum(np.where(law[:, steps : steps + S] < -600, flat, ratio), -1e-12)
 
@@ -117,10 +117,34 @@ class Reference:
 
     def law(self, c: int, r: Array) -> Array:
         """Return log F_c(r), the share of rows without preferred direction within r."""
-        x = np.minimum(np.atleast_1d(r)[:, None] / self._norms, 1.0) ** 2
-        share = special.betainc(c / 2, max(self.D - c, 1e-9) / 2, x) @ self._norm_shares
-        law: Array = np.log(np.maximum(share, 1e-300))
-        return law
+        return _law(self.D, c, np.atleast_1d(r) / self.typical, self._norms, self._norm_shares)
+
+
+def _law(D: int, c: int, r: Array, norms: tuple[float, ...], shares: tuple[float, ...]) -> Array:
+    x = np.minimum(r[:, None] / np.array(norms), 1.0) ** 2
+    share = special.betainc(c / 2, max(D - c, 1e-9) / 2, x) @ np.array(shares)
+    law: Array = np.log(np.maximum(share, 1e-300))
+    return law
+
+
+@lru_cache(maxsize=8)  # rows of one length are the usual ones, and this takes as long as a descent
+def _law_at_scales(
+    D: int,
+    codimensions: tuple[int, ...],
+    first_bin: int,
+    n_scales: int,
+    *norms: tuple[float, ...],
+) -> Array:
+    """Return log F_c (C, S) at the balls of every codimension and scale."""
+    scales = _scales(first_bin, n_scales)
+    law = [_law(D, c, scales * radius(c), *norms) for c in codimensions]
+    return np.array(law).reshape(len(codimensions), n_scales)
+
+
+def _scales(first_bin: int, n: int) -> Array:
+    """Return the upper ends of the bins from the first on."""
+    edges = (np.arange(first_bin + 1, first_bin + 1 + n, dtype=np.uint32) << BITS).view(np.float32)
+    return np.sqrt(edges.astype(float))
 
 
 class Cloud(Reference):

@@ -135,7 +135,10 @@ def _facts(  # noqa: PLR0917
 ) -> Facts:
     cloud, c = profile.cloud, found.c
     witnesses, rival_subspace = _agreement(profile, found, rng)
-    ellipse, gap = beyond_ellipse(cloud, found.axes, c)
+    # Rows that lie on it exactly are no smooth cloud.
+    ellipse, gap = T, cloud.typical / cloud.floor
+    if not found.is_exact:
+        ellipse, gap = beyond_ellipse(cloud, found.axes, c)
     others = [p for p in profile.plateaus() if p.c not in {chosen.c, c}]
     rival = max(others, key=lambda p: p.length, default=None)
     return Facts(
@@ -166,7 +169,6 @@ def _agreement(profile: Profile, found: Found, rng: np.random.Generator) -> tupl
         return 0, False
     if len(members) > k.N_SAME:
         members = rng.choice(members, k.N_SAME, replace=False, shuffle=False)
-    profile.add(found.axes)
     near = max(found.sigma, EXACT * cloud.floor)
     j = min(int(np.searchsorted(cloud.scales, near)), cloud.n_scales - 1)  # where it is seen best
     near *= k.SAME * math.sqrt(c)
@@ -179,10 +181,14 @@ def _agreement(profile: Profile, found: Found, rng: np.random.Generator) -> tupl
 def _other_exact(profile: Profile, found: Found) -> bool:
     """Whether as many other rows lie exactly on another subspace."""
     cloud, own = profile.cloud, found.probability > 0.5
-    for c in np.flatnonzero(profile.best[:, 0] > 0) + 1:
-        axes = profile.seen[int(profile.of[c - 1, 0])]
-        on = cloud.squares(axes, int(c)) <= (EXACT * cloud.floor * radius(c)) ** 2
-        if c != found.c and np.count_nonzero(on & ~own) >= np.count_nonzero(own):
+    exact = np.flatnonzero(profile.best[:, 0] > 0)
+    for number in set(profile.of[exact, 0].tolist()):
+        axes = profile.seen[number]
+        c = exact[profile.of[exact, 0] == number] + 1
+        H = cloud.about(axes.centre) @ axes.A[:, : c[-1]]
+        J2 = np.cumsum(np.square(H), axis=1)[:, c - 1]
+        others = np.count_nonzero(J2[~own] <= (EXACT * cloud.floor * radius(c)) ** 2, axis=0)
+        if np.any(others[c != found.c] >= np.count_nonzero(own)):
             return True
     return False
 

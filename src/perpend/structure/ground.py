@@ -109,13 +109,7 @@ class Ground:
 
         Also return the plateau that was chosen last; the fit is at rest where that is clear.
         """
-        fit = self.fitted(V, 0)
-        self.profile.add(self.axes_of(fit))
-        chosen = self._chosen()
-        if chosen is not None and chosen.c != V.shape[1]:
-            fit = self.fitted(self._normals_at(chosen), FEW_STEPS)
-        else:
-            fit = self.fitted(fit, FEW_STEPS)
+        fit = self.fitted(V, FEW_STEPS)
         for _ in range(MAX_REVISIONS):
             fit = self.add(fit)
             chosen = self._chosen()

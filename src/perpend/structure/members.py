@@ -180,13 +180,19 @@ def _finest(profile: Profile, chosen: Plateau) -> tuple[Layer, Axes] | None:
 def without_lone_rows(profile: Profile, found: Found, T: float) -> tuple[Found, float]:
     """Leave out members that hold a dimension of an exact subspace alone: it runs through them.
 
-    Such a row depends on no others, so its leverage is 1.
+    Such a row depends on no others, so its leverage is 1. Along some direction it is the only one,
+    so the members' least variance there is at most what a single row can give.
     """
     cloud, c = profile.cloud, found.c
     members = np.flatnonzero(found.probability > 0.5)
     if len(members) <= cloud.D - c or len(members) > TOO_MANY:
         return found, T
-    Y = cloud.about(found.axes.centre)[members] @ found.axes.A[:, c:]
+    X = cloud.about(found.axes.centre)[members]
+    weight = np.ones(len(members)) if cloud.weight is None else cloud.weight[members]
+    alone = np.max(weight * np.square(X).sum(axis=1)) / weight.sum()
+    if found.axes.variances[c] > 2 * alone:
+        return found, T
+    Y = X @ found.axes.A[:, c:]
     Q, _ = np.linalg.qr(Y / np.maximum(np.linalg.norm(Y, axis=1, keepdims=True), cloud.floor))
     lone = np.sum(np.square(Q), axis=1) > 1 - ALONE
     more = c + int(np.count_nonzero(lone))

@@ -111,7 +111,8 @@ class Profile:
             better = own < T
             own[better], of[better] = T[better], len(self.seen)
         excess, part = beyond_flat(counts, np.exp(self.cloud.log_q))
-        better = self.best + 1e-9 * np.abs(T) < T
+        tie = 1e-9 * np.abs(T)  # for what was seen first, but for a fit, which is refined already
+        better = self.best + (tie if fit is None else -tie) < T
         for mine, new in (
             (self.best, T),
             (self.local, local),
@@ -191,7 +192,7 @@ class Profile:
         for axes, start in zip(self.seen, self._start_of, strict=True):
             if start >= 0 and start not in found and is_near(axes):
                 found.add(start)
-        enough = k.AS_GOOD * self.table[c - 1, j]
+        enough = k.AS_GOOD * self.best[c - 1, j]
         rival = any(
             T[c - 1, j] >= enough and not is_near(self.seen[int(of[c - 1, j])], k.OTHER)
             for start, (T, of) in self._best.items()
