@@ -20,7 +20,13 @@ from perpend.solvers import (
 from perpend.solvers.loop import Callback
 from perpend.structure.answer import Answer, as_solution, evidence_of, without_choice
 from perpend.structure.checks import Verdict, Weighed
-from perpend.structure.confirm import count, groups_by_density, turn_to_members, weights_by_bin
+from perpend.structure.confirm import (
+    ALMOST,
+    count,
+    groups_by_density,
+    turn_to_members,
+    weights_by_bin,
+)
 from perpend.structure.decide import Decision
 from perpend.structure.layers import Histogram
 from perpend.structure.members import Found
@@ -80,7 +86,9 @@ def among(
     converged = change <= max(1e-3, SAMPLE_ERRORS * error)
     fit = Fit(V, groups, spectrum, A, 0, bool(converged))
     if share_of_short(rows, kept, fit)[0] > ALL_SHORT:  # there are no outliers but short inliers
-        fit = fit._replace(groups=groups._replace(threshold=float(edges[-1])))
+        all_ = np.full(len(edges), ALMOST)
+        groups = groups._replace(threshold=float(edges[-1]), posterior=all_, share=ALMOST)
+        fit = fit._replace(groups=groups)
     return fit, kept
 
 

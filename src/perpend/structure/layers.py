@@ -225,18 +225,18 @@ def _density(
     return x[distinct], y[distinct], h[distinct], outer[distinct]
 
 
-def members_noise(of: Histogram, probability: Array, c: int) -> float:
+def members_noise(of: Histogram, probability: Array, c: int, most: float = MOST) -> float:
     """Return the deviation of the noise in one coordinate; `probability` (m,) is by bin.
 
-    It is by the distance that most members are within, so that heavy tails count in part: for
+    It is by the distance that `most` members are within, so that heavy tails count in part: for
     Gaussian noise it is the deviation, for Student's with three degrees of freedom between the
     scale and the deviation.
     """
     N = np.cumsum(of.counts * probability)
     if N[-1] <= 0:
         return float(of.edges[0])
-    log_r = np.interp(MOST * N[-1], N, np.log(of.edges))
-    return math.exp(log_r) / math.sqrt(2 * special.gammaincinv(c / 2, MOST))
+    log_r = np.interp(most * N[-1], N, np.log(of.edges))
+    return math.exp(log_r) / math.sqrt(2 * special.gammaincinv(c / 2, most))
 
 
 def layer_noise(of: Histogram, layer: Layer, c: int) -> float:

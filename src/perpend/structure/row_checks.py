@@ -14,6 +14,7 @@ from perpend.rows import Kept, RowSource
 from perpend.solvers import Fit, RowSpan, TwoGroups, outlier_law, outlier_misfit
 from perpend.structure import constants as k
 from perpend.structure.checks import SURE, Verdict
+from perpend.structure.layers import Histogram, members_noise
 from perpend.theory import average_height
 
 HOLLOW = 4.0  # standard deviations
@@ -28,8 +29,11 @@ def doubts_about_rows(fit: Fit, norms: Array, *, lawful: bool) -> list[str]:
 
     Where the outliers follow no law, the share of wrong labels is a rough estimate.
     """
-    doubts = []
-    noise = fit.groups.scale**2 * len(fit.spectrum) / float(np.median(norms)) ** 2
+    doubts, groups = list[str](), fit.groups
+    # That of a typical row: among short ones, noise of one size is large in proportion.
+    seen = Histogram(groups.edges, groups.counts)
+    typical = members_noise(seen, groups.posterior, fit.V.shape[1], most=0.5)
+    noise = typical**2 * len(fit.spectrum) / float(np.median(norms)) ** 2
     if noise > k.NOISE:
         doubts.append(
             f"the inliers' noise holds {noise:.0%} of their squared norm, which is hardly a "
