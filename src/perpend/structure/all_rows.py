@@ -37,6 +37,7 @@ from perpend.structure.row_checks import (
     others_are_alike,
     share_of_short,
     short_rows,
+    thinner_inside,
 )
 
 ALL_SHORT = 0.7  # of the outliers that are short inliers: the others are no group
@@ -161,6 +162,7 @@ def verdict_of(  # noqa: PLR0917
         *doubts_about_rows(fit, rows.norms, lawful=lawful),
         *others_are_alike(fit.groups, span.rank, n_distinct, misfit),
         *short_rows(rows, kept, fit),
+        *thinner_inside(rows, kept, fit),
     )
     return exact_on_more(verdict, span, n_distinct, fit.groups)
 

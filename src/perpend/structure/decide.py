@@ -8,7 +8,7 @@ import numpy as np
 from perpend._typing import Array
 from perpend.structure import constants as k
 from perpend.structure.checks import DOUBTFUL, Doubt, Facts, beyond_ellipse, confidence_of
-from perpend.structure.cloud import Cloud, radius
+from perpend.structure.cloud import Axes, Cloud, radius
 from perpend.structure.layers import find_layers, layers_outside
 from perpend.structure.members import (
     EXACT,
@@ -172,7 +172,11 @@ def _agreement(profile: Profile, found: Found, rng: np.random.Generator) -> tupl
     near = max(found.sigma, EXACT * cloud.floor)
     j = min(int(np.searchsorted(cloud.scales, near)), cloud.n_scales - 1)  # where it is seen best
     near *= k.SAME * math.sqrt(c)
-    witnesses, rival = profile.agreement(cloud.X[members], c, j, near=near)
+
+    def settled(axes: Axes, scale: float) -> Axes:
+        return settle(cloud, axes, c, scale, least=found.sigma).axes
+
+    witnesses, rival = profile.agreement(cloud.X[members], c, j, near=near, settled=settled)
     if found.is_exact:  # rows that lie on it exactly need no witnesses
         return 2, rival or _other_exact(profile, found)
     return max(witnesses, 2) if cloud.D > k.FEW_COLUMNS else witnesses, rival

@@ -12,6 +12,7 @@ length in log s says how far apart the noise and the inliers' own variances are.
 """
 
 import math
+from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -176,11 +177,14 @@ class Profile:
             self._settled.add((p.c, p.peak, number(p)))
         return new
 
-    def agreement(self, rows: Array, c: int, j: int, *, near: float) -> tuple[int, bool]:
+    def agreement(
+        self, rows: Array, c: int, j: int, *, near: float, settled: Callable[[Axes, float], Axes]
+    ) -> tuple[int, bool]:
         """Return how many starts have seen the subspace of these rows, and whether one saw another.
 
         That is one of the same codimension with nearly the contrast at the scale j. A start has
-        seen the rows' own subspace if they are `near` to any of its axes.
+        seen the rows' own subspace if they are `near` to any of its axes, or to the best of them
+        when they are `settled`.
         """
         found = set[int]()
 
@@ -192,6 +196,12 @@ class Profile:
         for axes, start in zip(self.seen, self._start_of, strict=True):
             if start >= 0 and start not in found and is_near(axes):
                 found.add(start)
+        for start, (T, of) in self._best.items():
+            if len(found) < 2 and start not in found:
+                own = int(np.argmax(T[c - 1]))
+                axes = self.seen[int(of[c - 1, own])]
+                if is_near(settled(axes, float(self.cloud.scales[own]))):
+                    found.add(start)
         enough = k.AS_GOOD * self.best[c - 1, j]
         rival = any(
             T[c - 1, j] >= enough and not is_near(self.seen[int(of[c - 1, j])], k.OTHER)

@@ -14,7 +14,7 @@ from perpend.rows import Kept, RowSource
 from perpend.solvers import Fit, RowSpan, TwoGroups, outlier_law, outlier_misfit
 from perpend.structure import constants as k
 from perpend.structure.checks import SURE, Verdict
-from perpend.structure.layers import Histogram, members_noise
+from perpend.structure.layers import Histogram, find_layers, histogram, members_noise
 from perpend.theory import average_height
 
 HOLLOW = 4.0  # standard deviations
@@ -30,10 +30,11 @@ def doubts_about_rows(fit: Fit, norms: Array, *, lawful: bool) -> list[str]:
     Where the outliers follow no law, the share of wrong labels is a rough estimate.
     """
     doubts, groups = list[str](), fit.groups
-    # That of a typical row: among short ones, noise of one size is large in proportion.
-    seen = Histogram(groups.edges, groups.counts)
-    typical = members_noise(seen, groups.posterior, fit.V.shape[1], most=0.5)
-    noise = typical**2 * len(fit.spectrum) / float(np.median(norms)) ** 2
+    scale = groups.scale
+    if groups.share > k.ALL_ROWS:  # noise of one size is large in proportion to short rows
+        seen = Histogram(groups.edges, groups.counts)
+        scale = members_noise(seen, groups.posterior, fit.V.shape[1], most=0.5)
+    noise = scale**2 * len(fit.spectrum) / float(np.median(norms)) ** 2
     if noise > k.NOISE:
         doubts.append(
             f"the inliers' noise holds {noise:.0%} of their squared norm, which is hardly a "
@@ -118,6 +119,33 @@ def share_of_short(rows: RowSource, kept: Kept, fit: Fit) -> tuple[float, float]
     chance /= max(1 - out_of_reach, np.finfo(float).tiny)
     short = max(np.mean(absolute[far] <= limit) - chance, 0.0) / max(1 - chance, 1e-9)
     return float(short), float(np.mean(far))
+
+
+def thinner_inside(rows: RowSource, kept: Kept, fit: Fit) -> list[str]:
+    """Say that some inliers may be thinner than the others.
+
+    Noise of one size makes short rows look like others than long ones, and noise in proportion does
+    so in the units of the data: two kinds of rows show in both.
+    """
+    groups, c = fit.groups, fit.V.shape[1]
+    if groups.is_exact:
+        return []
+    J, lengths = rows.gather(kept).astype(float), rows.gather(rows.lengths).astype(float)
+    some = slice(None, None, max(len(J) // ENOUGH, 1))
+    J, lengths = J[some], lengths[some]
+    least, end, floor = k.FEW * len(J), 1.1 * groups.threshold, float(groups.edges[0])
+    J, lengths = J[end >= J], lengths[end >= J]
+
+    def suspect(J: Array, floor: float) -> bool:
+        seen = histogram(J, floor)
+        return bool(len(J)) and bool(find_layers(seen, c, least, needed=k.SUSPECT))
+
+    if not (suspect(J, floor) and suspect(J * lengths, floor * float(np.median(lengths)))):
+        return []
+    return [
+        "the distances to the subspace may be those of two kinds of rows, one thinner than the "
+        "other (look at the distances, or set a threshold)"
+    ]
 
 
 def expected_f1(groups: TwoGroups) -> float:
