@@ -34,12 +34,12 @@ class CountingRows:
         n, D = self._rows.shape
         return self.flops / (2 * n * D * n_starts)
 
-    def rotated(self, Q: Any) -> Any:
-        """Hand out the coordinates in a smaller space; what they are asked for counts here."""
-        turned = self._rows.rotated(Q)
+    def mapped(self, A: Any, **options: Any) -> Any:
+        """Hand out the rows times A; what they are asked for counts here."""
+        turned = self._rows.mapped(A, **options)
         if turned is None:
             return None
-        self._counts.flops += 2 * self._rows.shape[0] * Q.size
+        self._counts.flops += 2 * self._rows.shape[0] * A.size
         return CountingRows(turned, self._counts)
 
     def subset(self, indices: Any) -> Any:
