@@ -1,6 +1,7 @@
 """Rows that count what they are asked for, in the measure of the papers: products.
 
-A product is one multiplication of the whole data with all starts: 2 n D k operations.
+A product is one multiplication of the whole data with all starts: 2 n D k operations. Scans count,
+and so do the matrix products of rows that were brought to memory.
 """
 
 from collections import Counter
@@ -42,10 +43,49 @@ class CountingRows:
         self._counts.flops += 2 * self._rows.shape[0] * A.size
         return CountingRows(turned, self._counts)
 
+    def take(self, indices: Any) -> Any:
+        """Bring rows to memory; their products count here."""
+        taken = self._rows.take(indices).view(CountedArray)
+        taken.counts = self._counts
+        return taken
+
     def subset(self, indices: Any) -> Any:
         """Hand out a subset, uncounted."""
         self.n_subsets += 1
         return self._rows.subset(indices)
+
+
+class CountedArray(np.ndarray):
+    """Rows in memory, and what is computed from them row by row: matrix products are counted."""
+
+    counts: CountingRows | None
+
+    def __array_finalize__(self, obj: Any) -> None:
+        self.counts = getattr(obj, "counts", None)
+
+    def __array_ufunc__(
+        self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any
+    ) -> Any:
+        """Compute with plain arrays; a product with others' columns is of these rows again."""
+        if out is not None:
+            options["out"] = tuple(map(_plain, out))
+        result = getattr(ufunc, method)(*map(_plain, inputs), **options)
+        if ufunc is np.matmul:
+            left, right = inputs
+            columns = right.shape[1] if np.ndim(right) == 2 else 1
+            if self.counts is not None:
+                self.counts.flops += 2 * left.size * columns
+            if isinstance(right, CountedArray):
+                return result
+        if not isinstance(result, np.ndarray):
+            return result
+        result = result.view(CountedArray)
+        result.counts = self.counts
+        return result
+
+
+def _plain(x: Any) -> Any:
+    return x.view(np.ndarray) if isinstance(x, CountedArray) else x
 
 
 def flops_per_row(kernel: str, D: int, params: tuple[Any, ...]) -> float:

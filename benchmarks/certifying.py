@@ -1,8 +1,8 @@
 """What it costs to certify an answer, counted in weighted gram matrices: no clock.
 
 The descents propose normals, and joint reweighting finishes and certifies them, one weighted gram
-matrix a step. A fit is *clear* if the descents' proposal was certified before the second engine was
-asked to look for itself; otherwise that engine's own steps count as well, and are told apart.
+matrix a step. A fit is *clear* if the descents' proposal was certified before others were asked to
+propose; otherwise their steps count as well, and are told apart.
 
 Run ``python benchmarks/certifying.py``; ``--store`` writes benchmarks/results/certifying.json.
 """
@@ -24,7 +24,7 @@ from perpend import dpcp
 from perpend.datasets import make_subspace
 from perpend.kernels import l1_objective_and_gradient, weighted_gram
 from perpend.rows import as_rows
-from perpend.structure.constants import TAKE_OVER
+from perpend.structure import constants as k
 
 BAR = 3
 SHAPES = ((10, 6, 2000, 0.8), (30, 5, 1000, 0.7), (200, 10, 1500, 0.6), (200, 10, 1500, 0.7))
@@ -46,7 +46,8 @@ def trial(shape: tuple[int, int, int, float], noise: float, seed: int) -> Trial:
     data = make_subspace(N, M, n_features=D, codimension=c, noise=noise, random_state=seed)
     rows = CountingRows(as_rows(data.X))
     solution = dpcp(rows, rng=np.random.default_rng(1_000_000 + seed))
-    clear = rows.n_scans[l1_objective_and_gradient.__name__] < TAKE_OVER
+    asked = k.TAKE_OVER if D <= k.WIDE else k.TAKE_OVER_WIDE
+    clear = rows.n_scans[l1_objective_and_gradient.__name__] < asked
     return Trial(solution.normals.shape[1] == c, clear, rows.n_scans[weighted_gram.__name__])
 
 
