@@ -19,11 +19,11 @@ from perpend._typing import Array, namespace
 from perpend._validation import checked, checked_threshold
 from perpend.exceptions import InputError
 from perpend.geometry import axis_shares
-from perpend.rows import as_rows
+from perpend.rows import as_rows, scan_distances
 from perpend.rows.centred import centred_norms, centred_products
 from perpend.rows.devices import computing_on
 from perpend.rows.kinds import is_tensor, like, per_row, row_norms, to_numpy
-from perpend.solvers import OutlierOdds, outlier_probability, scan_distances
+from perpend.solvers import OutlierOdds, outlier_probability
 
 
 class FittedSubspace(

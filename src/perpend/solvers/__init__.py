@@ -21,8 +21,6 @@ from perpend.solvers.reweighted import (
     turned_to,
 )
 from perpend.solvers.riemannian import riemannian
-from perpend.solvers.sides import scan_distances, scan_grouped_distances, scan_weighted_gram
-from perpend.solvers.span import RowSpan, in_their_span, rank_tolerance, row_span
 from perpend.solvers.starts import given_starts, random_starts, spectral_starts
 from perpend.solvers.steps import (
     AutoStep,
@@ -45,7 +43,6 @@ __all__ = [
     "Outcome",
     "OutlierOdds",
     "Progress",
-    "RowSpan",
     "Run",
     "Solution",
     "Status",
@@ -57,7 +54,6 @@ __all__ = [
     "fit_subspace",
     "given_starts",
     "groups_by_distance",
-    "in_their_span",
     "inlier_noise",
     "iterate",
     "knots",
@@ -69,12 +65,7 @@ __all__ = [
     "principal_axes",
     "psgm",
     "random_starts",
-    "rank_tolerance",
     "riemannian",
-    "row_span",
-    "scan_distances",
-    "scan_grouped_distances",
-    "scan_weighted_gram",
     "solution_odds",
     "spectral_starts",
     "step_rule",

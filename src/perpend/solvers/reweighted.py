@@ -27,11 +27,9 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.kernels import logarithmic_bins, weighted_gram
-from perpend.rows import RowSource, Scan
+from perpend.rows import RowSource, RowSpan, Scan, scan_grouped_distances
 from perpend.solvers.loop import Callback, Run, Status, iterate
 from perpend.solvers.result import Fit
-from perpend.solvers.sides import scan_grouped_distances
-from perpend.solvers.span import RowSpan
 from perpend.solvers.two_groups import SHARE_MOST, TwoGroups, distance_edges, group_model
 
 MAX_LEVERAGE = 1.0  # of a single row; the first order means nothing beyond

@@ -5,7 +5,7 @@ import numpy as np
 from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.geometry import random_directions
-from perpend.solvers.span import RowSpan
+from perpend.rows import RowSpan
 
 
 def random_starts(rng: np.random.Generator, span: RowSpan, n_starts: int) -> Array:

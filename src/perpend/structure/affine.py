@@ -11,10 +11,9 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.geometry import complement, random_directions
-from perpend.rows import as_rows
-from perpend.rows.distinct import distinct_rows
+from perpend.rows import RowSpan, as_rows, distinct_rows, row_span
 from perpend.rows.kinds import to_numpy
-from perpend.solvers import Fit, RowSpan, distance_edges, row_span
+from perpend.solvers import Fit, distance_edges
 from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
 from perpend.structure.answer import evidence_of, profile_in, structures_in, without_choice

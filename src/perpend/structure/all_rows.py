@@ -4,16 +4,13 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.geometry import complement
-from perpend.rows import Kept, RowSource
+from perpend.rows import Kept, RowSource, RowSpan, in_their_span, row_span
 from perpend.solvers import (
     Fit,
-    RowSpan,
     Solution,
     distance_edges,
-    in_their_span,
     label_threshold,
     outlier_law,
-    row_span,
     turned_to,
     two_groups,
 )

@@ -12,11 +12,10 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.kernels import l1_objective
-from perpend.rows import RowSource
+from perpend.rows import RowSource, RowSpan
 from perpend.solvers import (
     Directions,
     Fit,
-    RowSpan,
     StepRule,
     given_starts,
     psgm,

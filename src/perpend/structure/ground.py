@@ -10,16 +10,8 @@ from functools import cached_property
 import numpy as np
 
 from perpend._typing import Array
-from perpend.rows import RowSource
-from perpend.rows.distinct import Distinct, distinct_rows
-from perpend.solvers import (
-    Fit,
-    distance_edges,
-    fit_subspace,
-    in_their_span,
-    label_threshold,
-    outlier_law,
-)
+from perpend.rows import Distinct, RowSource, distinct_rows, in_their_span
+from perpend.solvers import Fit, distance_edges, fit_subspace, label_threshold, outlier_law
 from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
 from perpend.structure.cloud import Axes, Cloud, sample_size

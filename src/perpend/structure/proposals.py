@@ -20,7 +20,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from perpend.kernels import distances
-from perpend.solvers import RowSpan, fit_from_spectrum
+from perpend.rows import RowSpan
+from perpend.solvers import fit_from_spectrum
 from perpend.structure import constants as k
 from perpend.structure.ground import Ground
 

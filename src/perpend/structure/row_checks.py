@@ -10,8 +10,8 @@ import numpy as np
 from scipy import special
 
 from perpend._typing import Array
-from perpend.rows import Kept, RowSource
-from perpend.solvers import Fit, RowSpan, TwoGroups, outlier_law, outlier_misfit
+from perpend.rows import Kept, RowSource, RowSpan
+from perpend.solvers import Fit, TwoGroups, outlier_law, outlier_misfit
 from perpend.structure import constants as k
 from perpend.structure.checks import SURE, Verdict
 from perpend.theory import average_height
