@@ -43,8 +43,7 @@ from perpend.geometry import as_generator
 from perpend.rows import RowSource, as_rows
 from perpend.rows.devices import Place, computing_on
 from perpend.solvers import Solution
-from perpend.solvers.history import Recorder
-from perpend.solvers.loop import Callback
+from perpend.solvers.loop import Callback, Recorder
 from perpend.structure import AffineFit, find_affine, sample_size, solve_lifted
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from perpend.estimator import SubspaceEstimator
 from perpend.exceptions import ModelFileError
 from perpend.solvers import OutlierOdds
 from perpend.solvers.distance_record import DistanceRecord
-from perpend.solvers.history import History
+from perpend.solvers.loop import History
 
 COUNTS = ("codimension_", "n_components_", "n_features_in_", "n_starts_", "n_iter_")
 NUMBERS = ("threshold_", "offset_", "noise_", "objective_", "confidence_")
