@@ -21,12 +21,13 @@ from perpend.datasets import make_subspace
 from perpend.exceptions import InputError
 from perpend.geometry import random_directions
 from perpend.rows import as_rows
-from perpend.solvers import AutoStep, MBLSStep, fit_subspace, psgm
+from perpend.solvers import AutoStep, MBLSStep, psgm
 from perpend.structure import Axes, Cloud
 from perpend.structure.checks import beyond_ellipse, tail_excess
 from perpend.structure.constants import LUCK
 from perpend.structure.profile import Profile
 from perpend.structure.rank import Ranks
+from perpend.structure.reweighted import fit_subspace
 
 EPS = 2.0**-52
 FLOOR = 2.0**-26

@@ -23,7 +23,7 @@ from perpend.rows import as_rows, scan_distances
 from perpend.rows.centred import centred_norms, centred_products
 from perpend.rows.devices import computing_on
 from perpend.rows.kinds import is_tensor, like, per_row, row_norms, to_numpy
-from perpend.solvers import OutlierOdds, outlier_probability
+from perpend.structure.labels import OutlierOdds, outlier_probability
 
 
 class FittedSubspace(

@@ -15,7 +15,7 @@ from perpend.rows import (
 )
 from perpend.rows import span as span_module
 from perpend.rows.span import few_components
-from perpend.solvers import distance_edges
+from perpend.structure.law import distance_edges
 
 
 def rank_deficient(seed, n, D, rank, dtype=np.float64):

@@ -1,6 +1,6 @@
 r"""The finish: PCA of the probable inliers, repeated until it stands still, for many problems.
 
-As `perpend.solvers.reweighted`, this is expectation-maximisation for a subspace with Gaussian
+As `perpend.structure.reweighted`, this is expectation-maximisation for a subspace with Gaussian
 noise among outliers without preferred direction. The smallest eigenvectors of the moments A are
 not computed anew: they are corrected. With V nearly invariant, :math:`A V = V M + R`, the step
 

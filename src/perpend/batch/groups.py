@@ -1,6 +1,6 @@
 r"""Two groups of rows by their distance to a subspace, for many problems at once.
 
-The model is that of `perpend.solvers.two_groups`: inliers with :math:`J^2/s^2 \sim \chi^2_c`,
+The model is that of `perpend.structure.law`: inliers with :math:`J^2/s^2 \sim \chi^2_c`,
 outliers with :math:`J^2 \sim \mathrm{Beta}(c/2, d/2)`, d = D - c. Both densities hold the factor
 J^c, so the log of their ratio needs no special function of J,
 

@@ -15,10 +15,10 @@ import numpy as np
 from perpend._typing import Array
 from perpend.geometry import complement
 from perpend.rows import rank_tolerance
-from perpend.solvers import distance_edges
 from perpend.structure import Cloud, Decision, Profile, find_structure, sample_size
 from perpend.structure import constants as k
 from perpend.structure.checks import confidence_of
+from perpend.structure.law import distance_edges
 from perpend.structure.members import within
 from perpend.structure.settle import polish, settle
 

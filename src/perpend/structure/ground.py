@@ -1,8 +1,8 @@
 """The rows of a linear search: in their span, in memory as a cloud, and refined by the law.
 
-The law of outliers without preferred direction (`perpend.solvers.reweighted`) is the most efficient
-way from normals that are nearly right to the best ones, and near the spectral limit the only one.
-It proposes; whether what it finds is a subspace is for the profile to say.
+The law of outliers without preferred direction (`perpend.structure.law`) is the most efficient way
+from normals that are nearly right to the best ones, and near the spectral limit the only one. It
+proposes; whether what it finds is a subspace is for the profile to say.
 """
 
 from functools import cached_property
@@ -11,12 +11,15 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.rows import Distinct, RowSource, distinct_rows, in_their_span
-from perpend.solvers import Fit, distance_edges, fit_subspace, label_threshold, outlier_law
+from perpend.solvers import Fit
 from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
 from perpend.structure.cloud import Axes, Cloud, sample_size
+from perpend.structure.labels import label_threshold, outlier_law
+from perpend.structure.law import distance_edges
 from perpend.structure.layers import Histogram, find_layers
 from perpend.structure.profile import Plateau, Profile, choose, clearness
+from perpend.structure.reweighted import fit_subspace
 from perpend.structure.row_checks import misfit_of
 
 MAX_FINISH = 60  # steps of reweighting

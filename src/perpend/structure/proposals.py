@@ -21,9 +21,9 @@ import numpy as np
 
 from perpend.kernels import distances
 from perpend.rows import RowSpan
-from perpend.solvers import fit_from_spectrum
 from perpend.structure import constants as k
 from perpend.structure.ground import Ground
+from perpend.structure.reweighted import fit_from_spectrum
 
 STANDS_OUT = 1.2  # times the largest second moment of rows without preferred direction
 FEW_ROWS = 2.0  # rows per dimension of the span; with fewer, descents are at a loss

@@ -11,9 +11,10 @@ from scipy import special
 
 from perpend._typing import Array
 from perpend.rows import Kept, RowSource, RowSpan
-from perpend.solvers import Fit, TwoGroups, outlier_law, outlier_misfit
+from perpend.solvers import Fit, TwoGroups
 from perpend.structure import constants as k
 from perpend.structure.checks import SURE, Verdict
+from perpend.structure.labels import outlier_law, outlier_misfit
 from perpend.theory import average_height
 
 HOLLOW = 4.0  # standard deviations

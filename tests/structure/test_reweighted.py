@@ -8,7 +8,8 @@ from helpers import assert_orthonormal_rows, assert_same_subspace
 from perpend.datasets import make_subspace
 from perpend.kernels import weighted_gram
 from perpend.rows import as_rows, row_span
-from perpend.solvers import AutoStep, fit_subspace, psgm, random_starts, turned_by, turned_to
+from perpend.solvers import AutoStep, psgm, random_starts
+from perpend.structure.reweighted import fit_subspace, turned_by, turned_to
 
 SHAPES = [
     (300, 300, 20, 3),

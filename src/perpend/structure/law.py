@@ -12,12 +12,13 @@ searched over the whole range, so there is no start to choose and no local maxim
 """
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import special
 
 from perpend._typing import Array
+from perpend.solvers import TwoGroups
 
 N_BINS = 1024
 N_POINTS = 8  # in a bin, to average over
@@ -26,23 +27,6 @@ SHARE_LEAST, SHARE_MOST = 1e-6, 1 - 1e-6  # neither group is ever taken to be em
 SHARE_PRECISION = 1e-9  # of the best share
 MAX_NEWTON = 50  # steps; halving alone would need 30
 LOG_LARGEST = 600.0  # beyond exp(600) a ratio of densities is as good as infinite
-
-
-class TwoGroups(NamedTuple):
-    """The fitted model; distances are those that the kernels see."""
-
-    edges: Array  # (m,) upper edges of the bins
-    posterior: Array  # (m,) probability that a row in this bin is an inlier
-    gain: Array  # (m,) log of mixture over outlier law: what a row in this bin says for a subspace
-    counts: Array  # (m,) weight of the rows in each bin
-    share: float  # of inliers
-    scale: float  # s; at the floor where the inliers are exact
-    threshold: float  # the distance at which a row is as likely an inlier as an outlier
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether the inliers are off the subspace by no more than rounding errors."""
-        return bool(self.scale <= self.edges[1])
 
 
 def distance_edges(largest: float, dtype: Any) -> Array:

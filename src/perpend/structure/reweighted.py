@@ -28,9 +28,9 @@ import numpy as np
 from perpend._typing import Array
 from perpend.kernels import logarithmic_bins, weighted_gram
 from perpend.rows import RowSource, RowSpan, Scan, scan_grouped_distances
+from perpend.solvers import Fit, TwoGroups
 from perpend.solvers.loop import Callback, Run, Status, iterate
-from perpend.solvers.result import Fit
-from perpend.solvers.two_groups import SHARE_MOST, TwoGroups, distance_edges, group_model
+from perpend.structure.law import SHARE_MOST, distance_edges, group_model
 
 MAX_LEVERAGE = 1.0  # of a single row; the first order means nothing beyond
 FIRST_STEPS = 10  # from the spectral start, in which
