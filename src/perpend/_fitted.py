@@ -21,8 +21,8 @@ from perpend.exceptions import InputError
 from perpend.geometry import axis_shares
 from perpend.rows import as_rows, scan_distances
 from perpend.rows.centred import centred_norms, centred_products
-from perpend.rows.devices import computing_on
-from perpend.rows.kinds import is_tensor, like, per_row, row_norms, to_numpy
+from perpend.rows.kinds import computing_on, is_tensor, like, per_row, to_numpy
+from perpend.rows.preparation import row_norms
 from perpend.structure.labels import OutlierOdds, outlier_probability
 
 

@@ -17,8 +17,7 @@ from perpend._fitted import FittedSubspace, labels
 from perpend._typing import Array, namespace
 from perpend.exceptions import InputError
 from perpend.rows import RowSource
-from perpend.rows.devices import Place
-from perpend.rows.kinds import per_row, to_numpy
+from perpend.rows.kinds import Place, per_row, to_numpy
 from perpend.solvers import Solution
 from perpend.structure import AffineFit
 from perpend.structure.labels import DistanceRecord, OutlierOdds, inlier_noise, solution_odds

@@ -41,7 +41,7 @@ from perpend.callbacks import CallbackSupport, watching, with_callbacks
 from perpend.exceptions import CodimensionWarning, InputError
 from perpend.geometry import as_generator
 from perpend.rows import RowSource, as_rows
-from perpend.rows.devices import Place, computing_on
+from perpend.rows.kinds import Place, computing_on
 from perpend.solvers import Solution
 from perpend.solvers.loop import Callback, Recorder
 from perpend.structure import AffineFit, find_affine, sample_size, solve_lifted

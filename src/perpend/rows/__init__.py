@@ -5,7 +5,7 @@ whether the rows are in memory or elsewhere, weighted, masked or normalised.
 """
 
 from perpend.rows.array import ArrayRows
-from perpend.rows.kinds import as_rows
+from perpend.rows.preparation import as_rows
 from perpend.rows.source import Kept, RowSource, Scan
 from perpend.rows.span import (
     Distinct,

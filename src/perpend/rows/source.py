@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 from perpend._typing import Array, Kernel
 
 
-class Kept:
+class Kept(NamedTuple):
     """Values that a scan left with the rows, one piece for each block.
 
     Where they fit the source's memory budget the pieces are stored; elsewhere `piece` computes them
@@ -14,8 +14,7 @@ class Kept:
     is named, by a number or by a slice of the rows, is the source's own business.
     """
 
-    def __init__(self, piece: Callable[[Any], Array]) -> None:
-        self.piece = piece
+    piece: Callable[[Any], Array]
 
 
 class Scan(NamedTuple):
