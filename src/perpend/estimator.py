@@ -98,6 +98,11 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
             shared["init"] = np.pad(np.atleast_2d(np.asarray(init, dtype=float)), [(0, 0), (0, 1)])
         return self._function(rows, rng=rng, callback=callback, **shared)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
     # -- fitting -----------------------------------------------------------------------------------
 
     @with_callbacks

@@ -14,8 +14,8 @@ from perpend.batch.device import workspace
 from perpend.batch.given import RULES, check, cut, directions, row_counts, unit_rows, usable_rows
 from perpend.batch.groups import crossing
 from perpend.exceptions import NumericalError
+from perpend.geometry import average_height
 from perpend.structure.rank import CLEAR_SCORE, score_ranks
-from perpend.theory import average_height
 
 PART_ON_HOST, PART_ON_DEVICE = 2**24, 2**30  # bytes of rows that are worked on together;
 PER_PROBLEM = 2**20  # bytes that a problem takes besides its rows

@@ -1,10 +1,9 @@
 """How directions are found: one loop, its steps, and the solvers made of them."""
 
 from perpend.solvers.loop import Progress, Run, Status, iterate
-from perpend.solvers.psgm import psgm
+from perpend.solvers.psgm import given_starts, psgm, random_starts, spectral_starts
 from perpend.solvers.result import Directions, Fit, Solution, TwoGroups
 from perpend.solvers.riemannian import riemannian
-from perpend.solvers.starts import given_starts, random_starts, spectral_starts
 from perpend.solvers.steps import (
     AutoStep,
     DecayStep,

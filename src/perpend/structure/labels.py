@@ -18,7 +18,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from scipy import special
 
-from perpend._typing import Array
+from perpend._typing import Array, namespace
 from perpend.kernels import logarithmic_bins
 from perpend.solvers import Solution, TwoGroups
 from perpend.structure.law import crossing, knots
@@ -90,6 +90,11 @@ def label_threshold(counts: Array, edges: Array, law: Array, threshold: float) -
     same = beyond >= SAME_OUTLIERS * n_outliers * (1 - law[best])
     lawful = same and outlier_misfit(counts, law, best) <= allowed
     return float(edges[best]) if lawful else threshold
+
+
+def labels(distance: Array, threshold: float) -> Array:
+    """Return +1 up to the threshold and -1 beyond."""
+    return namespace(distance).where(distance <= threshold, 1, -1)
 
 
 # -- odds ------------------------------------------------------------------------------------------
