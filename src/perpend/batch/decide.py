@@ -21,6 +21,7 @@ from perpend.batch.descent import Run, directly
 from perpend.batch.finish import Finished, Groups, Sizes, begin, finish, lifted, sizes
 from perpend.rows.stacks import (
     Rows,
+    counted,
     counting,
     double,
     like,
@@ -32,14 +33,7 @@ from perpend.rows.stacks import (
     transposed,
 )
 from perpend.structure import constants as k
-from perpend.structure.checks import (
-    SURE,
-    TAILS,
-    TYLER_STEPS,
-    Facts,
-    confidence_of,
-    tail_excess,
-)
+from perpend.structure.checks import SURE, TAILS, TYLER_STEPS, Facts, confidence_of, tail_excess
 from perpend.structure.cloud import BITS, Chance, Counts, Reference, radius
 from perpend.structure.layers import Histogram, find_layers
 from perpend.structure.members import EXACT
@@ -68,8 +62,8 @@ class Problems(NamedTuple):
 
     def some(self, at: Array) -> "Problems":
         """Return some of the problems; their shapes are new, so nothing is replayed."""
-        n_rows, directions = self.n_rows[at], self.directions[at]
-        return Problems(some(self.rows, at), n_rows, directions, *self[3:5], directly)
+        rows, n_rows, directions = some(self.rows, at), self.n_rows[at], self.directions[at]
+        return Problems(rows, n_rows, directions, *self[3:5], directly)
 
     def start(self, basis: Array, value: Array) -> tuple[Array, Sizes]:
         """Return the first `value` (p,) rows of a basis, zero beyond, and the problems' sizes."""
@@ -264,7 +258,7 @@ def _staircase(
     u = xp.asarray(xp.cumsum(H2, axis=2)[..., :C] / law[:, 1], dtype=xp.float32)
     bins = xp.clip((u.view(xp.int32) >> BITS) - first_bin, 0, S - 1)
     bins = xp.where(present[..., None] > 0, bins, S)  # rows that take no part, out of the way
-    N = xp.cumsum(_counted(bins, S + 1)[..., :S], axis=2)  # (p, C, S) rows within r,
+    N = xp.cumsum(counted(bins, S + 1)[..., :S], axis=2)  # (p, C, S) rows within r,
     later = (  # and within more; beyond the last scale nothing is added
         xp.concatenate([N[..., steps:]] + [N[..., -1:]] * steps, axis=2)
         for steps in (k.OCTAVE, k.FAR * k.OCTAVE)
@@ -277,18 +271,6 @@ def _staircase(
     seen = (pick(values, best) for values in (T, local, part, excess / n))
     own_place = 0 * best + xp.asarray(c - 1, dtype=best.dtype)
     return Staircase(best + 1, *seen), pick(N, own_place)
-
-
-def _counted(bins: Array, size: int) -> Array:
-    """Return how often (p, C, size) each number below `size` is in the bins (p, n, C)."""
-    xp, (p, _, C) = library(bins), bins.shape
-    offset = size * (counting(bins, p * C) - 1).reshape(p, 1, C)
-    at = xp.asarray(bins + offset, dtype=xp.int64).reshape(-1)
-    if xp is np:
-        return np.bincount(at, minlength=p * C * size).reshape(p, C, size).astype(float)
-    # Whole numbers may be added in any order: the same bits every time.
-    N = xp.zeros(p * C * size, dtype=xp.float64, device=bins.device)
-    return N.scatter_add_(0, at, xp.ones_like(at, dtype=N.dtype)).reshape(p, C, size)
 
 
 def _ellipse(H2: Array, present: Array, sizes: Sizes, own: Array) -> list[Array]:

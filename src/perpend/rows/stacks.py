@@ -145,6 +145,18 @@ def pick(A: Array, at: Array) -> Array:
     return np.take_along_axis(A, at, 1) if isinstance(A, np.ndarray) else A.gather(1, at)
 
 
+def counted(bins: Array, size: int) -> Array:
+    """Return how often (p, C, size) each number below `size` is in the bins (p, n, C)."""
+    xp, (p, _, C) = library(bins), bins.shape
+    offset = size * (counting(bins, p * C) - 1).reshape(p, 1, C)
+    at = xp.asarray(bins + offset, dtype=xp.int64).reshape(-1)
+    if xp is np:
+        return np.bincount(at, minlength=p * C * size).reshape(p, C, size).astype(float)
+    # Whole numbers may be added in any order: the same bits every time.
+    N = xp.zeros(p * C * size, dtype=xp.float64, device=bins.device)
+    return N.scatter_add_(0, at, xp.ones_like(at, dtype=N.dtype)).reshape(p, C, size)
+
+
 def solve_positive(A: Array, B: Array) -> Array:
     """Return A^-1 B for stacks of positive definite A (p, D, D) and B (p, D, k)."""
     if isinstance(A, np.ndarray):
