@@ -92,6 +92,14 @@ def label_threshold(counts: Array, edges: Array, law: Array, threshold: float) -
     return float(edges[best]) if lawful else threshold
 
 
+def with_threshold(groups: TwoGroups, norms: Array, c: int, d: int, distinct: float) -> TwoGroups:
+    """Return the groups with that threshold; `distinct` is what a row's weight counts."""
+    law = outlier_law(groups.edges, norms, c, d)
+    counts = groups.counts * distinct
+    threshold = label_threshold(counts, groups.edges, law, groups.threshold)
+    return groups._replace(threshold=threshold)
+
+
 def labels(distance: Array, threshold: float) -> Array:
     """Return +1 up to the threshold and -1 beyond."""
     return namespace(distance).where(distance <= threshold, 1, -1)

@@ -23,7 +23,6 @@ from perpend.kernels import distances
 from perpend.rows import RowSpan
 from perpend.structure import constants as k
 from perpend.structure.ground import Ground
-from perpend.structure.reweighted import fit_from_spectrum
 
 STANDS_OUT = 1.2  # times the largest second moment of rows without preferred direction
 FEW_ROWS = 2.0  # rows per dimension of the span; with fewer, descents are at a loss
@@ -89,15 +88,7 @@ def dependent_rows(ground: Ground) -> Iterator[int]:
 def smallest_axes(ground: Ground, sizes: list[int]) -> Iterator[int]:
     """Propose what reweighting finds from the axes of least variance, at these codimensions."""
     for c in sizes:
-        fit = fit_from_spectrum(
-            ground.rows,
-            ground.span,
-            c,
-            max_iter=MAX_SWEEP,
-            n_distinct=ground.n_distinct,
-            callback=ground.callback,
-        )
-        ground.add(fit)
+        ground.add(ground.fitted(ground.span.axes[:, :c], MAX_SWEEP, ground.span.variances))
         yield 1
 
 
