@@ -1,4 +1,4 @@
-"""The one loop: budget, callback, history, the check for non-finite values, and the reason to stop.
+"""The one loop: budget, callback, history, the check for non-finite values, and why it ended.
 
 A solver supplies ``step(state) -> state``. A state is a NamedTuple with at least the fields
 `objective` and `change`; the loop stops when `change` falls to the tolerance. A state of several
@@ -56,7 +56,6 @@ class Run(NamedTuple, Generic[S]):
     state: S
     status: Status
     n_steps: int
-    history: tuple[float, ...]  # the objective after every step
 
 
 def iterate(
@@ -73,31 +72,25 @@ def iterate(
 
     `enough` looks at the state after every step and may end the loop.
     """
-    history: list[float] = []
-    status = Status.OUT_OF_ITERATIONS
+    n_steps = 0
     while True:
         if not math.isfinite(state.objective):
             raise NumericalError(
-                f"The objective became {state.objective} after {len(history)} steps ({stage}). "
+                f"The objective became {state.objective} after {n_steps} steps ({stage}). "
                 "This is a bug or an overflow: please report it with the data's shape and scale."
             )
         if state.change <= tol:
-            status = Status.CONVERGED
-            break
-        if len(history) == max_steps:
-            break
+            return Run(state, Status.CONVERGED, n_steps)
+        if n_steps == max_steps:
+            return Run(state, Status.OUT_OF_ITERATIONS, n_steps)
         state = step(state)
-        history.append(state.objective)
+        n_steps += 1
         each = getattr(state, "objectives", None)
-        now = (stage, len(history), state.objective, state.change, tol)
-        progress = Progress(*now, objectives=each, max_steps=max_steps)
-        if callback is not None and callback(progress):
-            status = Status.STOPPED
-            break
+        now = (stage, n_steps, state.objective, state.change, tol)
+        if callback is not None and callback(Progress(*now, objectives=each, max_steps=max_steps)):
+            return Run(state, Status.STOPPED, n_steps)
         if enough is not None and enough(state):
-            status = Status.ENOUGH
-            break
-    return Run(state, status, len(history), tuple(history))
+            return Run(state, Status.ENOUGH, n_steps)
 
 
 class History(NamedTuple):

@@ -40,23 +40,18 @@ class StepRule(Protocol):
 
     def search(self, B: Array, g: Array) -> Search:
         """Return the direction to move against, given directions B and subgradients g (D, k)."""
-        ...
 
     def first(self, f: Array) -> Array:
         """Return the first step sizes, given the objectives at the starts."""
-        ...
 
     def accepts(self, f_trial: Array, f: Array, mu: Array, slope: Array, n_iter: Array) -> Array:
         """Say which trials become the next iterates; `n_iter` counts those before."""
-        ...
 
     def following(self, mu: Array, outcome: Outcome) -> Array:
         """Return the next step sizes."""
-        ...
 
     def at_rest(self, mu: Array, outcome: Outcome, tol: float) -> Array:
         """Say which starts are done, given their next step sizes."""
-        ...
 
 
 @dataclass(frozen=True)
