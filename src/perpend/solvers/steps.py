@@ -76,7 +76,7 @@ class AutoStep:
     def search(self, B: Array, g: Array, axis: int = 0) -> Search:
         """Return the unit tangent G / ||G|| with G = g - b (b.g)."""
         xp, G = library(B), _tangent(B, g, axis)
-        norm = xp.linalg.vector_norm(G, axis=axis, keepdims=True)
+        norm = xp.sqrt(xp.sum(G * G, axis=axis, keepdims=True))
         return Search(G / xp.where(norm > 0, norm, 1.0), norm.squeeze(axis))
 
     def first(self, f: Array) -> Array:
