@@ -13,7 +13,7 @@ import warnings
 import numpy as np
 
 from perpend import DPCP, __file__
-from perpend.kernels.compiled import library
+from perpend.kernels import compiled
 
 
 def fit(X: np.ndarray, *, affine: bool, seed: int) -> float:
@@ -31,7 +31,7 @@ def main() -> None:
     X = np.random.default_rng(0).standard_normal((80, 3)) * [1, 1, 0.01]
     for affine in (False, True):
         fit(X, affine=affine, seed=0)
-    print(json.dumps({"file": __file__, "compiled": library.available()}), flush=True)
+    print(json.dumps({"file": __file__, "compiled": compiled.available()}), flush=True)
     for line in sys.stdin:
         task = json.loads(line)
         seconds = fit(np.load(task["rows"]), affine=task["affine"], seed=task["seed"])

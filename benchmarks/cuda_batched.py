@@ -27,13 +27,13 @@ import torch
 from _store import hardware, store
 
 from perpend import subspace_error
-from perpend.batch import device, dpcp_batch
-from perpend.batch.descent import LOOK, Limits, evaluate, first, step
+from perpend.batch import dpcp_batch
+from perpend.batch.descent import LOOK, Limits, constants, evaluate, first, step
 from perpend.datasets import make_subspace
 from perpend.experiments._trials import RECOVERED, paper_data, starts_rng
 from perpend.experiments.phase_transition import OFTEN, OURS, PSGM
 from perpend.geometry import random_directions
-from perpend.kernels.cuda import batched
+from perpend.kernels.cuda import batched, stacks
 from perpend.solvers import AutoStep
 
 N, M, D, C, K = 3000, 2000, 200, 5, 10
@@ -67,8 +67,8 @@ def fused_iteration(X: Any, B: Any, *, pair: bool, repeats: int = 20, **changes:
     shape = batched.shape(*X.shape, B.shape[1], pair=pair, device=X.device)
     assert shape is not None
     with mock.patch.object(batched, "shape", return_value=shape._replace(**changes)):
-        fused = device.Fused(X, B, pair=pair, mbls=False, capture=True)
-    fused.begin(X, B, torch.as_tensor(device._constants(AutoStep(), FOR_EVER)))
+        fused = stacks.Fused(X, B, pair=pair, mbls=False, times=LOOK, capture=True)
+    fused.begin(X, B, torch.as_tensor(constants(AutoStep(), FOR_EVER)))
 
     def rounds() -> None:  # one after the other, as in a descent
         for _ in range(ROUNDS):
@@ -80,11 +80,11 @@ def fused_iteration(X: Any, B: Any, *, pair: bool, repeats: int = 20, **changes:
 def eager_iteration(X: Any, B: Any, repeats: int = 20) -> float:
     """Return the time of one iteration of the plain form in torch."""
     rule = AutoStep()
-    state = first(B, *evaluate(X, B), rule)
+    state = first(X, B, rule)
 
     def rounds() -> None:
         for _ in range(LOOK):
-            step(state, lambda T: evaluate(X, T), rule, FOR_EVER)
+            step(X, state, rule, FOR_EVER)
 
     return seconds(rounds, repeats) / LOOK
 
@@ -94,9 +94,9 @@ def accuracy(X: Any, B: Any) -> dict[str, float]:
     f, g = evaluate(X, B)
     errors = {}
     for name in ("pair", "double"):
-        fused = device.Fused(X, B, pair=name == "pair", mbls=False, capture=False)
-        constants = torch.as_tensor(device._constants(AutoStep(), FOR_EVER))
-        batched.load(fused.shape, fused.buffers, X, B, constants)
+        fused = stacks.Fused(X, B, pair=name == "pair", mbls=False, times=LOOK, capture=False)
+        known = torch.as_tensor(constants(AutoStep(), FOR_EVER))
+        batched.load(fused.shape, fused.buffers, X, B, known)
         batched.launch_pass(fused.shape, fused.buffers)
         unit = batched.unit_of_sums(X.shape[1])
         G, F = (sums.sum(2).double() / unit for sums in (fused.buffers.G, fused.buffers.F))
@@ -121,7 +121,7 @@ def small() -> dict[str, Any]:
         "double": 1e6 * fused_iteration(X, B, pair=False),
         "eager": 1e6 * eager_iteration(X, B),
     }
-    with mock.patch.object(device, "plan", return_value=_plan("torch")):
+    with mock.patch.object(stacks, "plan", return_value=_plan("torch")):
         fit()
         eager_fit = seconds(fit, 5)
     ms = {
@@ -209,9 +209,9 @@ def solve_grid(k: int, kernels: str | None, **options: Any) -> dict[str, Any]:
     starts = {seed: random_directions(starts_rng(seed), D, k) for seed in {c[2] for c in cases}}
     spent = {"data": 0.0, "copy": 0.0, "solve": 0.0, "measure": 0.0}
     found: dict[tuple[int, int, int], dict[str, float]] = {}
-    plan = device.plan if kernels is None else mock.Mock(return_value=_plan(kernels))
+    plan = stacks.plan if kernels is None else mock.Mock(return_value=_plan(kernels))
     begin = time.perf_counter()
-    with ThreadPoolExecutor(os.cpu_count()) as pool, mock.patch.object(device, "plan", plan):
+    with ThreadPoolExecutor(os.cpu_count()) as pool, mock.patch.object(stacks, "plan", plan):
         for batch in batches(cases):
             t = [time.perf_counter()]
             X, rows, truth = make_batch(batch, pool)
@@ -231,8 +231,8 @@ def solve_grid(k: int, kernels: str | None, **options: Any) -> dict[str, Any]:
     return {"found": found, "seconds": {"total": time.perf_counter() - begin, **spent}}
 
 
-def _plan(kernels: str) -> device.Plan:
-    return device.Plan(kernels, device.PAIR_FLOOR if kernels == "pair" else 0.0)
+def _plan(kernels: str) -> stacks.Plan:
+    return stacks.Plan(kernels, stacks.PAIR_FLOOR if kernels == "pair" else 0.0)
 
 
 def recovered_cells(trials: dict[tuple[int, int, int], dict[str, float]]) -> set[tuple[int, int]]:

@@ -28,7 +28,7 @@ from _store import RESULTS, hardware, store
 
 from perpend import DPCP, subspace_error
 from perpend.datasets import SubspaceData, make_subspace
-from perpend.rows.devices import has_gpu
+from perpend.rows.kinds import has_gpu
 
 RATIO = 1.2  # median error over the oracle's, at the most
 NOISE_OFF = 0.1  # of the true noise: how far the median of `noise_` may be from it

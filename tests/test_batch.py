@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from contextlib import nullcontext
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,22 +12,40 @@ from scipy import stats
 from helpers import assert_orthonormal_rows, assert_same_subspace
 from perpend import DPCP
 from perpend.batch import BatchSolution, dpcp_batch
-from perpend.batch.arrays import directly
-from perpend.batch.decide import Problems, decide
-from perpend.batch.descent import Limits, descend
-from perpend.batch.finish import Rows, correct, finish, moments
-from perpend.batch.groups import Groups, crossing, likeliest_groups, log_ratio, posterior, sizes
-from perpend.batch.scales import chances, profile, reference
+from perpend.batch.decide import Problems, chances, decide, profile, reference
+from perpend.batch.descent import (
+    LOOK,
+    Limits,
+    descend,
+    descend_on_device,
+    directly,
+    first,
+    step,
+    workspace,
+)
+from perpend.batch.finish import (
+    Groups,
+    correct,
+    crossing,
+    finish,
+    likeliest_groups,
+    log_ratio,
+    moments,
+    posterior,
+    sizes,
+)
 from perpend.datasets import make_subspace
 from perpend.exceptions import InputError
 from perpend.geometry import random_directions
 from perpend.rows import as_rows
-from perpend.solvers import AutoStep, MBLSStep, fit_subspace, psgm
+from perpend.rows.stacks import Rows
+from perpend.solvers import AutoStep, MBLSStep, psgm
 from perpend.structure import Axes, Cloud
 from perpend.structure.checks import beyond_ellipse, tail_excess
 from perpend.structure.constants import LUCK
 from perpend.structure.profile import Profile
 from perpend.structure.rank import Ranks
+from perpend.structure.reweighted import fit_subspace
 
 EPS = 2.0**-52
 FLOOR = 2.0**-26
@@ -603,9 +622,11 @@ def test_descents_in_place_are_the_same_descents(rule, monkeypatch):
     plain = descend(X, B, rule, limits)
     ours = tensor(X), tensor(B)
     monkeypatch.setattr("perpend.kernels.cuda.graph.Rounds", Counted)
-    from perpend.batch.device import Plain
+    from perpend.kernels.cuda.stacks import Captured
 
-    engine = Plain(*ours, rule, limits)
+    engine = Captured(
+        *ours, partial(first, rule=rule), partial(step, rule=rule, limits=limits), times=LOOK
+    )
     for _ in range(2):  # it begins anew
         engine.begin(*ours, None)
         engine.loop.run(100)
@@ -639,18 +660,14 @@ def test_a_problem_that_begins_at_rest(rule):
 @pytest.mark.parametrize("captured", [False, True], ids=["launched", "captured"])
 @pytest.mark.parametrize("shape", [(120, 80, 12), (700, 300, 50), (300, 200, 130)])
 def test_kernels_give_the_iterates_of_the_plain_form(rule, kernels, captured, shape):
-    from perpend.batch import device
-
     X = stacked(data_sets(0, shape=shape))
     B = shared_starts(3, shape[2], 10)
     limits = Limits(25, 1e-9, EPS)
     rows, starts = on_gpu(X), on_gpu(B)
     plain = descend(X, B, rule, limits)
     for _ in range(2 if captured else 1):
-        with device.workspace(rows, 10) if captured else nullcontext() as space:
-            ours = device.descend_on_device(
-                rows, starts, rule, limits, kernels=kernels, space=space
-            )
+        with workspace(rows, 10) if captured else nullcontext() as space:
+            ours = descend_on_device(rows, starts, rule, limits, kernels=kernels, space=space)
     np.testing.assert_array_equal(host(ours.n_iter), plain.n_iter)
     np.testing.assert_allclose(host(ours.B), plain.B, rtol=0, atol=1e-10)
     np.testing.assert_allclose(host(ours.f), plain.f, rtol=1e-11)
@@ -659,13 +676,13 @@ def test_kernels_give_the_iterates_of_the_plain_form(rule, kernels, captured, sh
 @pytest.mark.gpu
 @pytest.mark.parametrize("shape", [(120, 80, 12), (700, 300, 50), (3000, 2000, 200)])
 def test_pairs_come_as_near_as_their_floor(shape):
-    from perpend.batch import device
-
     data = data_sets(0, shape=shape)
     X, B = on_gpu(stacked(data)), on_gpu(shared_starts(3, shape[2], 10))
-    floor = device.PAIR_FLOOR
+    from perpend.kernels.cuda import stacks
+
+    floor = stacks.PAIR_FLOOR
     limits = Limits(400, floor, EPS, low=floor)
-    state = device.descend_on_device(X, B, AutoStep(), limits, kernels="pair")
+    state = descend_on_device(X, B, AutoStep(), limits, kernels="pair")
     assert host(state.resting).all()
     for i, problem in enumerate(data):
         beside = host(state.B)[i] @ problem.components.T

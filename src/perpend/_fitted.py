@@ -19,11 +19,11 @@ from perpend._typing import Array, namespace
 from perpend._validation import checked, checked_threshold
 from perpend.exceptions import InputError
 from perpend.geometry import axis_shares
-from perpend.rows import as_rows
+from perpend.rows import as_rows, scan_distances
 from perpend.rows.centred import centred_norms, centred_products
-from perpend.rows.devices import computing_on
-from perpend.rows.kinds import is_tensor, like, per_row, row_norms, to_numpy
-from perpend.solvers import OutlierOdds, outlier_probability, scan_distances
+from perpend.rows.kinds import computing_on, is_tensor, like, per_row, to_numpy
+from perpend.rows.preparation import row_norms
+from perpend.structure.labels import OutlierOdds, labels, outlier_probability
 
 
 class FittedSubspace(
@@ -256,13 +256,3 @@ class FittedSubspace(
         kept = scan_distances(rows, V, U).kept
         assert kept is not None
         return per_row(rows, kept)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
-
-def labels(distance: Array, threshold: float) -> Array:
-    """Return +1 up to the threshold and -1 beyond."""
-    return namespace(distance).where(distance <= threshold, 1, -1)

@@ -13,15 +13,21 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from sklearn.utils.extmath import svd_flip
 
-from perpend._fitted import FittedSubspace, labels
+from perpend._fitted import FittedSubspace
 from perpend._typing import Array, namespace
 from perpend.exceptions import InputError
 from perpend.rows import RowSource
-from perpend.rows.devices import Place
-from perpend.rows.kinds import per_row, to_numpy
-from perpend.solvers import OutlierOdds, Solution, distance_edges, inlier_noise, solution_odds
-from perpend.solvers.distance_record import DistanceRecord
+from perpend.rows.kinds import Place, per_row, to_numpy
+from perpend.solvers import Solution
 from perpend.structure import AffineFit
+from perpend.structure.labels import (
+    DistanceRecord,
+    OutlierOdds,
+    inlier_noise,
+    labels,
+    solution_odds,
+)
+from perpend.structure.law import distance_edges
 
 OF_SUBSPACE = (  # what every structure has of its own,
     *("components_", "normals_", "n_components_", "codimension_", "location_", "intercept_"),

@@ -4,6 +4,7 @@ Arrays may come from NumPy, torch or array-api-strict, and no static type covers
 This is the only module in which ``Any`` stands for an array.
 """
 
+import sys
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -33,3 +34,8 @@ def namespace(array: Array) -> Namespace:
     from array_api_compat import array_namespace
 
     return array_namespace(array)
+
+
+def library(array: Array) -> Namespace:
+    """Return numpy or torch, whichever the array belongs to, with functions of its own names."""
+    return sys.modules[type(array).__module__.partition(".")[0]]

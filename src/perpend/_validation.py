@@ -13,9 +13,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.rows.devices import Place
-from perpend.rows.finite import NotFinite, not_finite
-from perpend.rows.kinds import in_memory, is_tensor, stand_in
+from perpend.rows.kinds import Place, in_memory, is_tensor, stand_in
+from perpend.rows.preparation import NotFinite, not_finite
 
 
 class TorchDevice(HasMethods):  # type: ignore[misc]  # scikit-learn is untyped

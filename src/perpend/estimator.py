@@ -41,10 +41,9 @@ from perpend.callbacks import CallbackSupport, watching, with_callbacks
 from perpend.exceptions import CodimensionWarning, InputError
 from perpend.geometry import as_generator
 from perpend.rows import RowSource, as_rows
-from perpend.rows.devices import Place, computing_on
+from perpend.rows.kinds import Place, computing_on
 from perpend.solvers import Solution
-from perpend.solvers.history import Recorder
-from perpend.solvers.loop import Callback
+from perpend.solvers.loop import Callback, Recorder
 from perpend.structure import AffineFit, find_affine, sample_size, solve_lifted
 
 if TYPE_CHECKING:
@@ -98,6 +97,11 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
             # Lifted rows have one more coordinate: directions begin without an offset.
             shared["init"] = np.pad(np.atleast_2d(np.asarray(init, dtype=float)), [(0, 0), (0, 1)])
         return self._function(rows, rng=rng, callback=callback, **shared)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
 
     # -- fitting -----------------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ from perpend._typing import Array
 from perpend.estimator import SubspaceEstimator
 from perpend.exceptions import InputError, MissingExtraError
 from perpend.rows.kinds import to_numpy
-from perpend.solvers.sides import few_components
+from perpend.rows.span import few_components
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TensorProto

@@ -14,6 +14,7 @@ References
    SIAM J. Sci. Comput. 23, 2008-2040.
 """
 
+import math
 import numbers
 
 import numpy as np
@@ -23,6 +24,7 @@ from perpend._typing import Array, RandomState, namespace
 
 __all__ = [
     "as_generator",
+    "average_height",
     "axis_shares",
     "complement",
     "orthonormal",
@@ -30,6 +32,9 @@ __all__ = [
     "random_directions",
     "sine_of_largest_angle",
 ]
+
+
+GAMMA_LIMIT = 200  # up to this dimension the gamma function neither overflows nor rounds badly
 
 
 def as_generator(random_state: RandomState) -> np.random.Generator:
@@ -92,6 +97,40 @@ def random_directions(rng: np.random.Generator, n_features: int, n: int) -> Arra
     """
     B = rng.standard_normal((n, n_features)).T  # one vector after the other: more = same + new ones
     return B / np.linalg.norm(B, axis=0)  # a Gaussian vector points in every direction alike
+
+
+def average_height(dimension: int) -> float:
+    r"""Return c_d, the mean of \|u_1\| for u uniform on the unit sphere of R^d.
+
+    .. math:: c_d = \frac{\Gamma(d/2)}{\sqrt\pi\;\Gamma((d+1)/2)} \approx \sqrt{2/(\pi d)}
+
+    It is the paper's double factorial (d-2)!!/(d-1)!!, times 2/pi where d is even; for d = 1 and 2
+    this needs 0!! = (-1)!! = 1, which the paper leaves unsaid. Accurate to 1e-14 for every d.
+
+    Parameters
+    ----------
+    dimension : int
+        d, at least 1.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> [round(average_height(d), 5) for d in (1, 2, 3, 10, 200)]
+    [1.0, 0.63662, 0.5, 0.25869, 0.05649]
+    """
+    x = dimension / 2
+    if dimension <= GAMMA_LIMIT:
+        return math.gamma(x) / (math.sqrt(math.pi) * math.gamma(x + 0.5))
+    # Differences of log-gammas lose as many digits as d has. This is the asymptotic series of
+    # Gamma(x + 1/2) / (sqrt(x) Gamma(x)); the first term left out is below 1e-15 here.
+    u = 1 / x
+    series = 1 + u * (
+        -1 / 8 + u * (1 / 128 + u * (5 / 1024 + u * (-21 / 32768 + u * (-399 / 262144))))
+    )
+    return 1 / (math.sqrt(math.pi * x) * series)
 
 
 def orthonormal(A: Array, *, rtol: float | None = None) -> Array:

@@ -19,8 +19,8 @@ from perpend.experiments._trials import paper_data, starts_rng
 from perpend.geometry import random_directions
 from perpend.methods.dpcp_irls import dpcp_irls
 from perpend.methods.rsgm import STEPS
-from perpend.rows import as_rows
-from perpend.solvers import psgm, riemannian, row_span, spectral_starts
+from perpend.rows import as_rows, row_span
+from perpend.solvers import psgm, riemannian, spectral_starts
 from perpend.solvers.steps import STEP_RULES
 from perpend.theory import start_tangents
 

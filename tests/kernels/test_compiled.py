@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from perpend.kernels import compiled, gram, l1_objective_and_gradient
-from perpend.kernels.compiled import l1, library
-from perpend.kernels.compiled.library import VARIANTS
+from perpend.kernels.compiled import l1
+from perpend.kernels.compiled.l1 import VARIANTS
 
 needs_library = pytest.mark.skipif(not compiled.available(), reason="no compiled library in use")
 
@@ -204,14 +204,14 @@ def test_without_a_library_that_fits_there_is_none(monkeypatch, tmp_path, what):
     if what == "another version":
         if not compiled.available():
             pytest.skip("no compiled library in use")
-        path = library.LIBRARY
-        monkeypatch.setattr(library, "ABI", ctypes.CDLL(str(path)).perpend_abi() + 1)
-    monkeypatch.setattr(library, "LIBRARY", path)
-    library._load.cache_clear()
+        path = l1.LIBRARY
+        monkeypatch.setattr(l1, "ABI", ctypes.CDLL(str(path)).perpend_abi() + 1)
+    monkeypatch.setattr(l1, "LIBRARY", path)
+    l1._load.cache_clear()
     try:
         assert not compiled.available()
     finally:
-        library._load.cache_clear()
+        l1._load.cache_clear()
 
 
 @needs_library

@@ -6,7 +6,7 @@ import pytest
 from helpers import assert_orthonormal_rows, assert_same_subspace
 from perpend import DPCP, DPCPIRLS, RSGM, RecursiveDPCP
 from perpend.datasets import make_subspace
-from perpend.solvers import span as span_module
+from perpend.rows import span as span_module
 
 METHODS = {
     "DPCP": lambda c: DPCP(random_state=7),

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perpend.rows import as_rows
-from perpend.solvers import AutoStep, MBLSStep, psgm, row_span, spectral_starts
+from perpend.rows import as_rows, row_span
+from perpend.solvers import AutoStep, MBLSStep, psgm, spectral_starts
 
 FRAMES = {  # frame: objective at which the published rule stops, objective of a longer descent
     "kitti_0929_0071_0221": (6301.193, 6301.008),

@@ -4,23 +4,47 @@ A finish at fewer normals than there are still finds the inliers, and then the s
 number; so does one at more. Proposals are the rank of the directions, then what the scales show.
 Where they show nothing, a finish from the single direction of smallest objective takes in more
 and more normals: near the limit of what can be recovered, each finds more of the inliers.
+
+The scales are those of `perpend.structure`, at the axes of the smallest second moments of the
+probable inliers. One product gives the heights along them; cumulated, their squares are the
+distances for every codimension at once.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from scipy import special
 
-from perpend._typing import Array
-from perpend.batch.arrays import Run, directly, like, put, some, to_host, transposed
-from perpend.batch.finish import Finished, Rows, begin, finish, inverse_step
-from perpend.batch.groups import Groups, Sizes, sizes
-from perpend.batch.scales import chances, profile, reference
+from perpend._typing import Array, library
+from perpend.batch.descent import Run, directly
+from perpend.batch.finish import Finished, Groups, Sizes, begin, finish, lifted, sizes
+from perpend.rows.stacks import (
+    Rows,
+    counted,
+    counting,
+    double,
+    like,
+    pick,
+    put,
+    solve_positive,
+    some,
+    to_host,
+    transposed,
+)
 from perpend.structure import constants as k
-from perpend.structure.checks import SURE, TAILS, Facts, confidence_of, tail_excess
-from perpend.structure.cloud import radius
+from perpend.structure.checks import SURE, TAILS, TYLER_STEPS, Facts, confidence_of, tail_excess
+from perpend.structure.cloud import BITS, Chance, Counts, Reference, radius
 from perpend.structure.layers import Histogram, find_layers
 from perpend.structure.members import EXACT
-from perpend.structure.profile import Staircase, choose, clearness, find_plateaus
+from perpend.structure.profile import (
+    Staircase,
+    beyond_flat,
+    choose,
+    clearness,
+    contrasts,
+    find_plateaus,
+)
 from perpend.structure.rank import CLEAR_SCORE, Ranks
 
 MAX_TURNS = 7  # of proposals: one, two, four and eight normals, and three more
@@ -38,8 +62,8 @@ class Problems(NamedTuple):
 
     def some(self, at: Array) -> "Problems":
         """Return some of the problems; their shapes are new, so nothing is replayed."""
-        n_rows, directions = self.n_rows[at], self.directions[at]
-        return Problems(some(self.rows, at), n_rows, directions, *self[3:5], directly)
+        rows, n_rows, directions = some(self.rows, at), self.n_rows[at], self.directions[at]
+        return Problems(rows, n_rows, directions, *self[3:5], directly)
 
     def start(self, basis: Array, value: Array) -> tuple[Array, Sizes]:
         """Return the first `value` (p,) rows of a basis, zero beyond, and the problems' sizes."""
@@ -104,7 +128,7 @@ def consider(problems: Problems, basis: Array, value: Array) -> Answer:
     V, known = problems.start(basis, value)
     solving = problems.run if p == 1 else directly  # stacks of equations can't be captured
     end = finish(problems.rows, V, known, solving)
-    words = to_host(solving(inverse_step, problems.directions, end))
+    words = to_host(solving(_inverse_step, problems.directions, end))
     A, Z, groups = np.split(words, [D * D, D * D + D * m], axis=1)
     axes = smallest_axes(A.reshape(p, D, D), Z.reshape(p, D, m))
     law = reference(D, m, problems.floor)
@@ -119,6 +143,13 @@ def regard(problems: Problems, basis: Array, value: Array) -> tuple[Finished, Ar
     """Look at the first `value` rows of the basis (p, m, D) as they are, without a finish."""
     end = problems.run(begin, problems.rows, *problems.start(basis, value), False)
     return end, value, Groups(*(to_host(column) for column in end.groups))
+
+
+def _inverse_step(directions: Array, end: Finished) -> Array:
+    """Return moments, A^-1 times the directions (p, m, D), and groups, as one row by problem."""
+    Z = solve_positive(lifted(end.A), transposed(directions))  # (p, D, m)
+    words = [end.A.reshape(len(Z), -1), Z.reshape(len(Z), -1), *end.groups]
+    return library(Z).concatenate(words, axis=1)
 
 
 def smallest_axes(A: Array, Z: Array) -> Array:
@@ -174,3 +205,85 @@ def _judged(problems: Problems, value: Array, groups: Groups, words: Array) -> l
             sure = not find_layers(distances, c, max(k.FEW * n[i], 2.0 * (D - c)))
         judged.append((others, best.weight, best.c == c, sure))
     return [np.array(column) for column in zip(*judged, strict=True)]
+
+
+# -- the scales ------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=16)
+def reference(D: int, m: int, floor: float) -> Reference:
+    """Return scales and reference law of unit rows, for up to m normals."""
+    sizes = np.arange(1, min(m, D - 1) + 1)
+    return Reference(np.ones(1), D, sizes, affine=False, floor=floor)
+
+
+@lru_cache(maxsize=1024)
+def _bounds(c: int, m: int) -> Array:
+    """Return the shares of c of m axes that few rows of an elliptical cloud are below, or above."""
+    return special.betaincinv(c / 2, max(m - c, 1) / 2, np.concatenate([TAILS, 1 - TAILS]))
+
+
+def chances(X: Array, law: Reference, m: int, value: Array, n_rows: Array) -> tuple[Array, Array]:
+    """Return what chance gives, by codimension (C, 2 + 2 S), and by problem (p, C + 2 t)."""
+    sizes = np.stack([law.free, np.square(radius(law.codimensions))], axis=1)
+    own = [
+        np.concatenate([law.needed_among(n), _bounds(c, m)])
+        for c, n in zip(value.tolist(), n_rows.tolist(), strict=True)
+    ]
+    by_codimension = np.concatenate([sizes, law.log_q, law.log_q_far], axis=1)
+    return like(X, by_codimension), like(X, np.stack(own))
+
+
+def profile(
+    rows: Rows, axes: Array, sizes: Sizes, chance: tuple[Array, Array], first_bin: int
+) -> Array:
+    """Return all that the host must know about axes (p, m, D), as one row for each problem.
+
+    That is the staircase and, of the problem's own codimension, how many rows are within which
+    scale; then counts of rows and spreads, by which to tell an elliptical cloud.
+    """
+    H2 = (rows.X @ transposed(axes)) ** 2  # (p, n, m)
+    stairs, own = _staircase(H2, rows.present, sizes, chance, first_bin)
+    ellipse = _ellipse(H2 + sizes.least**2, rows.present, sizes, chance[1])
+    words = [values.reshape(len(axes), -1) for values in (*stairs, own, *ellipse)]
+    return library(axes).concatenate(words, axis=1)
+
+
+def _staircase(
+    H2: Array, present: Array, sizes: Sizes, chance: tuple[Array, Array], first_bin: int
+) -> tuple[Staircase, Array]:
+    xp, (law, own) = library(H2), chance
+    C, S = len(law), law.shape[1] // 2 - 1
+    known = Chance(law[:, 0], own[:, :C], law[:, 2 : S + 2], law[:, S + 2 :])
+    u = xp.asarray(xp.cumsum(H2, axis=2)[..., :C] / law[:, 1], dtype=xp.float32)
+    bins = xp.clip((u.view(xp.int32) >> BITS) - first_bin, 0, S - 1)
+    bins = xp.where(present[..., None] > 0, bins, S)  # rows that take no part, out of the way
+    N = xp.cumsum(counted(bins, S + 1)[..., :S], axis=2)  # (p, C, S) rows within r,
+    later = (  # and within more; beyond the last scale nothing is added
+        xp.concatenate([N[..., steps:]] + [N[..., -1:]] * steps, axis=2)
+        for steps in (k.OCTAVE, k.FAR * k.OCTAVE)
+    )
+    counts = Counts(N, *later)
+    local, T = contrasts(known, counts, xp)
+    best = xp.argmax(T, axis=1)[:, None]
+    excess, part = beyond_flat(counts, xp.exp(known.log_q), xp)
+    c, _, n, _ = sizes.columns[..., None]
+    seen = (pick(values, best) for values in (T, local, part, excess / n))
+    own_place = 0 * best + xp.asarray(c - 1, dtype=best.dtype)
+    return Staircase(best + 1, *seen), pick(N, own_place)
+
+
+def _ellipse(H2: Array, present: Array, sizes: Sizes, own: Array) -> list[Array]:
+    """Return how many rows are below and above the bounds, and the spreads along the axes.
+
+    This is `perpend.structure.checks.beyond_ellipse` in the space of these axes alone: what is
+    elliptical is so in every projection. The spreads' common factor does not matter.
+    """
+    here, t = present[:, None, :], len(TAILS)
+    spread = here @ H2
+    for _ in range(TYLER_STEPS):
+        spread = (here / transposed(H2 @ transposed(1 / spread))) @ H2  # (p, 1, m)
+    normals = double(counting(H2, H2.shape[2]) <= sizes.columns[0])[:, None, :]
+    thin = (H2 @ transposed(normals / spread)) / (H2 @ transposed(1 / spread))  # (p, n, 1)
+    few = thin < own[:, None, -2 * t : -t], thin > own[:, None, -t:]
+    return [*(here @ double(rows) for rows in few), spread]

@@ -1,20 +1,24 @@
 r"""Projected subgradient descent for many problems at once, in the words NumPy and torch share.
 
-This is `perpend.solvers.psgm` with one more axis. Every start of every problem has its own step
-size and is accepted or refused by itself; one pass at the trial points gives objective and
-subgradient of all. Directions are rows here: B is (p, k, D).
+This is `perpend.solvers.psgm` with one more axis, by the same step rules. Every start of every
+problem has its own step size and is accepted or refused by itself; one pass at the trial points
+gives objective and subgradient of all. Directions are rows here: B is (p, k, D).
 """
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from perpend._typing import Array
-from perpend.batch.arrays import library, norm, on_cuda, put, some, to_host, transposed
-from perpend.solvers import AutoStep, MBLSStep
+import numpy as np
+
+from perpend._typing import Array, library
+from perpend.rows.stacks import like, norm, on_cuda, put, some, to_host, transposed
+from perpend.solvers import AutoStep, MBLSStep, Outcome
 
 Rule: TypeAlias = AutoStep | MBLSStep
-Evaluate: TypeAlias = Callable[[Array], tuple[Array, Array]]
+Run: TypeAlias = Callable[..., Any]
+"""How a function of arrays is called: ``run(function, *arguments)``, directly or replayed."""
 
 LOOK = 10  # passes on a device between two looks at who is at rest
 
@@ -47,6 +51,37 @@ class Limits(NamedTuple):
         return 2 * self.max_iter + 200
 
 
+def directly(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call the function."""
+    return function(*arguments)
+
+
+def descend(X: Array, B: Array, rule: Rule, limits: Limits) -> Starts:
+    """Descend from B (p, k, D) over the unit rows X (p, n, D) until every start is at rest.
+
+    Problems at rest leave the product as soon as they are half of those in it.
+    """
+    state = part = first(X, B, rule)
+    running = np.arange(len(B))
+
+    def whole() -> Starts:
+        if len(running) == len(B):
+            return part
+        put(part, state, running)
+        return state
+
+    for n_done in range(limits.budget):
+        if n_done % (LOOK if on_cuda(X) else 1) == 0:
+            left = ~to_host(part.resting).all(axis=1)
+            if not left.any():
+                break
+            if 2 * left.sum() <= len(left):
+                state = whole()
+                running, X, part = running[left], X[left], some(part, left)
+        part = step(X, part, rule, limits)
+    return whole()
+
+
 def evaluate(X: Array, B: Array) -> tuple[Array, Array]:
     """Return f (p, k) and g (p, k, D) at B: sum |x.b| and sum sign(x.b) x; sign(0) = 0."""
     xp = library(X)
@@ -55,61 +90,36 @@ def evaluate(X: Array, B: Array) -> tuple[Array, Array]:
     return f, xp.asarray(transposed(xp.sign(P)) @ X, dtype=B.dtype)
 
 
-def descend(X: Array, B: Array, rule: Rule, limits: Limits) -> Starts:
-    """Descend from B (p, k, D) over the unit rows X (p, n, D) until every start is at rest.
-
-    Problems at rest leave the product as soon as they are half of those in it.
-    """
-    state = part = first(B, *evaluate(X, B), rule)
-    running = None  # all of them
-    for n_done in range(limits.budget):
-        if n_done % (LOOK if on_cuda(X) else 1) == 0:
-            left = ~to_host(part.resting).all(axis=1)
-            if not left.any():
-                break
-            if 2 * left.sum() <= len(left):
-                state = _whole(state, running, part)
-                running = left.nonzero()[0] if running is None else running[left]
-                X, part = X[left], some(part, left)
-        part = step(part, partial(evaluate, X), rule, limits)
-    return _whole(state, running, part)
-
-
-def first(B: Array, f: Array, g: Array, rule: Rule) -> Starts:
+def first(X: Array, B: Array, rule: Rule) -> Starts:
     """Return the state before the first step."""
-    xp = library(B)
-    v, slope = search(B, g, rule)
+    xp, (f, g) = library(B), evaluate(X, B)
+    v, slope = rule.search(B, g, axis=-1)
     none = xp.zeros_like(f, dtype=xp.int64)
-    mu, chord = xp.full_like(f, rule.mu0), xp.full_like(f, float("inf"))
+    mu, chord = rule.first(f), xp.full_like(f, float("inf"))
     return Starts(xp.asarray(B, copy=True), f, v, slope, mu, none, none + 0, chord, norm(v) == 0)
 
 
-def step(old: Starts, evaluate: Evaluate, rule: Rule, limits: Limits) -> Starts:
+def step(X: Array, old: Starts, rule: Rule, limits: Limits) -> Starts:
     """Try one step with every start, and draw the conclusions of the rule."""
     xp = library(old.B)
     trial = old.B - old.mu[..., None] * old.v
     length = norm(trial)[..., None]
     # A Euclidean step of exactly 1/f can end at the origin. Staying gains nothing: refused.
     trial = xp.where(length > 0, trial / xp.where(length > 0, length, 1.0), old.B)
-    f, g = evaluate(trial)
-
-    enough = f <= old.f - rule.armijo * old.mu * old.slope
-    if isinstance(rule, MBLSStep):
-        enough = enough | (old.mu <= rule.floor)
-    accepted = enough & ~old.resting
-    yes = accepted[..., None]
-    chord = trial - old.B
-    v, slope = search(trial, g, rule)
+    f, g = evaluate(X, trial)
+    accepted = rule.accepts(f, old.f, old.mu, old.slope, old.n_iter) & ~old.resting
+    yes, chord = accepted[..., None], trial - old.B
+    v, slope = rule.search(trial, g, axis=-1)
     streak = xp.where(accepted, old.streak + 1, xp.where(old.resting, old.streak, 0))
-    n_iter = old.n_iter + accepted
     length = norm(chord)
-    mu = following(old.mu, accepted, streak, _cosine(chord, -v), rule)
+    scale = length * norm(v)
+    turn = xp.sum(chord * -v, axis=-1) / xp.where(scale > 0, scale, float("inf"))
+    outcome = Outcome(accepted, streak, old.n_iter + accepted, turn=turn)
+    mu = rule.following(old.mu, outcome)
     v = xp.where(yes, v, old.v)
-
     # Steps that are lost in rounding may be accepted for ever: the objective stays the same.
-    done = accepted & (length <= limits.unseen)
-    done = done | (n_iter >= limits.max_iter) | (mu * norm(v) < limits.low)
-    short = (mu <= rule.floor) & accepted if isinstance(rule, MBLSStep) else mu <= limits.tol
+    done = (accepted & (length <= limits.unseen)) | (outcome.n_iter >= limits.max_iter)
+    done = done | (mu * norm(v) < limits.low) | rule.at_rest(mu, outcome, limits.tol)
     return Starts(
         B=xp.where(yes, trial, old.B),
         f=xp.where(accepted, f, old.f),
@@ -117,42 +127,49 @@ def step(old: Starts, evaluate: Evaluate, rule: Rule, limits: Limits) -> Starts:
         slope=xp.where(accepted, slope, old.slope),
         mu=xp.where(old.resting, old.mu, mu),
         streak=streak,
-        n_iter=n_iter,
+        n_iter=outcome.n_iter,
         chord=xp.where(accepted, length, old.chord),
-        resting=old.resting | done | short,
+        resting=old.resting | done,
     )
 
 
-def search(B: Array, g: Array, rule: Rule) -> tuple[Array, Array]:
-    """Return the direction to move against and the slope along it; see `perpend.solvers.steps`."""
-    xp = library(B)
-    if isinstance(rule, MBLSStep):
-        return g, xp.sum(g * g, axis=-1)
-    G = g - B * xp.sum(B * g, axis=-1, keepdims=True)  # the tangent part
-    size = norm(G)
-    return G / xp.where(size > 0, size, 1.0)[..., None], size
+def workspace(X: Array, k: int) -> AbstractContextManager[Any]:
+    """Lend memory and captured launches for X (p, n, D) and k starts, where they are worth it."""
+    if not on_cuda(X):
+        return nullcontext()
+    from perpend.kernels.cuda.stacks import workspace
+
+    return workspace(X, k)
 
 
-def following(mu: Array, accepted: Array, streak: Array, turn: Array, rule: Rule) -> Array:
-    """Return the next step sizes."""
-    xp = library(mu)
-    if isinstance(rule, MBLSStep):
-        return xp.where(accepted, mu, rule.shrink * mu)
-    patient = (streak > 0) & (streak % rule.patience == 0)
-    grown = xp.where(patient, xp.clip(rule.grow * mu, None, rule.mu0), mu)
-    return xp.where(~accepted | (turn < rule.back), rule.shrink * mu, grown)
+def descend_on_device(
+    X: Array, B: Array, rule: Rule, limits: Limits, *, kernels: str, space: Any = None
+) -> Starts:
+    """Do the same on a CUDA device, by the `kernels` of its plan.
+
+    With a workspace, X must be the same tensor in every call, and what is returned is overwritten
+    by the next one.
+    """
+    if kernels == "torch" and space is None:
+        return descend(X, B, rule, limits)
+    from perpend.kernels.cuda.stacks import Captured, Fused
+
+    mbls, engines = isinstance(rule, MBLSStep), {} if space is None else space.engines
+    key = (kernels, rule, limits) if kernels == "torch" else (kernels, mbls)
+    if key not in engines and kernels == "torch":
+        how = partial(first, rule=rule), partial(step, rule=rule, limits=limits)
+        engines[key] = Captured(X, B, *how, times=LOOK)
+    elif key not in engines:
+        pair, capture = kernels == "pair", space is not None
+        engines[key] = Fused(X, B, pair=pair, mbls=mbls, times=LOOK, capture=capture)
+    engine, run = engines[key], directly if space is None else space.run
+    run(engine.begin, X, B, like(X, constants(rule, limits)))
+    engine.loop.run(-(-limits.budget // LOOK))
+    return Starts(*run(engine.end))
 
 
-def _cosine(A: Array, B: Array) -> Array:
-    """Return the cosines between the rows of A and B, 0 where one of them vanishes."""
-    xp = library(A)
-    scale = norm(A) * norm(B)
-    return xp.sum(A * B, axis=-1) / xp.where(scale > 0, scale, float("inf"))
-
-
-def _whole(state: Starts, running: Array | None, part: Starts) -> Starts:
-    """Return the state of all problems, with what became of those that were still running."""
-    if running is None:
-        return part
-    put(part, state, running)
-    return state
+def constants(rule: Rule, limits: Limits) -> Array:
+    """Return the numbers that the step kernel asks for, in its order; on the host."""
+    names = ("mu0", "armijo", "shrink", "grow", "patience", "back", "floor")
+    values = [getattr(rule, name, 0.0) for name in names]
+    return np.array([*values, limits.max_iter, limits.tol, limits.unseen, limits.low])

@@ -1,8 +1,17 @@
 r"""The finish: PCA of the probable inliers, repeated until it stands still, for many problems.
 
-As `perpend.solvers.reweighted`, this is expectation-maximisation for a subspace with Gaussian
-noise among outliers without preferred direction. The smallest eigenvectors of the moments A are
-not computed anew: they are corrected. With V nearly invariant, :math:`A V = V M + R`, the step
+As `perpend.structure.reweighted`, this is expectation-maximisation for a subspace with Gaussian
+noise among outliers without preferred direction: inliers have :math:`J^2/s^2 \sim \chi^2_c`,
+outliers :math:`J^2 \sim \mathrm{Beta}(c/2, d/2)`, d = D - c. Both densities hold the factor J^c, so
+the log of their ratio needs no special function of J,
+
+.. math::
+    \Lambda(J) = -\frac{J^2}{2 s^2} - \frac c2 \log(2 s^2) - \Bigl(\frac d2 - 1\Bigr)\log(1 - J^2)
+    + \log\Gamma\Bigl(\frac d2\Bigr) - \log\Gamma\Bigl(\frac D2\Bigr),
+
+and share and scale are found row by row instead of through a histogram. The smallest eigenvectors
+of the moments A are not computed anew: they are corrected. With V nearly invariant,
+:math:`A V = V M + R`, the step
 
 .. math:: V \leftarrow \mathrm{orth}(V - (A + \tau V V^T)^{-1} R)
 
@@ -15,22 +24,45 @@ whether or not the inliers are exact, and :math:`V - \Delta` has full rank as R 
 from typing import NamedTuple
 
 import numpy as np
+from scipy import special
 
-from perpend._typing import Array
-from perpend.batch.arrays import Run, library, norm, put, solve_positive, some, to_host, transposed
-from perpend.batch.groups import Groups, Sizes, likeliest_groups, posterior, weighted_groups
+from perpend._typing import Array, library
+from perpend.batch.descent import Run
+from perpend.rows.stacks import (
+    Rows,
+    counting,
+    like,
+    norm,
+    pick,
+    put,
+    solve_positive,
+    some,
+    to_host,
+    transposed,
+)
 
 STEPS = 2  # between two looks: without noise the second usually finds nothing left to do
 MAX_ROUNDS = 30
 STANDS_STILL = 1e-3  # turn, relative to the inliers' scale: far below the statistical error
 LONGEST = 0.5  # a correction is not longer, so that its orthonormalisation converges
+SHARE_LEAST = 1e-6  # neither group is ever taken to be empty
+N_SHARES, N_SCALES, N_POINTS = 16, 32, 128  # of the coarse grid, and distances it is tried on
+LARGEST_SCALE = 0.5
+NEAR_ONE = 1e-12  # 1 - J^2 is at least this: a row orthogonal to the subspace is just far away
 
 
-class Rows(NamedTuple):
-    """The rows of the problems, where they are."""
+class Sizes(NamedTuple):
+    """What is known of the problems beforehand."""
 
-    X: Array  # (p, n, D) unit rows in float64
-    present: Array  # (p, n) 1 for rows that are not zero
+    columns: Array  # (4, p, 1): c, d, rows that are not zero, log Gamma(d/2) - log Gamma(D/2)
+    least: float  # s below this is rounding
+
+
+class Groups(NamedTuple):
+    """The fitted model, as columns (p, 1)."""
+
+    share: Array  # of inliers
+    scale: Array  # s
 
 
 class Finished(NamedTuple):
@@ -41,6 +73,14 @@ class Finished(NamedTuple):
     A: Array  # (p, D, D) second moments of the probable inliers, as the last step saw them
     groups: Groups
     turned: Array  # (p,) angle of the last step, relative to the scale
+
+
+def sizes(X: Array, codimension: Array, n_rows: Array, least: float) -> Sizes:
+    """Put the sizes of the problems together; `codimension` and `n_rows` (p,) are on the host."""
+    D = X.shape[2]
+    constant = special.gammaln((D - codimension) / 2) - special.gammaln(D / 2)
+    columns = np.stack([codimension, D - codimension, n_rows, constant])
+    return Sizes(like(X, columns[..., None]), least)
 
 
 def finish(rows: Rows, V: Array, sizes: Sizes, run: Run) -> Finished:
@@ -78,6 +118,9 @@ def _steps(rows: Rows, end: Finished, sizes: Sizes, correcting: bool) -> Finishe
     return Finished(V, J2, A, groups, relative)
 
 
+# -- normals ---------------------------------------------------------------------------------------
+
+
 def squared_distances(X: Array, V: Array) -> Array:
     """Return ||V x||^2 (p, n)."""
     P = X @ transposed(V)
@@ -89,18 +132,11 @@ def moments(X: Array, u: Array) -> Array:
     return transposed(X * u[..., None]) @ X
 
 
-def mean_eigenvalue(A: Array) -> Array:
-    """Return the mean eigenvalue (p, 1, 1), 1 where there are no inliers at all."""
-    xp = library(A)
-    mean = xp.sum(xp.linalg.diagonal(A), axis=1)[:, None, None] / A.shape[1]
-    return xp.where(mean > 0, mean, 1.0)
-
-
 def correct(A: Array, V: Array) -> tuple[Array, Array]:
     """Turn V (p, k, D) towards the smallest eigenvectors of A (p, D, D); return by how much too."""
     AV = V @ A  # rows
     R = AV - (AV @ transposed(V)) @ V
-    H = lifted(A + mean_eigenvalue(A) * (transposed(V) @ V))
+    H = lifted(A + _mean_eigenvalue(A) * (transposed(V) @ V))
     step = transposed(solve_positive(H, transposed(R)))
     step = step - (step @ transposed(V)) @ V
     size = norm(step.reshape(len(V), -1))  # the Frobenius norm, at least the sine of the turn
@@ -116,11 +152,90 @@ def lifted(A: Array) -> Array:
     It is 64 eps of the trace; the moments' own rounding is a few eps of it.
     """
     eye = library(A).eye(A.shape[1], dtype=A.dtype, device=A.device)
-    return A + (64 * A.shape[1] * 2.0**-52) * mean_eigenvalue(A) * eye
+    return A + (64 * A.shape[1] * 2.0**-52) * _mean_eigenvalue(A) * eye
 
 
-def inverse_step(directions: Array, end: Finished) -> Array:
-    """Return moments, A^-1 times the directions (p, m, D), and groups, as one row by problem."""
-    Z = solve_positive(lifted(end.A), transposed(directions))  # (p, D, m)
-    words = [end.A.reshape(len(Z), -1), Z.reshape(len(Z), -1), *end.groups]
-    return library(Z).concatenate(words, axis=1)
+def _mean_eigenvalue(A: Array) -> Array:
+    """Return the mean eigenvalue (p, 1, 1), 1 where there are no inliers at all."""
+    xp = library(A)
+    mean = xp.sum(xp.linalg.diagonal(A), axis=1)[:, None, None] / A.shape[1]
+    return xp.where(mean > 0, mean, 1.0)
+
+
+# -- groups ----------------------------------------------------------------------------------------
+
+
+def log_ratio(J2: Array, groups: Groups, sizes: Sizes) -> Array:
+    """Return Lambda (p, n) for squared distances J2 (p, n), never rising with the distance.
+
+    The outliers' density vanishes at J = 1 and the inliers' does not quite, so beyond
+    1 - J^2 = s^2 (d - 2) the ratio would rise again. A row does not become an inlier by distance.
+    """
+    xp, s2, (c, d, _, constant) = library(J2), groups.scale**2, sizes.columns
+    y = xp.minimum(J2, 1 - xp.clip(s2 * (d - 2), NEAR_ONE, 1.0))
+    return -y / (2 * s2) - c / 2 * xp.log(2 * s2) - (d / 2 - 1) * xp.log1p(-y) + constant
+
+
+def posterior(J2: Array, present: Array, groups: Groups, sizes: Sizes) -> Array:
+    """Return the probability (p, n) that a row is an inlier; 0 for rows that are not `present`."""
+    xp = library(J2)
+    logit = log_ratio(J2, groups, sizes) + xp.log(groups.share / (1 - groups.share))
+    # exp would overflow beyond 700; at 40 the probability is 1 to rounding.
+    return present / (1 + xp.exp(-xp.clip(logit, -600.0, 40.0)))
+
+
+def weighted_groups(J2: Array, u: Array, sizes: Sizes) -> Groups:
+    """Return share and scale of largest likelihood, given the rows' probabilities u (p, n)."""
+    xp, (c, _, n, _) = library(J2), sizes.columns
+    total = xp.sum(u, axis=1, keepdims=True)
+    s2 = xp.sum(u * J2, axis=1, keepdims=True) / xp.clip(c * total, 1e-300, None)
+    return Groups(
+        share=xp.clip(total / n, SHARE_LEAST, 1 - SHARE_LEAST),
+        scale=xp.clip(xp.sqrt(s2), sizes.least, None),
+    )
+
+
+def likeliest_groups(J2: Array, present: Array, sizes: Sizes) -> Groups:
+    """Return the groups of largest likelihood on a coarse grid of shares and scales.
+
+    There is no start to choose and no local maximum to be caught in. A minimiser of the l1
+    objective runs through d rows, whatever they are, so the nearest d are taken for inliers and
+    not measured. The others are represented by `N_POINTS` of their distances, evenly by rank.
+    """
+    xp, (_, d, n, _) = library(J2), sizes.columns
+    y = xp.sort(xp.where(present > 0, J2, 2.0), axis=1)  # absent rows come last
+    y = getattr(y, "values", y)  # torch returns the order too
+    place = (counting(J2, N_POINTS) - 0.5) / N_POINTS * (n - d) + d
+    points = pick(y, xp.asarray(place, dtype=xp.int64))  # (p, points)
+    growth = (LARGEST_SCALE / sizes.least) ** (1 / (N_SCALES - 1))
+    scales = sizes.least * growth ** (counting(J2, N_SCALES) - 1)  # (1, scales)
+
+    known = Sizes(sizes.columns[..., None], sizes.least)
+    grid = Groups(scales, scales[..., None])  # the share has no part in the ratio
+    excess = xp.expm1(xp.clip(log_ratio(points[:, None, :], grid, known), None, 600.0))
+    shares = (counting(J2, N_SHARES) - 0.5) / N_SHARES  # (1, shares)
+    terms = xp.log1p(shares[..., None, None] * excess[:, None])  # (p, shares, scales, points)
+    best = xp.argmax(xp.sum(terms, axis=3).reshape(len(J2), -1), axis=1)[:, None]
+    share, scale = (best // N_SCALES + 0.5) / N_SHARES, sizes.least * growth ** (best % N_SCALES)
+    return Groups((d + share * (n - d)) / n, scale)
+
+
+def crossing(groups: Groups, codimension: Array, n_features: int) -> Array:
+    """Return the distance (p,) at which a row is as likely an inlier as an outlier; on the host.
+
+    As a function of y = J^2, Lambda falls and is convex up to its turning point, so Newton's steps
+    from y = 0 come near the zero from one side, and never pass it.
+    """
+    known = sizes(np.empty((1, 1, n_features)), codimension, codimension, 0.0)
+    d, s2 = known.columns[1], groups.scale**2
+    turning = 1 - np.clip(s2 * (d - 2), NEAR_ONE, 1.0)
+    logit, y = np.log(groups.share / (1 - groups.share)), np.zeros_like(s2)
+    for _ in range(20):
+        slope = (d / 2 - 1) / (1 - y) - 1 / (2 * s2)
+        value = log_ratio(y, groups, known) + logit
+        # Where not even a row on the subspace is a likely inlier, the first step leads below 0.
+        step = np.where(slope < 0, -value / np.where(slope < 0, slope, -1.0), 1.0)
+        y, before = np.clip(y + step, 0.0, turning), y
+        if np.all(np.abs(y - before) <= 1e-12 * y):
+            break
+    return np.sqrt(y[:, 0])

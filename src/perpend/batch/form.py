@@ -1,24 +1,44 @@
 """The functional form: a stack of problems in, a `BatchSolution` out."""
 
 from functools import partial
-from typing import Literal, NamedTuple
+from numbers import Integral, Real
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from perpend._typing import Array, RandomState
-from perpend.batch import device
-from perpend.batch.arrays import directly, double, library, like, on_cuda, to_host, transposed
+from perpend._typing import Array, RandomState, library
 from perpend.batch.decide import Problems, decide, regard
-from perpend.batch.descent import Limits, Rule, Starts, descend
-from perpend.batch.device import workspace
-from perpend.batch.given import RULES, check, cut, directions, row_counts, unit_rows, usable_rows
-from perpend.batch.groups import crossing
-from perpend.exceptions import NumericalError
+from perpend.batch.descent import (
+    Limits,
+    Rule,
+    Starts,
+    descend,
+    descend_on_device,
+    directly,
+    workspace,
+)
+from perpend.batch.finish import crossing
+from perpend.exceptions import InputError, NumericalError
+from perpend.geometry import as_generator, average_height, random_directions
+from perpend.rows.stacks import (
+    check_stack,
+    cut,
+    double,
+    like,
+    on_cuda,
+    row_counts,
+    to_host,
+    transposed,
+    unit_rows,
+    usable_rows,
+)
+from perpend.solvers import AutoStep, MBLSStep
 from perpend.structure.rank import CLEAR_SCORE, score_ranks
-from perpend.theory import average_height
 
 PART_ON_HOST, PART_ON_DEVICE = 2**24, 2**30  # bytes of rows that are worked on together;
 PER_PROBLEM = 2**20  # bytes that a problem takes besides its rows
+
+RULES: dict[str, Rule] = {"auto": AutoStep(), "mbls": MBLSStep()}
 
 
 class BatchSolution(NamedTuple):
@@ -108,9 +128,9 @@ def dpcp_batch(
     >>> bool(np.all(found.labels == np.stack([problem.y for problem in data])))
     True
     """
-    xp = library(X)
-    check(X, xp, n_starts=n_starts, step=step, max_iter=max_iter, tol=tol)
-    B = directions(X, starts, n_starts, random_state)
+    check_stack(X)
+    _check(n_starts=n_starts, step=step, max_iter=max_iter, tol=tol)
+    B = _directions(X, starts, n_starts, random_state)
     count, limits = row_counts(X, n_rows), Limits(max_iter, tol, unseen=0.0)
     each = 8 * X.shape[1] * X.shape[2] + PER_PROBLEM
     size = max(1, (PART_ON_DEVICE if on_cuda(X) else PART_ON_HOST) // each)
@@ -119,7 +139,40 @@ def dpcp_batch(
     found = [solve(X[part], B[part], count[part], part.start) for part in parts]
     if len(found) == 1:
         return found[0]
-    return BatchSolution(*(xp.concatenate(values) for values in zip(*found, strict=True)))
+    return BatchSolution(*(library(X).concatenate(all_) for all_ in zip(*found, strict=True)))
+
+
+def _check(*, n_starts: int, step: Any, max_iter: int, tol: float) -> None:
+    """Say what is wrong with the options, if anything is."""
+    if not isinstance(step, str) or step not in RULES:
+        raise InputError(f"step={step!r}; expected one of {sorted(RULES)}.")
+    for name, value in (("n_starts", n_starts), ("max_iter", max_iter)):
+        if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+            raise InputError(f"{name}={value!r}; expected an int, at least 1.")
+    if not isinstance(tol, Real) or not 0 < tol < 1:
+        raise InputError(f"tol={tol!r}; expected an angle between 0 and 1.")
+
+
+def _directions(X: Array, starts: Array | None, n_starts: int, random_state: RandomState) -> Array:
+    """Return unit directions (p, k, D) in float64, on the host."""
+    p, _, D = X.shape
+    if starts is None:
+        B = random_directions(as_generator(random_state), D, n_starts).T
+        return np.array(np.broadcast_to(B, (p, *B.shape)))
+    shape = tuple(getattr(starts, "shape", ()))
+    if len(shape) != 3 or shape[:2] != (p, D) or shape[2] < 1:
+        raise InputError(
+            f"starts has shape {shape}; expected ({p}, {D}, k): k directions for each problem, one "
+            "a column."
+        )
+    given = to_host(starts)
+    if given.dtype.kind not in "fiu":
+        raise InputError(f"starts has dtype {given.dtype}; expected real numbers.")
+    B = transposed(given).astype(float)
+    lengths = np.linalg.norm(B, axis=2, keepdims=True)
+    if not np.all(np.isfinite(lengths) & (lengths > 0)):
+        raise InputError("starts has a direction that is zero or not finite.")
+    return B / lengths
 
 
 def _solve(
@@ -135,9 +188,11 @@ def _solve(
         n = usable_rows(to_host(counts), D, first)
         start = like(X, B)
         if on_cuda(X):
-            kernels, low = device.plan(own, B.shape[1], low_precision=refine)
+            from perpend.kernels.cuda.stacks import plan
+
+            kernels, low = plan(own, B.shape[1], low_precision=refine)
             limits = limits._replace(low=low, tol=max(limits.tol, low))
-            state = device.descend_on_device(own, start, rule, limits, kernels=kernels, space=space)
+            state = descend_on_device(own, start, rule, limits, kernels=kernels, space=space)
         else:
             state = descend(own, start, rule, limits)
         ends, f, chord, n_iter, resting = _on_host(state)

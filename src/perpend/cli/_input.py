@@ -106,7 +106,7 @@ def record_name(data: "Dataset", row: int) -> str:
 
 
 def _refuse_missing(data: "Dataset", advice: str) -> None:
-    from perpend.rows.finite import not_finite
+    from perpend.rows.preparation import not_finite
 
     bad = not_finite(data.X)
     if bad is None:

@@ -74,7 +74,7 @@ def _memory() -> int:
 
 
 def _compiled() -> dict[str, Any]:
-    from perpend.kernels.compiled.library import LIBRARY, available, variants
+    from perpend.kernels.compiled.l1 import LIBRARY, available, variants
 
     return {"there": LIBRARY.exists(), "used": available(), "variants": variants()}
 

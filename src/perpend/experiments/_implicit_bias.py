@@ -53,8 +53,8 @@ def sphere(case: Case) -> Tables:
 def _descents(case: Case, trial: int) -> dict[str, Callable[[int], Array]]:
     """Return, by method, the function from a number of steps to the directions (3, k)."""
     from perpend.methods.rsgm import STEPS
-    from perpend.rows import as_rows
-    from perpend.solvers import AutoStep, MBLSStep, psgm, riemannian, row_span, spectral_starts
+    from perpend.rows import as_rows, row_span
+    from perpend.solvers import AutoStep, MBLSStep, psgm, riemannian, spectral_starts
 
     c = case["c"]
     data = make_subspace(
@@ -78,8 +78,8 @@ def _descents(case: Case, trial: int) -> dict[str, Callable[[int], Array]]:
 def ablation(case: Case) -> Tables:
     """Fit one combination of start and constraint, and measure its directions and its answer."""
     from perpend import metrics
-    from perpend.rows import as_rows
-    from perpend.solvers import row_span, spectral_starts
+    from perpend.rows import as_rows, row_span
+    from perpend.solvers import spectral_starts
     from perpend.theory import average_height
 
     D, c, k, seed = (case[name] for name in ("D", "c", "k", "seed"))

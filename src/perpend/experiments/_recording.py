@@ -11,16 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from perpend._typing import Array, Kernel
-from perpend.rows import ArrayRows, Kept, RowSource, Scan
-from perpend.solvers import (
-    Directions,
-    Outcome,
-    StepRule,
-    psgm,
-    riemannian,
-    row_span,
-    spectral_starts,
-)
+from perpend.rows import ArrayRows, Kept, RowSource, Scan, row_span
+from perpend.solvers import Directions, Outcome, StepRule, psgm, riemannian, spectral_starts
 from perpend.solvers.steps import Search
 
 Measure = Callable[[Array], Array]

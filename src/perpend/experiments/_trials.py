@@ -49,7 +49,7 @@ def fitted(model: "SubspaceEstimator", X: Array) -> tuple["SubspaceEstimator", f
 
     Where there is a GPU, it computes.
     """
-    from perpend.rows.devices import has_gpu
+    from perpend.rows.kinds import has_gpu
 
     model.set_params(device="cuda" if has_gpu() else None)
     start = time.process_time()

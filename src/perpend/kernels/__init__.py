@@ -5,23 +5,23 @@ parameters for every block, and the values that an earlier scan kept with these 
 `Contribution`. Weights, masks, norms and the place of the rows are the row source's business.
 """
 
-from perpend.kernels.contribution import Contribution
-from perpend.kernels.distances import (
+from perpend.kernels.blocks import (
+    Contribution,
     distance_and_gradient,
+    distance_weighted_gram,
     distances,
+    gram,
     grouped_distances,
     grouped_residuals,
-    logarithmic_bins,
-    residuals,
-)
-from perpend.kernels.gram import (
-    distance_weighted_gram,
-    gram,
+    heights,
     inverse_distance_gram,
+    l1_objective,
+    l1_objective_and_gradient,
+    logarithmic_bins,
     residual_weighted_gram,
+    residuals,
     weighted_gram,
 )
-from perpend.kernels.l1 import heights, l1_objective, l1_objective_and_gradient
 
 __all__ = [
     "Contribution",

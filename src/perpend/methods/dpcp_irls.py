@@ -18,8 +18,8 @@ import numpy as np
 from perpend._typing import Array, RandomState
 from perpend.estimator import Interval, SubspaceEstimator
 from perpend.kernels import inverse_distance_gram
-from perpend.rows import RowSource
-from perpend.solvers import Directions, RowSpan, Solution, Status, iterate, spectral_starts
+from perpend.rows import RowSource, RowSpan
+from perpend.solvers import Directions, Solution, Status, iterate, spectral_starts
 from perpend.solvers.loop import Callback
 from perpend.structure import solve_told
 

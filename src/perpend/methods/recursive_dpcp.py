@@ -22,8 +22,8 @@ import numpy as np
 from perpend._typing import Array, RandomState
 from perpend.estimator import HasMethods, Interval, StrOptions, SubspaceEstimator
 from perpend.geometry import complement
-from perpend.rows import RowSource
-from perpend.solvers import Directions, RowSpan, Solution, StepRule, psgm, step_rule
+from perpend.rows import RowSource, RowSpan
+from perpend.solvers import Directions, Solution, StepRule, psgm, step_rule
 from perpend.solvers.loop import Callback
 from perpend.solvers.steps import STEP_METHODS, STEP_RULES
 from perpend.structure import solve_told

@@ -23,12 +23,11 @@ from perpend._typing import Array, RandomState
 from perpend.estimator import HasMethods, Interval, StrOptions, SubspaceEstimator
 from perpend.exceptions import InputError
 from perpend.geometry import orthonormal
-from perpend.rows import RowSource
+from perpend.rows import RowSource, RowSpan
 from perpend.solvers import (
     DecayStep,
     Directions,
     MBLSStep,
-    RowSpan,
     Solution,
     StepRule,
     random_starts,

@@ -7,17 +7,17 @@ searched on their own; what some of them lie on as closely, or more closely, is 
 
 import math
 import warnings
-from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from perpend._typing import Array
 from perpend.geometry import complement
-from perpend.solvers import distance_edges, rank_tolerance
+from perpend.rows import rank_tolerance
 from perpend.structure import Cloud, Decision, Profile, find_structure, sample_size
 from perpend.structure import constants as k
 from perpend.structure.checks import confidence_of
+from perpend.structure.law import distance_edges
 from perpend.structure.members import within
 from perpend.structure.settle import polish, settle
 
@@ -40,38 +40,40 @@ class Data(NamedTuple):
         """Return the rows in other coordinates, X @ T."""
         return self._replace(X=(self.X @ T).astype(self.X.dtype))
 
-    def distances(self, found: Decision) -> Array:
+    def distances(self, one: Decision) -> Array:
         """Return the distance (n,) of each row to a subspace."""
-        J: Array = np.linalg.norm(self.X @ normals(found), axis=1)
+        J: Array = np.linalg.norm(self.X @ normals(one), axis=1)
         return J
 
-    def near(self, found: Decision) -> Array:
+    def near(self, one: Decision) -> Array:
         """Say which rows (n,) are near enough for members."""
-        near: Array = self.distances(found) <= found.found.threshold
+        near: Array = self.distances(one) <= one.found.threshold
         return near
 
     def cloud(self) -> Cloud:
         """Return the rows as `perpend.structure` sees them."""
+        weight = self.weight / np.mean(self.weight)
+        floor = float(distance_edges(1.0, self.X.dtype)[0])
         return Cloud(
-            self.X.astype(float),
-            affine=False,
-            weight=self.weight / np.mean(self.weight),
-            share=self.share,
-            floor=float(distance_edges(1.0, self.X.dtype)[0]),
+            self.X.astype(float), affine=False, weight=weight, share=self.share, floor=floor
         )
 
 
-def normals(found: Decision) -> Array:
+def normals(one: Decision) -> Array:
     """Return the normals (D, c)."""
-    return found.found.axes.A[:, : found.found.c]
+    return one.found.axes.A[:, : one.found.c]
 
 
-def lifted(found: Decision, B: Array, rest: Array) -> Decision:
+def changed(one: Decision, **changes: Any) -> Decision:
+    """Return a subspace with other values of what was found."""
+    return one._replace(found=one.found._replace(**changes))
+
+
+def lifted(one: Decision, B: Array, rest: Array) -> Decision:
     """Return a subspace of the coordinates B (D, r) as one of all; the rest (D, k) are normals."""
-    c, A = found.found.c, found.found.axes.A
-    A = np.hstack([B @ A[:, :c], rest, B @ A[:, c:]])
-    axes = found.found.axes._replace(A=A)
-    return found._replace(found=found.found._replace(c=c + rest.shape[1], axes=axes))
+    c, axes = one.found.c, one.found.axes
+    A = np.hstack([B @ axes.A[:, :c], rest, B @ axes.A[:, c:]])
+    return changed(one, c=c + rest.shape[1], axes=axes._replace(A=A))
 
 
 class Search(NamedTuple):
@@ -158,12 +160,15 @@ class Search(NamedTuple):
             inner = self.find(seen, stretched=already)
             if inner is None:
                 continue
-            c = data.X.shape[1] - (T.shape[1] - inner.found.c)
+            # As all rows see what was found among some of them.
+            cloud, c = data.cloud(), data.X.shape[1] - (T.shape[1] - inner.found.c)
             part = np.zeros(len(data.X))
             part[near[seen.near(inner)]] = 1.0
-            found = _settled(data.cloud(), inner, c, part)
-            if found.found.is_exact or found.found.sigma <= thin * sigma:
-                return found
+            axes = cloud.pca(part)
+            size = max(math.sqrt(float(np.mean(axes.variances[:c]))), cloud.floor)
+            found = within(cloud, c, settle(cloud, axes, c, size))
+            if found.is_exact or found.sigma <= thin * sigma:
+                return inner._replace(found=found)
         return None
 
     def weigh(self, data: Data, part: Array | None) -> Decision | None:
@@ -175,9 +180,11 @@ class Search(NamedTuple):
         for size in sorted({first, min(n, max(first, k.MOST_PER_COLUMN * D))}):
             drawn = np.sort(self.rng.choice(n, size, replace=False, shuffle=False))
             cloud = data.some(drawn).cloud()
-            profile = Profile(cloud)
-            proposed = () if part is None else _proposed_by(profile, part[drawn])
-            found = find_structure(profile, self.rng, proposals=proposed, told=told)
+            profile, proposals = Profile(cloud), []
+            if part is not None:
+                profile.add(cloud.pca(part[drawn].astype(float)))
+                proposals = [1]
+            found = find_structure(profile, self.rng, proposals=proposals, told=told)
             if found is not None and found.facts.is_significant:
                 break
         else:
@@ -192,44 +199,28 @@ class Search(NamedTuple):
         return found if size == n or found.found.is_exact else _by_all_rows(data.cloud(), found)
 
 
-def _counts(found: Decision) -> bool:
+def _counts(one: Decision) -> bool:
     """Say whether a subspace is to be reported: a cloud that is merely longer than wide is not."""
-    return found.confidence >= LIKELY and all(doubt.name != "ellipse" for doubt in found.doubts)
+    return one.confidence >= LIKELY and all(doubt.name != "ellipse" for doubt in one.doubts)
 
 
-def _proposed_by(profile: Profile, part: Array) -> Iterator[int]:
-    """Show the profile the axes of a part (n,) of the rows."""
-    profile.add(profile.cloud.pca(part.astype(float)))
-    yield 1
-
-
-def _settled(cloud: Cloud, inner: Decision, c: int, part: Array) -> Decision:
-    """Return a subspace as all rows see it that was found among a part (n,) of them."""
-    axes = cloud.pca(part)
-    sigma = max(math.sqrt(float(np.mean(axes.variances[:c]))), cloud.floor)
-    return inner._replace(found=within(cloud, c, settle(cloud, axes, c, sigma)))
-
-
-def _by_all_rows(cloud: Cloud, found: Decision) -> Decision:
+def _by_all_rows(cloud: Cloud, one: Decision) -> Decision:
     """Return a sample's subspace as all rows place it."""
-    c = found.found.c
-    w = (cloud.squares(found.found.axes, c) <= found.found.threshold**2).astype(float)
+    c = one.found.c
+    w = (cloud.squares(one.found.axes, c) <= one.found.threshold**2).astype(float)
     p = polish(cloud, cloud.pca(w), c, w, max(k.FEW * cloud.n, 2.0 * (cloud.D - c)))
-    new = found.found._replace(
-        axes=p.axes, sigma=p.sigma, threshold=p.threshold, n_members=p.members
-    )
-    return _with_end(cloud, found._replace(found=new))
+    new = {"axes": p.axes, "sigma": p.sigma, "threshold": p.threshold, "n_members": p.members}
+    return _with_end(cloud, changed(one, **new))
 
 
-def _with_end(cloud: Cloud, found: Decision) -> Decision:
+def _with_end(cloud: Cloud, one: Decision) -> Decision:
     """Return a subspace whose members end no earlier than Gaussian noise does.
 
     Where hardly a row is between members and others, the density can't say where that is.
     """
-    axes, c, sigma = found.found.axes, found.found.c, found.found.sigma
-    end = settle(cloud, axes, c, sigma, least=sigma)
-    threshold = max(found.found.threshold, end.threshold)
-    return found._replace(found=found.found._replace(threshold=threshold))
+    found = one.found
+    end = settle(cloud, found.axes, found.c, found.sigma, least=found.sigma)
+    return changed(one, threshold=max(found.threshold, end.threshold))
 
 
 def _is_shadow(new: Decision, own: Data, found: list[Decision], taken: list[Data]) -> bool:

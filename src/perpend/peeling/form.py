@@ -12,11 +12,8 @@ from perpend.exceptions import InputError
 from perpend.geometry import as_generator, complement
 from perpend.methods import DPCP
 from perpend.peeling.find import Data, Search, lifted, normals, share_out
-from perpend.rows import as_rows
-from perpend.rows.devices import Place
-from perpend.rows.distinct import distinct_rows
-from perpend.rows.kinds import to_numpy
-from perpend.solvers import row_span
+from perpend.rows import as_rows, distinct_rows, row_span
+from perpend.rows.kinds import Place, to_numpy
 from perpend.structure import Decision
 from perpend.structure.checks import SURE
 

@@ -10,9 +10,8 @@ from perpend._learned import OF_DESCENTS, OF_SUBSPACE
 from perpend._typing import Array
 from perpend.estimator import SubspaceEstimator
 from perpend.exceptions import ModelFileError
-from perpend.solvers import OutlierOdds
-from perpend.solvers.distance_record import DistanceRecord
-from perpend.solvers.history import History
+from perpend.solvers.loop import History
+from perpend.structure.labels import DistanceRecord, OutlierOdds
 
 COUNTS = ("codimension_", "n_components_", "n_features_in_", "n_starts_", "n_iter_")
 NUMBERS = ("threshold_", "offset_", "noise_", "objective_", "confidence_")

@@ -10,7 +10,7 @@ from perpend.plots._lines import few_ticks
 from perpend.plots._style import MISSING, MUTED, RIGHT, WRONG
 from perpend.plots._words import count, percent, unit
 from perpend.rows.kinds import to_numpy
-from perpend.solvers.distance_record import DistanceRecord
+from perpend.structure.labels import DistanceRecord
 
 N_BARS = 48
 UNEQUAL = 25.0  # times as many rows in the highest bar of one group: a logarithmic axis shows both

@@ -9,13 +9,8 @@ from perpend._typing import Array
 from perpend.estimator import SubspaceEstimator
 from perpend.formats._dataset import Answer
 from perpend.rows.kinds import to_numpy
-from perpend.solvers import (
-    OutlierOdds,
-    distance_edges,
-    outlier_law,
-    outlier_probability,
-    two_groups,
-)
+from perpend.structure.labels import OutlierOdds, outlier_law, outlier_probability
+from perpend.structure.law import distance_edges, two_groups
 
 BINS = 160  # over all decades; zooming shows them wider
 DECADES = 9.0  # below the largest distance: what is nearer is rounding, and goes into the first bin

@@ -13,29 +13,19 @@ import numpy as np
 
 from perpend._typing import Array, Kernel
 from perpend.kernels import compiled
-from perpend.rows.norms import BLOCK_ENTRIES
 from perpend.rows.source import Kept, Scan
 from perpend.rows.threads import in_order
 
-BLOCK_ROWS_LEAST = 48
-"""With very many features a block gets larger, or adding up sums would dominate."""
-
-FEATURES_PER_ROW = 4
-"""The same where (D, D) sums may be made with kept values: no more features than this for a row."""
-
-GRAM_ROWS_LEAST = 256
-"""The same for kernels without parameters, which give (D, D) sums."""
-
-SMALL_PRODUCT = 10**6
-"""Multiplications in one product of a block. OpenBLAS does no packing for products up to this size;
-larger ones were a third slower."""
+BLOCK_ENTRIES = 32_768  # of X that are worked on at once
+BLOCK_ROWS_LEAST = 48  # with very many features a block is larger, or adding up would dominate
+FEATURES_PER_ROW = 4  # at most, for the same reason, where (D, D) sums use kept values
+GRAM_ROWS_LEAST = 256  # and for kernels without parameters, which give (D, D) sums
+SMALL_PRODUCT = 10**6  # multiplications, that OpenBLAS does without packing: a third faster
+MEMORY_BUDGET = 2**30  # bytes that a source may keep beside X: unit rows, values kept by scans
 
 BLOCKS_PER_PARTIAL = 16
 """So many blocks are added up before the next partial sum begins. The sums then depend on neither
 the number of threads nor their order, and rounding grows more slowly."""
-
-MEMORY_BUDGET = 2**30
-"""Bytes that a source may keep beside X: unit rows, and values kept by scans."""
 
 
 class ArrayRows:
@@ -252,6 +242,10 @@ class ArrayRows:
             nonlocal total, product
             total, product = _add(total, part[0]), _add(product, part[1])
 
+        if self._n_jobs == 1:  # nobody to share them with
+            for group in groups:
+                take(work(group))
+            return total, product
         in_order(
             lambda g: work(groups[g]), take, len(groups), n_jobs=self._n_jobs, uses_blas=uses_blas
         )

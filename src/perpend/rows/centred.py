@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from perpend._typing import Array
-from perpend.rows.finite import ENTRIES_OF_TENSOR
-from perpend.rows.kinds import is_tensor, row_norms
-from perpend.rows.norms import BLOCK_ENTRIES
+from perpend.rows.array import BLOCK_ENTRIES
+from perpend.rows.kinds import is_tensor
+from perpend.rows.preparation import ENTRIES_OF_TENSOR, row_norms
 
 
 def centred_blocks(X: Array, centre: Array) -> Iterator[tuple[slice, Array]]:

@@ -1,16 +1,22 @@
-"""One call for every kind of array: NumPy arrays and torch tensors.
+"""Kinds of arrays, NumPy's and torch's: where data was given, where it is computed on, and back.
 
-torch is not imported here: where nobody has imported it, there is no tensor.
+``device=None`` computes where the data is. A device moves the data there once, and the answers come
+back as the kind of array that was given, to the device where it was given. torch is not imported
+here before it is needed: where nobody has imported it, there is no tensor.
 """
 
 import sys
+import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from perpend._typing import Array
-from perpend.rows import norms, preparation
-from perpend.rows.array import MEMORY_BUDGET
+from perpend.exceptions import DeviceMemoryError, InputError, MissingExtraError
 from perpend.rows.source import Kept, RowSource
 
 READ_AS_NUMPY = {"cpu"}
@@ -53,80 +59,167 @@ def stand_in(X: Array) -> Array:
     return np.broadcast_to(np.zeros((), dtype), tuple(X.shape))
 
 
-def as_rows(
-    X: Array,
-    *,
-    weight: Array | None = None,
-    mask: Array | None = None,
-    normalize: bool = True,
-    memory_budget: int | None = None,
-    block_rows: int | None = None,
-    n_jobs: int = 1,
-    fused: bool = True,
-) -> RowSource:
-    """Return the rows of X (n, D) as a source that solvers can scan.
-
-    Parameters
-    ----------
-    X : array or torch tensor of shape (n, D), float32 or float64, finite
-        A tensor's rows are read where they are, on a GPU as well.
-    weight : array of shape (n,), optional
-        Weights of the rows, not negative.
-    mask : array of bool of shape (n,), optional
-        The rows that take part; all by default.
-    normalize : bool
-        Whether every row is divided by its norm. All-zero rows have no direction and never take
-        part, whatever their weight.
-    memory_budget : int, optional
-        Bytes that the source may keep beside X; by default 1 GiB, on a GPU what is free there.
-    block_rows : int, optional
-        Rows in one block; by default as many as fit the cache, or a share of a GPU's memory.
-    n_jobs : int
-        Number of threads that read blocks in memory.
-    fused : bool
-        Whether a fused kernel may serve the descents, where a GPU has one. It is faster and rounds
-        to about 16 bits, as the source's `precision` then says.
-
-    Returns
-    -------
-    RowSource
-        What the methods as functions take.
-    """
-    if is_tensor(X):
-        from perpend.rows.tensors import checked_tensor, torch_rows
-
-        X = checked_tensor("X", X)
-        if is_tensor(in_memory(X)):
-            return torch_rows(
-                X,
-                weight=weight,
-                mask=mask,
-                normalize=normalize,
-                memory_budget=memory_budget,
-                block_rows=block_rows,
-                fused=fused,
-            )
-    return preparation.as_rows(
-        in_memory(X),
-        weight=None if weight is None else to_numpy(weight),
-        mask=None if mask is None else to_numpy(mask),
-        normalize=normalize,
-        memory_budget=MEMORY_BUDGET if memory_budget is None else memory_budget,
-        block_rows=block_rows,
-        n_jobs=n_jobs,
-    )
-
-
-def row_norms(X: Array) -> Array:
-    """Return the Euclidean norms of the rows, right also where their squares over- or underflow."""
-    if is_tensor(X):
-        from perpend.rows.tensors import row_norms
-
-        return row_norms(X)
-    return norms.row_norms(X)
-
-
 def per_row(rows: RowSource, kept: Kept) -> Array:
     """Return values kept with the rows as one array of the rows' kind, where the rows are."""
     collect = getattr(rows, "collect", rows.gather)
     return collect(kept)
+
+
+# -- devices ---------------------------------------------------------------------------------------
+
+
+def has_gpu() -> bool:
+    """Whether torch is installed and sees a CUDA device."""
+    if find_spec("torch") is None:
+        return False
+    import torch
+
+    return bool(torch.cuda.is_available())
+
+
+class Place:
+    """Where X was given (`given`) and where it is computed on (`device`); None is NumPy."""
+
+    def __init__(self, X: Any, device: Any) -> None:
+        self.given = X.device if is_tensor(X) else None
+        wanted = self.given if device is None else device
+        self.device = None if wanted is None else _usable(wanted)
+
+    def checked(self, name: str, X: Array) -> Array:
+        """Return a dense tensor of floats that tracks no gradient, or say why X can't be used."""
+        from perpend.rows.tensors import checked_tensor
+
+        return checked_tensor(name, X)
+
+    def bring(self, X: Array) -> Array:
+        """Move a checked array or tensor to the device; in memory it becomes or stays NumPy."""
+        if self.device is None:
+            return X
+        tensor = X if is_tensor(X) else _shared(X)
+        return in_memory(self.checked("X", tensor.to(self.device)))
+
+    def back(self, A: Array) -> Array:
+        """Return an answer as the kind of array that X was given as, on the same device."""
+        if self.given is None:
+            return to_numpy(A)
+        return (A if is_tensor(A) else _shared(A)).to(self.given)
+
+    def to_numpy(self, name: str, A: Any) -> Any:
+        """Bring a small tensor to memory, if it is where it belongs; the rest stays as it is."""
+        if not is_tensor(A):
+            return A
+        home = "cpu" if self.given is None else str(self.given)
+        if str(A.device) not in {home, str(self.device)}:
+            raise InputError(
+                f"{name} is on {A.device} and X is on {home}. Move one of them, for example by "
+                f'{name}.to("{home}").'
+            )
+        return to_numpy(self.checked(name, A))
+
+
+@contextmanager
+def computing_on(X: Any, device: Any) -> Iterator[Place]:
+    """Find the place for X, compute there in full precision, and say it clearly if it is full."""
+    if device is None and not is_tensor(X):
+        yield Place(X, None)
+        return
+    torch = _torch("a tensor" if device is None else f"device={str(device)!r}")
+    from perpend.rows.precision import full_precision
+
+    try:
+        with full_precision():
+            yield Place(X, device)
+    except torch.cuda.OutOfMemoryError as error:
+        traceback.clear_frames(error.__traceback__)  # what they hold would stay on the device
+        where = torch.device(X.device if device is None else device)
+        raise DeviceMemoryError(_what_is_needed(X, where)) from error
+
+
+def _what_is_needed(X: Any, device: Any) -> str:
+    import torch
+
+    from perpend.rows.torch import SCRATCH_GPU
+
+    n, D = np.shape(X)[0], np.shape(X)[-1]
+    size = 4 if str(getattr(X, "dtype", "")).endswith(("16", "32")) else 8
+    needed = n * D * size + 6 * n * size + SCRATCH_GPU  # X, a few values for each row, scratch
+    there = ""
+    if device.type == "cuda" and torch.cuda.is_available():
+        free, total = torch.cuda.mem_get_info(device)
+        there = f" ({_gib(free)} of {_gib(total)} are free)"
+    return (
+        f"{device} is out of memory{there}. {n} rows of {D} features need about {_gib(needed)} "
+        "there, X itself included, and run faster with twice as much. Free some of it, pass "
+        "float32, let sample_size choose some of the rows, take fewer starts (n_starts), or "
+        'compute with device="cpu".'
+    )
+
+
+def _gib(n_bytes: int) -> str:
+    return f"{n_bytes / 2**30:.2f} GiB"
+
+
+def _usable(device: Any) -> Any:
+    """Return the torch device of that name, or say why it can't be used."""
+    torch = _torch(f"device={str(device)!r}")
+    advice = "Use device=None to compute where the data is."
+    try:
+        wanted = torch.device(device)
+    except RuntimeError as error:
+        raise InputError(
+            f'device={device!r} is not known to torch; expected "cpu", "cuda", "cuda:1" or '
+            f"another of its devices. {advice}"
+        ) from error
+    if wanted.type == "meta":
+        raise InputError(f"device={str(device)!r} holds shapes without numbers. {advice}")
+    if wanted.type == "cuda":
+        _check_cuda(torch, wanted, advice)
+    try:  # sums are formed in double precision, which not every device has
+        return torch.zeros(1, dtype=torch.float64, device=wanted).device
+    except torch.cuda.OutOfMemoryError:
+        raise
+    except (RuntimeError, AssertionError, TypeError) as error:
+        reason = str(error).partition("\n")[0].partition(". ")[0].rstrip(".")
+        raise InputError(f"device={str(device)!r} can't be used: {reason}. {advice}") from error
+
+
+def _check_cuda(torch: Any, wanted: Any, advice: str) -> None:
+    if not torch.backends.cuda.is_built():
+        raise InputError(
+            f"device={str(wanted)!r}, but this torch ({torch.__version__}) was built without CUDA. "
+            f"Install one with CUDA (https://pytorch.org/get-started). {advice}"
+        )
+    n_devices = torch.cuda.device_count()
+    if n_devices == 0:
+        raise InputError(
+            f"device={str(wanted)!r}, but torch sees no GPU here. Does nvidia-smi list one, and "
+            f"is CUDA_VISIBLE_DEVICES right? {advice}"
+        )
+    if (wanted.index or 0) >= n_devices:
+        raise InputError(
+            f"device={str(wanted)!r}, but the last of {n_devices} GPUs is cuda:{n_devices - 1}. "
+            f"{advice}"
+        )
+
+
+def _torch(what: str) -> Any:
+    try:
+        import array_api_compat  # noqa: F401  the kernels need it for tensors; torch is asked first
+        import torch
+    except ImportError as error:
+        raise MissingExtraError(
+            f"{what} needs {error.name or 'torch'}, which is not installed. "
+            "Run: pip install 'perpend[torch]'"
+        ) from error
+    return torch
+
+
+def _shared(A: Array) -> Array:
+    """Return a NumPy array as a tensor that shares its memory where torch can."""
+    import torch
+
+    if min(A.strides, default=0) < 0:
+        A = A.copy()  # torch knows no backward views
+    with warnings.catch_warnings():  # of arrays that must not be written to; nobody will
+        warnings.filterwarnings("ignore", "The given NumPy array is not writ")
+        return torch.from_numpy(A)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 from perpend._typing import Array, Kernel
 
 
-class Kept:
+class Kept(NamedTuple):
     """Values that a scan left with the rows, one piece for each block.
 
     Where they fit the source's memory budget the pieces are stored; elsewhere `piece` computes them
@@ -14,8 +14,7 @@ class Kept:
     is named, by a number or by a slice of the rows, is the source's own business.
     """
 
-    def __init__(self, piece: Callable[[Any], Array]) -> None:
-        self.piece = piece
+    piece: Callable[[Any], Array]
 
 
 class Scan(NamedTuple):
@@ -35,32 +34,26 @@ class RowSource(Protocol):
     @property
     def shape(self) -> tuple[int, int]:
         """The number of rows and of features."""
-        ...
 
     @property
     def dtype(self) -> Any:
         """The floating-point type of the rows."""
-        ...
 
     @property
     def precision(self) -> float:
         """The relative rounding error of the products in a descent: eps of the arithmetic."""
-        ...
 
     @property
     def total_weight(self) -> float:
         """The sum of the weights of all rows that take part."""
-        ...
 
     @property
     def weights(self) -> Kept:
         """The weight of each row; 0 for rows that do not take part."""
-        ...
 
     @property
     def lengths(self) -> Kept:
         """The norm that each row had as it was given, up to a common factor."""
-        ...
 
     @property
     def norms(self) -> Array:
@@ -68,30 +61,24 @@ class RowSource(Protocol):
 
         It is [1.] for unit rows.
         """
-        ...
 
     @property
     def unit(self) -> float:
         """What the kernels see times `unit` is what the user gave; 1 for unit rows."""
-        ...
 
     def scan(
         self, kernel: Kernel, *params: Any, using: tuple[Kept, ...] = (), keep: bool = False
     ) -> Scan:
         """Run `kernel` over all blocks and add up what it gives, always in the same order."""
-        ...
 
     def gather(self, kept: Kept) -> Array:
         """Bring per-row values to memory, in the order of the rows."""
-        ...
 
     def take(self, indices: Array) -> Array:
         """Bring a few rows to memory, as the kernels see them."""
-        ...
 
     def subset(self, indices: Array) -> "RowSource":
         """Return some rows as a source of their own, with their weights; they are copied."""
-        ...
 
     def mapped(self, A: Array, *, rescale: bool = False) -> "RowSource | None":
         """Return the rows times A (D, R) as a source of their own, with their weights.
@@ -99,4 +86,3 @@ class RowSource(Protocol):
         The norms must stay: A is orthonormal and its span holds all rows, or each row is scaled to
         the norm that it had, which is what `rescale` does. None where the copy is over budget.
         """
-        ...

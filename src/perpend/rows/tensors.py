@@ -11,8 +11,7 @@ import torch
 from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.rows.kinds import to_numpy
-from perpend.rows.norms import power_of_two
-from perpend.rows.preparation import N_NORMS
+from perpend.rows.preparation import N_NORMS, power_of_two
 from perpend.rows.torch import TorchRows, numpy_dtype
 
 

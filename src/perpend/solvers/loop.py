@@ -1,4 +1,4 @@
-"""The one loop: budget, callback, history, the check for non-finite values, and the reason to stop.
+"""The one loop: budget, callback, history, the check for non-finite values, and why it ended.
 
 A solver supplies ``step(state) -> state``. A state is a NamedTuple with at least the fields
 `objective` and `change`; the loop stops when `change` falls to the tolerance. A state of several
@@ -9,6 +9,8 @@ import math
 from collections.abc import Callable
 from enum import Enum
 from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+
+import numpy as np
 
 from perpend._typing import Array
 from perpend.exceptions import NumericalError
@@ -54,7 +56,6 @@ class Run(NamedTuple, Generic[S]):
     state: S
     status: Status
     n_steps: int
-    history: tuple[float, ...]  # the objective after every step
 
 
 def iterate(
@@ -71,28 +72,61 @@ def iterate(
 
     `enough` looks at the state after every step and may end the loop.
     """
-    history: list[float] = []
-    status = Status.OUT_OF_ITERATIONS
+    n_steps = 0
     while True:
         if not math.isfinite(state.objective):
             raise NumericalError(
-                f"The objective became {state.objective} after {len(history)} steps ({stage}). "
+                f"The objective became {state.objective} after {n_steps} steps ({stage}). "
                 "This is a bug or an overflow: please report it with the data's shape and scale."
             )
         if state.change <= tol:
-            status = Status.CONVERGED
-            break
-        if len(history) == max_steps:
-            break
+            return Run(state, Status.CONVERGED, n_steps)
+        if n_steps == max_steps:
+            return Run(state, Status.OUT_OF_ITERATIONS, n_steps)
         state = step(state)
-        history.append(state.objective)
+        n_steps += 1
         each = getattr(state, "objectives", None)
-        now = (stage, len(history), state.objective, state.change, tol)
-        progress = Progress(*now, objectives=each, max_steps=max_steps)
-        if callback is not None and callback(progress):
-            status = Status.STOPPED
-            break
+        now = (stage, n_steps, state.objective, state.change, tol)
+        if callback is not None and callback(Progress(*now, objectives=each, max_steps=max_steps)):
+            return Run(state, Status.STOPPED, n_steps)
         if enough is not None and enough(state):
-            status = Status.ENOUGH
-            break
-    return Run(state, status, len(history), tuple(history))
+            return Run(state, Status.ENOUGH, n_steps)
+
+
+class History(NamedTuple):
+    """All loops of a fit, one after the other; the steps of all of them stand in one row."""
+
+    stages: tuple[str, ...]  # (loops,) what each loop was for
+    n_steps: Array  # (loops,)
+    objective: Array  # (steps,) the mean over the starts
+    least: Array  # (steps,) the smallest objective of any start
+    largest: Array  # (steps,) and the largest
+    change: Array  # (steps,) what the loop stops by; of descents, the share that is not at rest
+
+
+class Recorder:
+    """A callback that writes down every step and passes it on."""
+
+    def __init__(self, callback: Callback | None = None) -> None:
+        self.callback = callback
+        self._stages: list[str] = []
+        self._n_steps: list[int] = []
+        self._values: list[tuple[float, float, float, float]] = []
+
+    def __call__(self, progress: Progress) -> bool | None:
+        """Be the `callback` of a loop."""
+        if progress.step == 1:  # steps are counted from one: a new loop
+            self._stages.append(progress.stage)
+            self._n_steps.append(0)
+        self._n_steps[-1] += 1
+        each = progress.objectives
+        ends = (progress.objective,) * 2 if each is None else (np.min(each), np.max(each))
+        self._values.append((progress.objective, float(ends[0]), float(ends[1]), progress.change))
+        return None if self.callback is None else self.callback(progress)
+
+    @property
+    def history(self) -> History:
+        """What has happened so far."""
+        values = np.array(self._values, dtype=float).reshape(-1, 4)
+        columns = np.ascontiguousarray(values.T)
+        return History(tuple(self._stages), np.array(self._n_steps, dtype=np.int64), *columns)

@@ -14,8 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from perpend._typing import Array
+from perpend.exceptions import InputError
+from perpend.geometry import random_directions
 from perpend.kernels import l1_objective_and_gradient
-from perpend.rows import RowSource
+from perpend.rows import RowSource, RowSpan
 from perpend.solvers.loop import Callback, Status, iterate
 from perpend.solvers.result import Directions
 from perpend.solvers.steps import Outcome, StepRule
@@ -174,3 +176,41 @@ def _cosine(A: Array, B: Array) -> Array:
     """Return the cosine between the columns of A and those of B, 0 where one of them vanishes."""
     scale = np.linalg.norm(A, axis=0) * np.linalg.norm(B, axis=0)
     return np.sum(A * B, axis=0) / np.where(scale > 0, scale, np.inf)
+
+
+# -- where the descents begin ----------------------------------------------------------------------
+
+
+def random_starts(rng: np.random.Generator, span: RowSpan, n_starts: int) -> Array:
+    """Draw directions (D, n_starts) uniformly on the unit sphere of the rows' span."""
+    B = random_directions(rng, span.rank, n_starts)
+    return B if span.rank == len(span.basis) else span.basis @ B
+
+
+def spectral_starts(span: RowSpan, n_starts: int) -> Array:
+    """Return the axes (D, k) along which the rows vary least, at most as many as there are."""
+    return span.axes[:, :n_starts]
+
+
+def given_starts(init: Array, span: RowSpan) -> Array:
+    """Return the given directions, one a row of `init`, as unit columns (D, k) inside the span."""
+    B = np.asarray(init, dtype=float)
+    n_features = span.n_features
+    if B.ndim != 2 or B.shape[1] != n_features or len(B) == 0:
+        raise InputError(
+            f"init has shape {B.shape}; expected (n_starts, {n_features}): one direction a row."
+        )
+    norms = np.linalg.norm(B, axis=1)
+    if not np.all(np.isfinite(norms) & (norms > 0)):
+        raise InputError("init has a row that is zero or not finite; give directions.")
+    B = (B / norms[:, None]).T
+    if span.rank == n_features:
+        return B
+    inside = span.inside(B)  # what is orthogonal to every row is known already
+    lengths = np.linalg.norm(inside, axis=0)
+    if np.any(lengths < 1e-8):
+        raise InputError(
+            f"init has a direction that is orthogonal to every row (row {np.argmin(lengths)}); "
+            "leave it out."
+        )
+    return inside / lengths

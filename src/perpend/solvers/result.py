@@ -1,14 +1,11 @@
 """What solvers return: always a structure, never a tuple that changes with a flag."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from perpend._typing import Array
-
-if TYPE_CHECKING:
-    from perpend.rows import Kept
-    from perpend.solvers.two_groups import TwoGroups
+from perpend.rows import Kept
 
 
 class Directions(NamedTuple):
@@ -45,11 +42,28 @@ class Directions(NamedTuple):
         )
 
 
+class TwoGroups(NamedTuple):
+    """The fitted model; distances are those that the kernels see."""
+
+    edges: Array  # (m,) upper edges of the bins
+    posterior: Array  # (m,) probability that a row in this bin is an inlier
+    gain: Array  # (m,) log of mixture over outlier law: what a row in this bin says for a subspace
+    counts: Array  # (m,) weight of the rows in each bin
+    share: float  # of inliers
+    scale: float  # s; at the floor where the inliers are exact
+    threshold: float  # the distance at which a row is as likely an inlier as an outlier
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the inliers are off the subspace by no more than rounding errors."""
+        return bool(self.scale <= self.edges[1])
+
+
 class Fit(NamedTuple):
     """A subspace, and what the rows say about it."""
 
     V: Array  # (D, c) orthonormal: the normals inside the span of the rows
-    groups: "TwoGroups"  # the two groups of rows by their distance
+    groups: TwoGroups  # the two groups of rows by their distance
     spectrum: Array  # (R,) ascending: second moments of the inliers along their principal axes
     axes: Array  # (D, R) these axes
     n_iter: int
@@ -66,12 +80,12 @@ class Solution(NamedTuple):
     objective: float  # mean of |x.b| over the rows and the raw solutions
     confidence: float  # in [0, 1], of the codimension
     evidence: dict[str, object]  # the numbers behind the confidence
-    groups: "TwoGroups | None"  # None where there are no normals but those of the rows' span
+    groups: TwoGroups | None  # None where there are no normals but those of the rows' span
     doubts: tuple[str, ...]  # why the confidence is low, and what would help
     n_iter: int  # of the longest descent
     converged: bool  # whether everything came to rest
     rank: int  # dimension of the rows' span, in which inliers have their noise
-    distances: "Kept | None"  # of all rows to the subspace, where they are known already
+    distances: Kept | None  # of all rows to the subspace, where they are known already
     quiet_doubts: tuple[str, ...] = ()  # about the rows, where the codimension was told: no warning
     structures: tuple[dict[str, object], ...] = ()  # every significant subspace that was seen
     others: tuple["Solution", ...] = ()  # with each that is not chosen, in the order of structures

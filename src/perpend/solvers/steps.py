@@ -4,6 +4,9 @@ Every rule moves :math:`b \leftarrow (b - \mu v) / \|b - \mu v\|` and differs in
 the decrease it asks for, and in what it makes of success and failure. The identities
 :math:`b \cdot g = f(b)` and :math:`g = f b + G` (G the tangent part of the subgradient g) say that
 a Euclidean step mu < 1/f is exactly the tangent step mu / (1 - mu f).
+
+Directions are columns. The rules that serve stacks of problems take them along another `axis`, too,
+and arrays of torch.
 """
 
 from dataclasses import dataclass
@@ -11,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from perpend._typing import Array
+from perpend._typing import Array, library
 
 
 class Search(NamedTuple):
@@ -22,14 +25,14 @@ class Search(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of the last trials, one entry for each start."""
+    """What became of the last trials, one entry for each start; None where no rule asks for it."""
 
     accepted: Array  # bool
     streak: Array  # acceptances since the last refusal
     n_iter: Array  # accepted steps so far
-    moved: Array  # angle of the last accepted step, infinite before the first
-    turn: Array  # cosine between that step and the new way down; -1: straight back
-    change: Array  # |f - f_old| / f_old of that step, infinite before the first
+    moved: Array = None  # angle of the last accepted step, infinite before the first
+    turn: Array = None  # cosine between that step and the new way down; -1: straight back
+    change: Array = None  # |f - f_old| / f_old of that step, infinite before the first
 
 
 class StepRule(Protocol):
@@ -37,23 +40,18 @@ class StepRule(Protocol):
 
     def search(self, B: Array, g: Array) -> Search:
         """Return the direction to move against, given directions B and subgradients g (D, k)."""
-        ...
 
     def first(self, f: Array) -> Array:
         """Return the first step sizes, given the objectives at the starts."""
-        ...
 
     def accepts(self, f_trial: Array, f: Array, mu: Array, slope: Array, n_iter: Array) -> Array:
         """Say which trials become the next iterates; `n_iter` counts those before."""
-        ...
 
     def following(self, mu: Array, outcome: Outcome) -> Array:
         """Return the next step sizes."""
-        ...
 
     def at_rest(self, mu: Array, outcome: Outcome, tol: float) -> Array:
         """Say which starts are done, given their next step sizes."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -75,15 +73,15 @@ class AutoStep:
     patience: int = 5
     back: float = -0.7  # a cosine below this is a turn back
 
-    def search(self, B: Array, g: Array) -> Search:
+    def search(self, B: Array, g: Array, axis: int = 0) -> Search:
         """Return the unit tangent G / ||G|| with G = g - b (b.g)."""
-        G = _tangent(B, g)
-        norm = np.linalg.norm(G, axis=0)
-        return Search(G / np.where(norm > 0, norm, 1), norm)
+        xp, G = library(B), _tangent(B, g, axis)
+        norm = xp.sqrt(xp.sum(G * G, axis=axis, keepdims=True))
+        return Search(G / xp.where(norm > 0, norm, 1.0), norm.squeeze(axis))
 
     def first(self, f: Array) -> Array:
         """Start with the same angle everywhere."""
-        return np.full(f.shape, self.mu0)
+        return library(f).full_like(f, self.mu0)
 
     def accepts(self, f_trial: Array, f: Array, mu: Array, slope: Array, n_iter: Array) -> Array:
         """Ask for f(trial) <= f - armijo mu ||G||."""
@@ -92,10 +90,11 @@ class AutoStep:
 
     def following(self, mu: Array, outcome: Outcome) -> Array:
         """Shrink after a refusal or a turn back, grow after `patience` acceptances."""
-        patient = (outcome.streak > 0) & (outcome.streak % self.patience == 0)
-        grown = np.where(patient, np.minimum(self.grow * mu, self.mu0), mu)
+        xp, streak = library(mu), outcome.streak
+        patient = (streak > 0) & (streak % self.patience == 0)
+        grown = xp.where(patient, xp.clip(self.grow * mu, None, self.mu0), mu)
         too_long = ~outcome.accepted | (outcome.turn < self.back)
-        return np.where(too_long, self.shrink * mu, grown)
+        return xp.where(too_long, self.shrink * mu, grown)
 
     def at_rest(self, mu: Array, outcome: Outcome, tol: float) -> Array:
         """Rest when the next step could only move by less than `tol`."""
@@ -117,14 +116,13 @@ class MBLSStep:
     shrink: float = 0.5
     floor: float = 1e-15
 
-    def search(self, B: Array, g: Array) -> Search:
+    def search(self, B: Array, g: Array, axis: int = 0) -> Search:
         """Return g itself; the slope is ||g||^2."""
-        del B
-        return Search(g, np.sum(g * g, axis=0))
+        return Search(g, library(B).sum(g * g, axis=axis))
 
     def first(self, f: Array) -> Array:
         """Start with the same step everywhere."""
-        return np.full(f.shape, self.mu0)
+        return library(f).full_like(f, self.mu0)
 
     def accepts(self, f_trial: Array, f: Array, mu: Array, slope: Array, n_iter: Array) -> Array:
         """Ask for f(trial) <= f - armijo mu ||g||^2, except at the floor."""
@@ -133,7 +131,7 @@ class MBLSStep:
 
     def following(self, mu: Array, outcome: Outcome) -> Array:
         """Halve after a refusal, otherwise carry the step on."""
-        return np.where(outcome.accepted, mu, self.shrink * mu)
+        return library(mu).where(outcome.accepted, mu, self.shrink * mu)
 
     def at_rest(self, mu: Array, outcome: Outcome, tol: float) -> Array:
         """Rest when the trial at the floor has been accepted."""
@@ -243,6 +241,6 @@ def step_rule(step: str | StepRule) -> StepRule:
     return rule
 
 
-def _tangent(B: Array, g: Array) -> Array:
-    """Return the part of each gradient that is orthogonal to its direction."""
-    return g - B * np.sum(B * g, axis=0)
+def _tangent(B: Array, g: Array, axis: int = 0) -> Array:
+    """Return the part of each gradient that is orthogonal to its direction, along an axis."""
+    return g - B * library(B).sum(B * g, axis=axis, keepdims=True)

@@ -11,10 +11,9 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.geometry import complement, random_directions
-from perpend.rows import as_rows
-from perpend.rows.distinct import distinct_rows
+from perpend.rows import RowSpan, as_rows, distinct_rows, row_span
 from perpend.rows.kinds import to_numpy
-from perpend.solvers import Fit, RowSpan, distance_edges, row_span
+from perpend.solvers import Fit
 from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
 from perpend.structure.answer import evidence_of, profile_in, structures_in, without_choice
@@ -32,6 +31,7 @@ from perpend.structure.flats import (
     members_among,
     near_view,
 )
+from perpend.structure.law import distance_edges
 from perpend.structure.members import Found, point_among
 from perpend.structure.profile import Profile
 from perpend.structure.row_checks import weigh_no_normals

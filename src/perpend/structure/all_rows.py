@@ -4,19 +4,8 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.geometry import complement
-from perpend.rows import Kept, RowSource
-from perpend.solvers import (
-    Fit,
-    RowSpan,
-    Solution,
-    distance_edges,
-    in_their_span,
-    label_threshold,
-    outlier_law,
-    row_span,
-    turned_to,
-    two_groups,
-)
+from perpend.rows import Kept, RowSource, RowSpan, in_their_span, row_span
+from perpend.solvers import Fit, Solution
 from perpend.solvers.loop import Callback
 from perpend.structure.answer import Answer, as_solution, evidence_of, without_choice
 from perpend.structure.checks import Verdict, Weighed
@@ -28,8 +17,11 @@ from perpend.structure.confirm import (
     weights_by_bin,
 )
 from perpend.structure.decide import Decision
+from perpend.structure.labels import label_threshold, outlier_law
+from perpend.structure.law import distance_edges, two_groups
 from perpend.structure.layers import Histogram
 from perpend.structure.members import Found
+from perpend.structure.reweighted import turned_to
 from perpend.structure.row_checks import (
     doubts_about_rows,
     exact_on_more,

@@ -6,8 +6,8 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.geometry import complement
-from perpend.rows import Kept, RowSource
-from perpend.solvers import Directions, Fit, RowSpan, Solution, rank_tolerance
+from perpend.rows import Kept, RowSource, RowSpan, rank_tolerance
+from perpend.solvers import Directions, Fit, Solution
 from perpend.structure import constants as k
 from perpend.structure.checks import SURE, Facts, Verdict
 from perpend.structure.decide import Decision

@@ -12,10 +12,11 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.kernels import logarithmic_bins
-from perpend.rows import Kept, RowSource
-from perpend.solvers import TwoGroups, knots, scan_grouped_distances, scan_weighted_gram
+from perpend.rows import Kept, RowSource, scan_grouped_distances, scan_weighted_gram
+from perpend.solvers import TwoGroups
 from perpend.solvers.loop import Callback, iterate
 from perpend.structure import constants as k
+from perpend.structure.law import knots
 from perpend.structure.layers import Histogram, find_layers, layer_noise, members_noise
 from perpend.structure.members import Found
 from perpend.structure.settle import REACH

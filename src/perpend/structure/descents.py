@@ -11,12 +11,12 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from perpend._typing import Array
+from perpend.geometry import average_height
 from perpend.kernels import l1_objective
-from perpend.rows import RowSource
+from perpend.rows import RowSource, RowSpan
 from perpend.solvers import (
     Directions,
     Fit,
-    RowSpan,
     StepRule,
     given_starts,
     psgm,
@@ -28,7 +28,6 @@ from perpend.structure.checks import is_no_accident
 from perpend.structure.ground import Ground
 from perpend.structure.profile import clearness
 from perpend.structure.rank import CLEAR_SCORE, RankEvidence, grow_starts, rank_of_directions
-from perpend.theory import average_height
 
 Auto: TypeAlias = Literal["auto"]
 

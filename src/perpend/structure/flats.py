@@ -16,16 +16,7 @@ from perpend.kernels import l1_objective
 from perpend.rows import RowSource, as_rows
 from perpend.rows.centred import centred_norms, lift, room_for_lifted
 from perpend.rows.kinds import to_numpy
-from perpend.solvers import (
-    Solution,
-    TwoGroups,
-    distance_edges,
-    label_threshold,
-    outlier_law,
-    turned_by,
-    two_groups,
-)
-from perpend.solvers.distance_record import DistanceRecord
+from perpend.solvers import Solution, TwoGroups
 from perpend.solvers.loop import Callback
 from perpend.structure.checks import DOUBTFUL, SURE, Verdict
 from perpend.structure.confirm import (
@@ -35,9 +26,12 @@ from perpend.structure.confirm import (
     turn_to_members,
     weights_by_bin,
 )
+from perpend.structure.labels import DistanceRecord, label_threshold, outlier_law
+from perpend.structure.law import distance_edges, two_groups
 from perpend.structure.layers import Histogram
 from perpend.structure.members import Found
 from perpend.structure.origin import OriginTest, weigh_origin
+from perpend.structure.reweighted import turned_by
 from perpend.structure.views import View
 
 FARTHEST = 1e6

@@ -1,8 +1,8 @@
 """The rows of a linear search: in their span, in memory as a cloud, and refined by the law.
 
-The law of outliers without preferred direction (`perpend.solvers.reweighted`) is the most efficient
-way from normals that are nearly right to the best ones, and near the spectral limit the only one.
-It proposes; whether what it finds is a subspace is for the profile to say.
+The law of outliers without preferred direction (`perpend.structure.law`) is the most efficient way
+from normals that are nearly right to the best ones, and near the spectral limit the only one. It
+proposes; whether what it finds is a subspace is for the profile to say.
 """
 
 from functools import cached_property
@@ -10,21 +10,16 @@ from functools import cached_property
 import numpy as np
 
 from perpend._typing import Array
-from perpend.rows import RowSource
-from perpend.rows.distinct import Distinct, distinct_rows
-from perpend.solvers import (
-    Fit,
-    distance_edges,
-    fit_subspace,
-    in_their_span,
-    label_threshold,
-    outlier_law,
-)
+from perpend.rows import Distinct, RowSource, distinct_rows, in_their_span
+from perpend.solvers import Fit
 from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
 from perpend.structure.cloud import Axes, Cloud, sample_size
+from perpend.structure.labels import with_threshold
+from perpend.structure.law import distance_edges
 from perpend.structure.layers import Histogram, find_layers
 from perpend.structure.profile import Plateau, Profile, choose, clearness
+from perpend.structure.reweighted import fit_subspace
 from perpend.structure.row_checks import misfit_of
 
 MAX_FINISH = 60  # steps of reweighting
@@ -86,14 +81,20 @@ class Ground:
 
     # -- refining by the law -----------------------------------------------------------------------
 
-    def fitted(self, start: Array | Fit, max_steps: int = MAX_FINISH) -> Fit:
-        """Refine normals (D', c) by the law; with no steps, only look at them."""
+    def fitted(
+        self, start: Array | Fit, max_steps: int = MAX_FINISH, variances: Array | None = None
+    ) -> Fit:
+        """Refine normals (D', c) by the law; with no steps, only look at them.
+
+        The start may be axes of all rows, with their `variances` (R,).
+        """
         return fit_subspace(
             self.rows,
             start,
             self.span.basis,
             n_distinct=self.n_distinct,
             max_iter=max_steps,
+            variances=variances,
             callback=self.callback,
         )
 
@@ -135,28 +136,25 @@ class Ground:
         groups = fit.groups
         if not fit.converged or groups.is_exact:
             return fit.converged
-        distinct = self.n_distinct / self.rows.total_weight
         norms, c, rank = self.rows.norms, fit.V.shape[1], self.span.rank
-        misfit = misfit_of(groups, norms, c, rank, distinct)
+        misfit = misfit_of(groups, norms, c, rank, self._distinct)
         return groups.share <= k.ALL_ROWS and misfit <= k.MISFIT
 
     def _is_single(self, fit: Fit) -> bool:
         """Say whether the members are of one kind, and not some thinner than the others."""
         groups = fit.groups
-        counts, _ = self._outliers(fit)
+        counts = groups.counts * self._distinct
         seen, least = Histogram(groups.edges, counts), k.FEW * float(counts.sum())
         end = 1.1 * groups.threshold
         return groups.is_exact or not find_layers(seen, fit.V.shape[1], least, r_max=end)
 
     def with_threshold(self, fit: Fit) -> Fit:
         """Return a fit whose threshold makes the fewest wrong labels."""
-        groups = fit.groups
-        counts, law = self._outliers(fit)
-        threshold = label_threshold(counts, groups.edges, law, groups.threshold)
-        return fit._replace(groups=groups._replace(threshold=threshold))
+        c, norms = fit.V.shape[1], self.rows.norms
+        groups = with_threshold(fit.groups, norms, c, self.span.rank - c, self._distinct)
+        return fit._replace(groups=groups)
 
-    def _outliers(self, fit: Fit) -> tuple[Array, Array]:
-        """Return the distinct rows in each bin, and the share of outliers up to it."""
-        groups, c = fit.groups, fit.V.shape[1]
-        counts = groups.counts * (self.n_distinct / self.rows.total_weight)
-        return counts, outlier_law(groups.edges, self.rows.norms, c, self.span.rank - c)
+    @property
+    def _distinct(self) -> float:
+        """What a row's weight counts as evidence."""
+        return self.n_distinct / self.rows.total_weight

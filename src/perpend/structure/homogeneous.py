@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from perpend._typing import Array
-from perpend.rows import RowSource
-from perpend.solvers import Solution, row_span
+from perpend.rows import RowSource, row_span
+from perpend.solvers import Solution
 from perpend.solvers.loop import Callback
 from perpend.structure.checks import SURE, Verdict
 from perpend.structure.confirm import STEPS

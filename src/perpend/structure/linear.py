@@ -8,13 +8,8 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.rows import RowSource
-from perpend.solvers import (
-    Directions,
-    RowSpan,
-    Solution,
-    turned_to,
-)
+from perpend.rows import RowSource, RowSpan
+from perpend.solvers import Directions, Solution
 from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
 from perpend.structure.all_rows import among, verdict_of
@@ -34,6 +29,7 @@ from perpend.structure.proposals import (
     sweep_sizes,
 )
 from perpend.structure.rank import RankEvidence, rank_of_directions
+from perpend.structure.reweighted import turned_to
 from perpend.structure.row_checks import (
     weigh_everything,
     weigh_no_normals,

@@ -17,8 +17,8 @@ from perpend.solvers import Fit
 from perpend.structure import constants as k
 from perpend.structure.cloud import Axes, Cloud, radius
 from perpend.structure.layers import Histogram, Layer, find_layers, histogram
-from perpend.structure.parts import TOO_MANY, Part, parts
 from perpend.structure.profile import LawFit, Plateau, Profile
+from perpend.structure.proposals import TOO_MANY, Part, parts
 from perpend.structure.settle import Polished, Settled, polish, settle
 
 ALONE = 1e-6  # below a leverage of 1 at the most: a row that depends on no others

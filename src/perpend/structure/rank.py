@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from perpend._typing import Array
+from perpend.geometry import average_height
 from perpend.kernels import l1_objective
 from perpend.rows import RowSource
 from perpend.solvers import Directions
-from perpend.theory import average_height
 
 N_STARTS_FIRST = 16
 CLEAR_SCORE = 0.2  # of the directions' rank: a gap of 1.6 with the full rise of the objective

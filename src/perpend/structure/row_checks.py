@@ -10,12 +10,13 @@ import numpy as np
 from scipy import special
 
 from perpend._typing import Array
-from perpend.rows import Kept, RowSource
-from perpend.solvers import Fit, RowSpan, TwoGroups, outlier_law, outlier_misfit
+from perpend.geometry import average_height
+from perpend.rows import Kept, RowSource, RowSpan
+from perpend.solvers import Fit, TwoGroups
 from perpend.structure import constants as k
 from perpend.structure.checks import SURE, Verdict
+from perpend.structure.labels import outlier_law, outlier_misfit
 from perpend.structure.layers import Histogram, find_layers, histogram, members_noise
-from perpend.theory import average_height
 
 HOLLOW = 4.0  # standard deviations
 CROWDED = 1.5  # rows per dimension of their span from which on their directions have a law

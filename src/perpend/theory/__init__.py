@@ -8,6 +8,7 @@ Bases and directions are columns here, as in the solvers: pass ``model.normals_.
 the paper are resolved in the docstring of the function that meets them.
 """
 
+from perpend.geometry import average_height
 from perpend.theory.circle import CircleStatistics, circle_statistics
 from perpend.theory.conditions import (
     Theorem1,
@@ -16,7 +17,6 @@ from perpend.theory.conditions import (
     theorem1,
     widest_start,
 )
-from perpend.theory.constants import average_height
 from perpend.theory.continuous import (
     ContinuousRun,
     continuous_objective,

@@ -6,7 +6,7 @@ from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.kernels import l1_objective_and_gradient
 from perpend.rows import RowSource
-from perpend.rows.norms import row_norms
+from perpend.rows.preparation import row_norms
 
 ORTHONORMAL = 1e-5
 """Entries of A.T A may be so far from those of the identity; float32 models pass."""

@@ -16,9 +16,9 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.exceptions import InputError
+from perpend.geometry import average_height
 from perpend.solvers import iterate
 from perpend.theory._checks import basis, directions, normalised, step_sizes
-from perpend.theory.constants import average_height
 from perpend.theory.statistics import Values
 
 

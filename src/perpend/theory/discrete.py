@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from perpend._typing import Array
+from perpend.geometry import average_height
 from perpend.rows import as_rows
 from perpend.solvers import iterate
 from perpend.theory._checks import (
@@ -29,7 +30,6 @@ from perpend.theory._checks import (
     step_sizes,
     unit_rows,
 )
-from perpend.theory.constants import average_height
 from perpend.theory.continuous import start_tangents
 from perpend.theory.statistics import Values
 

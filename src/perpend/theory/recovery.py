@@ -19,8 +19,8 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.exceptions import InputError
+from perpend.geometry import average_height
 from perpend.theory.conditions import Theorem1
-from perpend.theory.constants import average_height
 from perpend.theory.discrete import outlier_error_bound
 from perpend.theory.schedule import Schedule
 from perpend.theory.statistics import Values

@@ -12,12 +12,13 @@ searched over the whole range, so there is no start to choose and no local maxim
 """
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import special
 
 from perpend._typing import Array
+from perpend.solvers import TwoGroups
 
 N_BINS = 1024
 N_POINTS = 8  # in a bin, to average over
@@ -26,23 +27,6 @@ SHARE_LEAST, SHARE_MOST = 1e-6, 1 - 1e-6  # neither group is ever taken to be em
 SHARE_PRECISION = 1e-9  # of the best share
 MAX_NEWTON = 50  # steps; halving alone would need 30
 LOG_LARGEST = 600.0  # beyond exp(600) a ratio of densities is as good as infinite
-
-
-class TwoGroups(NamedTuple):
-    """The fitted model; distances are those that the kernels see."""
-
-    edges: Array  # (m,) upper edges of the bins
-    posterior: Array  # (m,) probability that a row in this bin is an inlier
-    gain: Array  # (m,) log of mixture over outlier law: what a row in this bin says for a subspace
-    counts: Array  # (m,) weight of the rows in each bin
-    share: float  # of inliers
-    scale: float  # s; at the floor where the inliers are exact
-    threshold: float  # the distance at which a row is as likely an inlier as an outlier
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether the inliers are off the subspace by no more than rounding errors."""
-        return bool(self.scale <= self.edges[1])
 
 
 def distance_edges(largest: float, dtype: Any) -> Array:
@@ -59,14 +43,9 @@ def distance_edges(largest: float, dtype: Any) -> Array:
 def two_groups(
     counts: Array, edges: Array, norms: Array, codimension: int, dimension: int
 ) -> TwoGroups:
-    """Fit the model to a histogram of distances.
+    """Fit the model to the weight (m,) of the rows in the bins of distances that end at the edges.
 
-    Parameters
-    ----------
-    counts : (m,) weight of the rows in each bin
-    edges : (m,) upper edges of the bins
-    norms : norms that stand for those of all rows
-    codimension, dimension : c and d inside the span of the rows
+    `norms` stand for those of all rows; `codimension` and `dimension` are c and d in their span.
     """
     return group_model(edges, norms, codimension, dimension).fit(counts)
 
@@ -79,10 +58,8 @@ def group_model(edges: Array, norms: Array, codimension: int, dimension: int) ->
 
 @lru_cache(maxsize=32)
 def _group_model(edges: bytes, norms: bytes, codimension: int, dimension: int) -> "GroupModel":
-    def own(values: bytes) -> Array:
-        return np.frombuffer(values).copy()  # a view would be read-only
-
-    return GroupModel(own(edges), own(norms), codimension, dimension)
+    own, norms_ = (np.frombuffer(A).copy() for A in (edges, norms))  # a view would be read-only
+    return GroupModel(own, norms_, codimension, dimension)
 
 
 class GroupModel:
@@ -104,7 +81,7 @@ class GroupModel:
     def __init__(self, edges: Array, norms: Array, codimension: int, dimension: int) -> None:
         self.edges = edges
         self.codimension = codimension
-        growth = edges[1] / edges[0]
+        self._growth = growth = edges[1] / edges[0]
         # (q,) relative to the upper edge, and J^c there
         points = growth ** -((np.arange(N_POINTS) + 0.5) / N_POINTS)
         weight = codimension * np.log(points)
@@ -115,36 +92,31 @@ class GroupModel:
         self._inlier = _log_sum_exp(weight - x2 / 2, axis=1)  # (2 m - 2,)
         self._exact = _log_sum_exp(weight, axis=0)  # at J = 0
 
-    def fit(self, counts: Array, most: float = SHARE_MOST) -> TwoGroups:
+    def fit(
+        self,
+        counts: Array,
+        leverage: float = 0.0,
+        weights: Array | float = 0.0,
+        most: float = SHARE_MOST,
+    ) -> TwoGroups:
         """Return the most likely groups for the weight (m,) of the rows in each bin.
 
-        The share of the inliers is at most `most`.
-        """
-        return self._groups(counts, *self._most_likely(counts, most))
-
-    def fit_others(
-        self, counts: Array, leverage: float, weights: Array, most: float = SHARE_MOST
-    ) -> TwoGroups:
-        """Fit to the distances that rows have to the subspace of all the other rows.
-
-        These are J (1 + a w) for a row at distance J, with `leverage` a and `weights` w (m,), which
-        fall with the distance. `counts` and what is returned belong to the bins of J itself.
+        They are told apart by the distances that rows have to the subspace of all the other rows:
+        J (1 + a w) for a row at distance J, with `leverage` a and `weights` w (m,), which fall with
+        the distance. `counts` and what is returned belong to the bins of J itself. The share of the
+        inliers is at most `most`.
         """
         # log(1 + a w), in bins, is where J of each bin falls: between two bins, into both in part.
-        shift = np.log1p(leverage * weights) / np.log(self.edges[1] / self.edges[0])
-        shift[0] = 0.0  # rounding errors remain rounding errors
         last = len(counts) - 1
+        shift = np.zeros(last + 1) + np.log1p(leverage * weights) / np.log(self._growth)
+        shift[0] = 0.0  # rounding errors remain rounding errors
         place = np.maximum.accumulate(np.minimum(np.arange(last + 1) + shift, last))
         below = np.minimum(place.astype(np.int64), last - 1)
         part = place - below
         others = np.bincount(below, counts * (1 - part), minlength=last + 1)
         others += np.bincount(below + 1, counts * part, minlength=last + 1)
         share, scale, logit = self._most_likely(others, most)
-        return self._groups(
-            counts, share, scale, logit[below] * (1 - part) + logit[below + 1] * part
-        )
-
-    def _groups(self, counts: Array, share: float, scale: float, logit: Array) -> TwoGroups:
+        logit = logit[below] * (1 - part) + logit[below + 1] * part
         outliers_only = np.log1p(-share)
         return TwoGroups(
             edges=self.edges,
@@ -232,9 +204,12 @@ def _best_shares(excess: Array, weight: Array, most: float) -> Array:
     at high ratios and w_0 at low ones this is w_1 (1 - p) - w_0 p, a straight line. Steps that
     leave the interval in which g changes its sign are replaced by halving it.
     """
-    share = np.where(_slope(excess, weight, SHARE_LEAST) <= 0, SHARE_LEAST, most)
-    # The scales whose best share is in between.
-    some = np.flatnonzero((share == most) & (_slope(excess, weight, most) < 0))
+
+    def slope(p: float) -> Array:
+        return (excess / (1 + p * excess)) @ weight
+
+    share = np.where(slope(SHARE_LEAST) <= 0, SHARE_LEAST, most)
+    some = np.flatnonzero((share == most) & (slope(most) < 0))  # whose best share is in between
     low, high = np.full(len(some), SHARE_LEAST), np.full(len(some), most)
     p, excess = (low + high) / 2, excess[some]
     for _ in range(MAX_NEWTON):
@@ -252,12 +227,6 @@ def _best_shares(excess: Array, weight: Array, most: float) -> Array:
         some, excess = some[moves], excess[moves]
         p, low, high = new[moves], low[moves], high[moves]
     return share
-
-
-def _slope(excess: Array, weight: Array, p: float) -> Array:
-    """Return the derivative by p at one share for all scales."""
-    slope: Array = (excess / (1 + p * excess)) @ weight
-    return slope
 
 
 def knots(edges: Array) -> Array:

@@ -5,7 +5,7 @@ import pytest
 from scipy import special, stats
 
 from perpend.kernels import logarithmic_bins
-from perpend.solvers import distance_edges, two_groups
+from perpend.structure.law import distance_edges, two_groups
 
 LAWS = [(1, 1), (1, 9), (1, 200), (2, 1), (5, 25), (20, 180), (150, 50), (150, 1)]
 laws = pytest.mark.parametrize(("c", "d"), LAWS)

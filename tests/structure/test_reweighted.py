@@ -7,8 +7,9 @@ from _counting import CountingRows
 from helpers import assert_orthonormal_rows, assert_same_subspace
 from perpend.datasets import make_subspace
 from perpend.kernels import weighted_gram
-from perpend.rows import as_rows
-from perpend.solvers import AutoStep, fit_subspace, psgm, random_starts, row_span
+from perpend.rows import as_rows, row_span
+from perpend.solvers import AutoStep, psgm, random_starts
+from perpend.structure.reweighted import fit_subspace, turned_by, turned_to
 
 SHAPES = [
     (300, 300, 20, 3),
@@ -194,3 +195,23 @@ def test_the_callback_can_stop_it():
     assert [p.stage for p in heard] == ["finish"]
     assert fit.n_iter == 1
     assert not fit.converged
+
+
+@pytest.mark.parametrize("c", [1, 5, 9, 10])
+@pytest.mark.parametrize("angle", [1e-9, 0.1])
+def test_the_angle_between_normals_and_axes(c, angle, seed):
+    axes = np.linalg.qr(np.random.default_rng(seed).standard_normal((12, 10)))[
+        0
+    ]  # principal axes inside a span of dimension 10
+    turn = np.eye(10)
+    if c < 10:
+        turn[[0, 0, 9, 9], [0, 9, 0, 9]] = [
+            np.cos(angle),
+            -np.sin(angle),
+            np.sin(angle),
+            np.cos(angle),
+        ]
+    V = axes @ turn[:, :c]
+    expected = np.sin(angle) if c < 10 else 0.0
+    assert turned_to(V, axes) == pytest.approx(expected, rel=1e-5, abs=1e-14)
+    assert turned_by(V, axes[:, :c]) == pytest.approx(expected, rel=1e-5, abs=1e-14)

@@ -26,14 +26,13 @@ from typing import NamedTuple
 import numpy as np
 
 from perpend._typing import Array
-from perpend.kernels import logarithmic_bins, weighted_gram
-from perpend.rows import RowSource, Scan
-from perpend.solvers.loop import Callback, Run, Status, iterate
-from perpend.solvers.result import Fit
-from perpend.solvers.sides import scan_grouped_distances
-from perpend.solvers.span import RowSpan
-from perpend.solvers.two_groups import SHARE_MOST, TwoGroups, distance_edges, group_model
+from perpend.kernels import weighted_gram
+from perpend.rows import RowSource, Scan, scan_grouped_distances
+from perpend.solvers import Fit, TwoGroups
+from perpend.solvers.loop import Callback, Status, iterate
+from perpend.structure.law import SHARE_MOST, distance_edges, group_model
 
+TOL = 1e-3  # times the inliers' scale: a turn that is smaller ends the steps
 MAX_LEVERAGE = 1.0  # of a single row; the first order means nothing beyond
 FIRST_STEPS = 10  # from the spectral start, in which
 FIRST_SHARE = 0.5  # is the largest share of inliers: with all of them the start would never move
@@ -75,85 +74,53 @@ def fit_subspace(
     *,
     max_iter: int,
     n_distinct: float | None = None,
-    tol: float = 1e-3,
+    variances: Array | None = None,
     callback: Callback | None = None,
 ) -> Fit:
     """Refine normals (D, c) inside `span` (D, R); with ``max_iter=0`` only look at them.
 
     A fit that ran out of steps goes on from where it was. It is finished when the normals turn by
-    less than `tol` times the inliers' scale, or when all turns that are still to come are far below
+    less than `TOL` times the inliers' scale, or when all turns that are still to come are far below
     the statistical error. `n_distinct` is the number of rows, without counting equal ones twice;
     their weight, if not told.
+
+    With the second moments `variances` (R,) of all rows, the start are the first of their own axes,
+    which know nothing of the descents; it is given up where nothing comes of it. They are better
+    than chance as long as the inliers make the second moments fall below those of random rows: for
+    N inliers and M outliers in R dimensions, about as long as (N / M) (R / d) > sqrt(R / n).
     """
-    V = start.V if isinstance(start, Fit) else start
-    reweighted = _Reweighted(rows, span, V.shape[1], n_distinct, tol)
-    if isinstance(start, Fit):
-        state = _state_of(start)
-    else:
-        state = reweighted.look(V, 0.0, np.ones(len(reweighted.edges)))
-    return _finished(
-        iterate(
-            reweighted.step, state, max_steps=max_iter, tol=tol, stage="finish", callback=callback
-        )
+    c = (start.V if isinstance(start, Fit) else start).shape[1]
+    own = variances is not None
+    reweighted = _Reweighted(rows, span, c, n_distinct, FIRST_STEPS if own else 0)
+    if isinstance(start, Fit):  # but for what it was a step before
+        V, groups, spectrum, axes, *_ = start
+        state = _State(V, groups, spectrum, axes, (_evidence(groups),), steady=False, change=np.inf)
+    else:  # all rows, alike, have placed axes of their own
+        leverage = mean_leverage(variances, c, reweighted.n_distinct) if own else 0.0
+        state = reweighted.look(start, leverage, np.ones(len(reweighted.edges)))
+    run = iterate(
+        reweighted.step,
+        state,
+        max_steps=max_iter,
+        tol=TOL,
+        stage="reweighting" if own else "finish",
+        callback=callback,
+        enough=_is_stalled if own else None,
     )
-
-
-def groups_by_distance(rows: RowSource, J: Array, codimension: int, rank: int) -> TwoGroups:
-    """Tell the groups apart by distances J (n,) to a subspace, in memory; no row is asked."""
-    edges = distance_edges(float(rows.norms[-1]), rows.dtype)
-    weight = rows.gather(rows.weights)
-    counts = np.bincount(logarithmic_bins(J, edges), weight, minlength=len(edges))
-    return group_model(edges, rows.norms, codimension, rank - codimension).fit(counts)
-
-
-def fit_from_spectrum(
-    rows: RowSource,
-    span: RowSpan,
-    codimension: int,
-    *,
-    max_iter: int,
-    n_distinct: float | None = None,
-    tol: float = 1e-3,
-    callback: Callback | None = None,
-) -> Fit:
-    """Do the same from the axes along which all rows vary least; give up where nothing comes of it.
-
-    This start knows nothing of the descents. It is better than chance as long as the inliers make
-    the second moments fall below those of random rows: for N inliers and M outliers in R
-    dimensions, about as long as (N / M) (R / d) > sqrt(R / n).
-    """
-    reweighted = _Reweighted(rows, span.basis, codimension, n_distinct, tol, FIRST_STEPS)
-    leverage = mean_leverage(span.variances, codimension, reweighted.n_distinct)
-    weights = np.ones(len(reweighted.edges))  # all rows, alike, have placed these axes
-    return _finished(
-        iterate(
-            reweighted.step,
-            reweighted.look(span.axes[:, :codimension], leverage, weights),
-            max_steps=max_iter,
-            tol=tol,
-            stage="reweighting",
-            callback=callback,
-            enough=_is_stalled,
-        )
-    )
+    end, converged = run.state, run.status is Status.CONVERGED
+    return Fit(end.V, end.groups, end.spectrum, end.axes, run.n_steps, converged)
 
 
 class _Reweighted:
     """One step after the other, over the same rows and bins."""
 
-    def __init__(  # noqa: PLR0917
-        self,
-        rows: RowSource,
-        span: Array,
-        codimension: int,
-        n_distinct: float | None,
-        tol: float,
-        n_careful: int = 0,
+    def __init__(
+        self, rows: RowSource, span: Array, c: int, n_distinct: float | None, n_careful: int
     ) -> None:
-        self.rows, self.span, self.tol, self.n_careful = rows, span, tol, n_careful
+        self.rows, self.span, self.n_careful = rows, span, n_careful
         self.n_distinct = rows.total_weight if n_distinct is None else n_distinct
         self.edges = distance_edges(float(rows.norms[-1]), rows.dtype)
-        self.model = group_model(self.edges, rows.norms, codimension, span.shape[1] - codimension)
+        self.model = group_model(self.edges, rows.norms, c, span.shape[1] - c)
 
     def look(
         self,
@@ -172,7 +139,7 @@ class _Reweighted:
         assert scan.kept is not None
         gains = before.gains if before else ()
         most = FIRST_SHARE if len(gains) < self.n_careful else SHARE_MOST
-        groups = self.model.fit_others(np.ravel(scan.product), leverage, weights, most)
+        groups = self.model.fit(np.ravel(scan.product), leverage, weights, most)
         inliers = self.rows.scan(weighted_gram, groups.posterior, self.edges, using=(scan.kept,))
         gains = (*gains, _evidence(groups))
         steady = before is not None and groups.scale >= STEADY_NOISE * before.groups.scale
@@ -184,7 +151,7 @@ class _Reweighted:
         change = turned_to(state.V, state.axes) * float(rows.norms[-1]) / state.groups.scale
         n_inliers = state.weight * self.n_distinct / rows.total_weight
         # A turn that is too small to count changes no distance either: the rows need not be asked.
-        if change <= self.tol or _is_settled(state, change, n_inliers):
+        if change <= TOL or _is_settled(state, change, n_inliers):
             return state._replace(V=V, change=0.0)
         leverage = mean_leverage(state.spectrum, V.shape[1], n_inliers)
         return self.look(V, leverage, state.groups.posterior, state, change)
@@ -231,18 +198,6 @@ def _is_stalled(state: _State) -> bool:
     return len(gains) > PATIENCE and gains[-1] < GROWTH * gains[-1 - PATIENCE]
 
 
-def _state_of(fit: Fit) -> _State:
-    """Return the state in which a fit ended, but for what it was a step before."""
-    V, groups, spectrum, axes, *_ = fit
-    return _State(V, groups, spectrum, axes, (_evidence(groups),), steady=False, change=np.inf)
-
-
-def _finished(run: Run[_State]) -> Fit:
-    end = run.state
-    converged = run.status is Status.CONVERGED
-    return Fit(end.V, end.groups, end.spectrum, end.axes, run.n_steps, converged)
-
-
 def mean_leverage(spectrum: Array, codimension: int, n_rows: float) -> float:
     """Return the mean leverage of rows with these second moments (R,) on the smallest axes."""
     inside, outside = spectrum[codimension:], float(np.mean(spectrum[:codimension]))
@@ -253,12 +208,9 @@ def mean_leverage(spectrum: Array, codimension: int, n_rows: float) -> float:
 def principal_axes(scan: Scan, span: Array) -> tuple[Array, Array]:
     """Return the second moments (R,), ascending, and the axes (D, R) of a weighted gram matrix."""
     moments = scan.product / max(scan.total[0], np.finfo(float).tiny)
-    if len(span) == span.shape[1]:
-        spectrum, axes = np.linalg.eigh(moments)
-    else:
-        spectrum, axes = np.linalg.eigh(span.T @ moments @ span)
-        axes = span @ axes
-    return np.maximum(spectrum, 0.0), axes
+    whole = len(span) == span.shape[1]
+    spectrum, axes = np.linalg.eigh(moments if whole else span.T @ moments @ span)
+    return np.maximum(spectrum, 0.0), axes if whole else span @ axes
 
 
 def turned_by(V: Array, W: Array) -> float:

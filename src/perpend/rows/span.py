@@ -1,7 +1,7 @@
-"""The span of the rows: what is orthogonal to every row is a normal without any search.
+"""What scans say about rows: their span, their distances to a subspace, and which are equal.
 
-Where the rows span a smaller space, everything is solved in coordinates of that space: the same
-answer, at the cost of its dimension instead of that of the data.
+What is orthogonal to every row is a normal without any search. Where the rows span a smaller space,
+everything is solved in coordinates of that space: the same answer, at the cost of its dimension.
 """
 
 from collections.abc import Callable
@@ -13,12 +13,22 @@ from scipy import linalg
 from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.geometry import complement
-from perpend.kernels import gram
-from perpend.rows import RowSource
+from perpend.kernels import (
+    distance_weighted_gram,
+    distances,
+    gram,
+    grouped_distances,
+    grouped_residuals,
+    heights,
+    residual_weighted_gram,
+    residuals,
+)
+from perpend.rows.source import RowSource, Scan
 
 FEW_ROWS = 0.5  # rows per feature up to which the rows are factorised, and not their D x D moments
 WORTH_IT = 0.9  # of the features: where the rows span no more, they are turned into their span
 CHEAP_TURN = 4  # rows per feature up to which turning them costs less than turning their moments
+CHEAPER = 3  # times as many normals as components: the latter take two products, and a difference
 
 
 class RowSpan(NamedTuple):
@@ -162,3 +172,101 @@ def _canonical(V: Array) -> Array:
 def rank_tolerance(dtype: Any) -> float:
     """Return the eigenvalue, relative to the largest, below which second moments are rounding."""
     return 64 * float(np.finfo(dtype).eps)
+
+
+# -- distances -------------------------------------------------------------------------------------
+
+
+def scan_distances(rows: RowSource, V: Array, U: Array | None = None) -> Scan:
+    """Keep the distance of each row to the complement of the orthonormal V (D, c).
+
+    `U` is an orthonormal basis of that complement, or of what of it the rows fill, if it is known.
+    """
+    U = few_components(V, U)
+    return rows.scan(distances, V, keep=True) if U is None else rows.scan(residuals, U, keep=True)
+
+
+def scan_grouped_distances(rows: RowSource, V: Array, edges: Array, U: Array | None = None) -> Scan:
+    """Keep these distances and give their histogram over the bins that end at the edges."""
+    U = few_components(V, U)
+    if U is None:
+        return rows.scan(grouped_distances, V, edges, keep=True)
+    return rows.scan(grouped_residuals, U, edges, keep=True)
+
+
+def scan_weighted_gram(rows: RowSource, V: Array, table: Array, edges: Array) -> Scan:
+    """Give sum_i u_i x_i x_i.T and sum_i u_i, with the table's value u_i at the row's distance."""
+    U = few_components(V)
+    if U is None:
+        return rows.scan(distance_weighted_gram, V, table, edges)
+    return rows.scan(residual_weighted_gram, U, table, edges)
+
+
+def few_components(V: Array, known: Array | None = None) -> Array | None:
+    """Return the complement (D, D - c) of the orthonormal V (D, c) where it is much smaller.
+
+    If it is not `known`, it is what V leaves of random vectors, which costs less than completing a
+    basis of many columns. The second projection removes the rounding errors of the first.
+    """
+    D, c = V.shape
+    if c < CHEAPER * (D - c) or c == D:
+        return None
+    if known is not None:
+        return known
+    A = np.random.default_rng(0).standard_normal((D, D - c))  # any vectors do, always the same
+    for _ in range(2):
+        A, _ = np.linalg.qr(A - V @ (V.T @ A))
+    return A
+
+
+# -- equal rows ------------------------------------------------------------------------------------
+
+
+class Distinct(NamedTuple):
+    """Which rows are equal."""
+
+    share: Array  # (n,) how much each row counts as evidence
+    in_common: Array  # (n,) the weight of each row and of those that are equal to it
+    part: Array  # (n,) of that weight which is the row's own
+    first: Array  # (n,) bool: one row of each kind
+
+    @property
+    def n_different(self) -> float:
+        """The number of rows that differ, whatever they weigh."""
+        return float(self.part.sum())
+
+    def of_kind(self, rows: Array) -> tuple[Array, Array]:
+        """Return the weight and the evidence of these rows (m,) with all that are equal to them.
+
+        The weights are relative to their mean.
+        """
+        weight = self.in_common[rows]
+        return weight / np.mean(weight), self.share[rows] / self.part[rows]
+
+
+def distinct_rows(rows: RowSource, rng: np.random.Generator) -> Distinct:
+    """Say how much each row counts as evidence.
+
+    Rows that are equal up to sign count like one row together, however often they stand there and
+    however heavy they are; and for less than one if they weigh less than a typical distinct row. So
+    data in which every row stands m times, or has weight m, are the same evidence as the data once.
+
+    Equal rows have equal heights over a random direction; different ones almost surely do not.
+    """
+    b = rng.standard_normal(rows.shape[1])
+    kept = rows.scan(heights, b / np.linalg.norm(b), keep=True).kept
+    assert kept is not None
+    height = rows.gather(kept).astype(float) * rows.gather(rows.lengths)
+    weight = rows.gather(rows.weights).astype(float)
+    present = np.flatnonzero(weight > 0)
+    order = present[np.argsort(height[present], kind="stable")]
+    tolerance = 4 * np.finfo(rows.dtype).eps * height[order]
+    group = np.cumsum(np.diff(height[order], prepend=-np.inf) > tolerance) - 1
+    total = np.bincount(group, weight[order])
+    share, in_common, part = np.zeros((3, len(weight)))
+    share[order] = weight[order] / np.maximum(total, np.median(total))[group]
+    in_common[order] = total[group]
+    part[order] = weight[order] / total[group]
+    first = np.zeros(len(weight), dtype=bool)
+    first[order[np.diff(group, prepend=-1) > 0]] = True
+    return Distinct(share, in_common, part, first)

@@ -1,4 +1,4 @@
-"""The span of the rows, and starts inside it."""
+"""What scans say about rows: their span, and distances from normals or from components."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,16 @@ import pytest
 from helpers import assert_orthonormal_rows, assert_same_subspace
 from perpend.exceptions import InputError
 from perpend.kernels import gram
-from perpend.rows import as_rows
-from perpend.solvers import in_their_span, random_starts, row_span, spectral_starts
-from perpend.solvers import span as span_module
+from perpend.rows import (
+    as_rows,
+    in_their_span,
+    row_span,
+    scan_distances,
+    scan_grouped_distances,
+)
+from perpend.rows import span as span_module
+from perpend.rows.span import few_components
+from perpend.structure.law import distance_edges
 
 
 def rank_deficient(seed, n, D, rank, dtype=np.float64):
@@ -67,44 +74,6 @@ def test_no_rows_to_speak_of_is_an_error(how):
     X = np.zeros((3, 2)) if how == "zero" else np.ones((3, 2))
     with pytest.raises(InputError, match="zero"):
         row_span(as_rows(X, weight=None if how == "zero" else np.zeros(3)))
-
-
-def test_random_starts_are_uniform_on_the_sphere():
-    span = row_span(as_rows(np.eye(6)))
-    n = 100_000
-    B = random_starts(np.random.default_rng(1), span, n)
-    np.testing.assert_allclose(np.linalg.norm(B, axis=0), 1)
-    # Entries have mean 0, E b_i b_j = I / D and E b_i^4 = 3 / (D (D + 2)); six standard errors.
-    np.testing.assert_allclose(B.mean(axis=1), 0, atol=6 / np.sqrt(6 * n))
-    np.testing.assert_allclose(B @ B.T / n, np.eye(6) / 6, atol=6 * 0.2 / np.sqrt(n))
-    np.testing.assert_allclose(np.mean(B**4, axis=1), 3 / (6 * 8), atol=6 * 0.12 / np.sqrt(n))
-
-
-def test_random_starts_lie_in_the_span_and_are_uniform_there(seed):
-    X, basis = rank_deficient(seed, 50, 10, 3)
-    B = random_starts(np.random.default_rng(seed), row_span(as_rows(X)), 20_000)
-    assert B.shape == (10, 20_000)
-    np.testing.assert_allclose(np.linalg.norm(B, axis=0), 1)
-    inside = basis @ B
-    np.testing.assert_allclose(np.linalg.norm(inside, axis=0), 1)
-    np.testing.assert_allclose(inside @ inside.T / 20_000, np.eye(3) / 3, atol=6 * 0.3 / 141)
-
-
-def test_the_same_generator_gives_the_same_starts_and_more_of_them(seed):
-    span = row_span(as_rows(np.eye(5)))
-    few, many = (random_starts(np.random.default_rng(seed), span, k) for k in (3, 9))
-    np.testing.assert_allclose(few, many[:, :3], rtol=1e-15)
-    rng = np.random.default_rng(seed)
-    again = np.hstack([random_starts(rng, span, 3), random_starts(rng, span, 6)])
-    np.testing.assert_allclose(again, many, rtol=1e-15)
-
-
-def test_spectral_starts_are_the_axes_of_least_variance(seed):
-    X = np.random.default_rng(seed).standard_normal((80, 6)) * [3, 1, 0.1, 2, 0.01, 5]
-    span = row_span(as_rows(X, normalize=False))
-    B = spectral_starts(span, 2)
-    assert_same_subspace(B.T, np.linalg.svd(X)[2][-2:], 1e-10)
-    assert spectral_starts(span, 99).shape == (6, 6)
 
 
 # -- few rows, and rows in a smaller space -------------------------------------------------------
@@ -193,3 +162,42 @@ def test_rows_without_room_for_a_copy_stay_as_they_are(seed):
     same, span = in_their_span(rows)
     assert same is rows
     assert span.basis.shape == (60, 7)
+
+
+# -- distances, from few components or from many normals ------------------------------------------
+
+
+def frame(seed, D, c):
+    return np.linalg.qr(np.random.default_rng(seed).standard_normal((D, c)))[0]
+
+
+@pytest.mark.parametrize(("c", "used"), [(20, False), (74, False), (90, True), (99, True)])
+def test_the_complement_of_many_normals(c, used, seed):
+    V = frame(seed, 100, c)
+    U = few_components(V)
+    assert (U is not None) == used
+    if used:
+        assert U.shape == (100, 100 - c)
+        assert_orthonormal_rows(np.hstack([V, U]).T, 1e-13)
+
+
+def test_no_components_at_all():
+    assert few_components(np.eye(5)) is None
+
+
+@pytest.mark.parametrize("c", [20, 95])
+def test_both_ways_give_the_same_distances(c, seed, dtype):
+    rng = np.random.default_rng(seed)
+    V = frame(seed, 100, c)
+    X = rng.standard_normal((60, 100))
+    X[:30] -= X[:30] @ V @ V.T * rng.choice([1, 1 - 1e-6], (30, 1))  # on it, and next to it
+    rows = as_rows(X.astype(dtype))
+    expected = np.linalg.norm(rows.take(np.arange(60)).astype(float) @ V, axis=1)
+    edges = distance_edges(1.0, dtype)
+    scan = scan_grouped_distances(rows, V, edges)
+    tol = 20 * np.finfo(dtype).eps
+    for kept in (scan_distances(rows, V).kept, scan.kept):
+        np.testing.assert_allclose(rows.gather(kept), expected, rtol=0, atol=tol)
+    counts = np.ravel(scan.product)
+    assert counts.sum() == 60
+    assert counts[0] == np.sum(expected < edges[0])

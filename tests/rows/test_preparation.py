@@ -11,8 +11,8 @@ from perpend.kernels import (
     l1_objective_and_gradient,
     weighted_gram,
 )
-from perpend.rows import as_rows
-from perpend.rows.norms import row_norms
+from perpend.rows import as_rows, preparation
+from perpend.rows.preparation import NotFinite, not_finite, row_norms
 
 N, D = 101, 6
 
@@ -175,3 +175,29 @@ def test_the_given_arrays_are_never_modified(normalize, dtype):
     rows.scan(l1_objective_and_gradient, B)
     for a, b in zip(given, copies, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+# -- NaN and infinite entries ----------------------------------------------------------------------
+
+
+@pytest.fixture(params=[1, 12, 2**16])
+def block_entries(request, monkeypatch):
+    """Entries in one block."""
+    monkeypatch.setattr(preparation, "ENTRIES", request.param)
+    monkeypatch.setattr(preparation, "ENTRIES_OF_TENSOR", request.param)
+
+
+@pytest.mark.parametrize("row", range(10))
+def test_the_first_is_found_and_all_are_counted(xp, block_entries, row, dtype) -> None:
+    X = np.ones((10, 4), dtype)
+    X[row:, 1] = np.nan
+    X[row, 2] = np.inf
+    assert not_finite(xp.array(X)) == NotFinite(row, 1, True, 11 - row, 10 - row)
+    X[row, 0] = -np.inf
+    assert not_finite(xp.array(X)) == NotFinite(row, 0, False, 12 - row, 10 - row)
+
+
+def test_there_may_be_none(xp, block_entries, dtype) -> None:
+    largest = np.finfo(dtype).max  # sums of such entries are infinite, and the entries are not
+    assert not_finite(xp.array(np.full((10, 4), largest))) is None
+    assert not_finite(xp.array(np.ones((0, 4), dtype))) is None

@@ -1,0 +1,155 @@
+r"""The kernels: the l1 objective, distances to a subspace, second moments.
+
+The objective of DPCP and its subgradient, for all directions at once, are
+
+.. math:: f(b) = \sum_i |x_i \cdot b|, \qquad g(b) = \sum_i \mathrm{sign}(x_i \cdot b)\, x_i
+"""
+
+from typing import NamedTuple
+
+from perpend._typing import Array, namespace
+
+
+class Contribution(NamedTuple):
+    """What one block adds to a scan; parts that a kernel does not need stay None.
+
+    With w the row weights of the source, a scan adds up, over all blocks and in a fixed order,
+
+    - ``w @ total``, of shape (m,), and
+    - ``left.T @ (w * right)``, of shape (p, q); `right` is the block itself where it is None,
+
+    and keeps `kept` with the rows if it was asked to.
+    """
+
+    total: Array | None = None  # (b, m)
+    left: Array | None = None  # (b, p)
+    right: Array | None = None  # (b, q)
+    kept: Array | None = None  # (b,) or (b, m)
+
+
+# -- the l1 objective ------------------------------------------------------------------------------
+
+
+def l1_objective_and_gradient(X: Array, B: Array) -> Contribution:
+    """Give |X B| to be summed and sign(X B).T X; sign(0) = 0, so a zero row pulls nowhere."""
+    xp = namespace(X)
+    P = X @ B  # (b, k)
+    return Contribution(total=xp.abs(P), left=xp.sign(P))
+
+
+def l1_objective(X: Array, B: Array) -> Contribution:
+    """Give |X B| to be summed, without the gradient."""
+    return Contribution(total=namespace(X).abs(X @ B))
+
+
+def heights(X: Array, b: Array) -> Contribution:
+    """Keep |x.b| of each row, for one direction b (D,)."""
+    return Contribution(kept=namespace(X).abs(X @ b))
+
+
+# -- distances -------------------------------------------------------------------------------------
+
+
+def distances(X: Array, V: Array) -> Contribution:
+    """Keep ||V.T x||, the distance of each row to the complement of the orthonormal V (D, c)."""
+    xp = namespace(X)
+    P = X @ V  # (b, c)
+    return Contribution(kept=xp.sqrt(xp.sum(P * P, axis=1)))
+
+
+def residuals(X: Array, U: Array) -> Contribution:
+    """Keep ||x - U U.T x||, the distance of each row to the span of the orthonormal U (D, d).
+
+    The difference keeps the digits of tiny distances, which ||x||^2 - ||U.T x||^2 would lose.
+    """
+    xp = namespace(X)
+    E = X - (X @ U) @ U.T  # (b, D)
+    return Contribution(kept=xp.sqrt(xp.sum(E * E, axis=1)))
+
+
+def distance_and_gradient(X: Array, V: Array) -> Contribution:
+    """Give r = ||V.T x|| to be summed and (X V / r).T X; a row at distance 0 pulls nowhere."""
+    xp = namespace(X)
+    P = X @ V  # (b, c)
+    r = xp.sqrt(xp.sum(P * P, axis=1, keepdims=True))
+    return Contribution(total=r, left=P / xp.where(r > 0, r, xp.ones_like(r)))
+
+
+def logarithmic_bins(distance: Array, edges: Array) -> Array:
+    """Return the bin (b,) of each distance: bin j is from edges[j-1] to edges[j].
+
+    The m edges grow geometrically, so the bin is a logarithm away; up to rounding, an edge belongs
+    to the bin above it. Distances below the first edge are in bin 0, those above the last edge in
+    the last bin, number m - 1.
+    """
+    xp = namespace(distance)
+    low = xp.log(edges[0])
+    width = (xp.log(edges[-1]) - low) / (edges.shape[0] - 1)
+    positive = xp.maximum(distance, edges[0] / 2)  # log(0); anything below the first edge is bin 0
+    bins = xp.floor((xp.log(positive) - low) / width) + 1
+    return xp.astype(xp.clip(bins, 0, edges.shape[0] - 1), xp.int64)
+
+
+def grouped_distances(X: Array, V: Array, edges: Array) -> Contribution:
+    """Keep ||V.T x|| and give its histogram over the m = 32 q bins of `logarithmic_bins`, (q, 32).
+
+    Row and column of the bin are two short one-hot codes; their product is the histogram. A single
+    code of length m would cost m values a row.
+    """
+    return _histogram(X, distances(X, V).kept, edges)
+
+
+def grouped_residuals(X: Array, U: Array, edges: Array) -> Contribution:
+    """Keep ||x - U U.T x|| and give its histogram, as `grouped_distances` does for ||V.T x||."""
+    return _histogram(X, residuals(X, U).kept, edges)
+
+
+def _histogram(X: Array, distance: Array, edges: Array) -> Contribution:
+    xp = namespace(X)
+    bins = logarithmic_bins(distance, edges)
+    columns = xp.arange(32, device=bins.device)
+    rows = xp.arange(edges.shape[0] // 32, device=bins.device)
+    row = xp.astype((bins // 32)[:, None] == rows[None, :], X.dtype)  # (b, q)
+    column = xp.astype((bins % 32)[:, None] == columns[None, :], X.dtype)  # (b, 32)
+    return Contribution(left=row, right=column, kept=distance)
+
+
+# -- second moments --------------------------------------------------------------------------------
+
+
+def gram(X: Array) -> Contribution:
+    """Give X.T X."""
+    return Contribution(left=X)
+
+
+def weighted_gram(X: Array, table: Array, edges: Array, distance: Array) -> Contribution:
+    """Give sum_i u_i x_i x_i.T and sum_i u_i, where u_i is the table's value at the row's distance.
+
+    `table` holds one value for each bin of `logarithmic_bins`.
+    """
+    xp = namespace(X)
+    u = xp.take(table, logarithmic_bins(distance, edges))[:, None]  # (b, 1)
+    half = xp.sqrt(u) * X  # the same on both sides: a source then computes half of the product
+    return Contribution(total=u, left=half, right=half)
+
+
+def distance_weighted_gram(X: Array, V: Array, table: Array, edges: Array) -> Contribution:
+    """Give what `weighted_gram` gives for the distances ||V.T x||.
+
+    This is a whole step of reweighted least squares in one pass over the rows, for callers who know
+    the weights of the bins beforehand.
+    """
+    return weighted_gram(X, table, edges, distances(X, V).kept)
+
+
+def residual_weighted_gram(X: Array, U: Array, table: Array, edges: Array) -> Contribution:
+    """Give the same for the distances ||x - U U.T x||."""
+    return weighted_gram(X, table, edges, residuals(X, U).kept)
+
+
+def inverse_distance_gram(X: Array, V: Array, floor: Array) -> Contribution:
+    """Give r = ||V.T x|| to be summed and sum_i x_i x_i.T / max(r_i, floor)."""
+    xp = namespace(X)
+    P = X @ V  # (b, c)
+    r = xp.sqrt(xp.sum(P * P, axis=1, keepdims=True))
+    return Contribution(total=r, left=X / xp.maximum(r, floor))

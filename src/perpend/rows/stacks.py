@@ -1,0 +1,181 @@
+"""Stacks of problems of one shape: rows (p, n, D) in NumPy or torch, checked, of norm one.
+
+Whatever works on stacks is written in the words that the two libraries share: ``axis``,
+``keepdims``, ``@``, ``where``. The few things that they spell differently are here, and the way
+between host and device. torch itself is never imported: whoever passes a tensor has done so.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from perpend._typing import Array, library
+from perpend.exceptions import InputError
+from perpend.rows.kinds import is_tensor
+
+
+class Rows(NamedTuple):
+    """The rows of the problems, where they are."""
+
+    X: Array  # (p, n, D) unit rows in float64
+    present: Array  # (p, n) 1 for rows that are not zero
+
+
+# -- from what users hand in to unit rows ----------------------------------------------------------
+
+
+def check_stack(X: Any) -> None:
+    """Say what is wrong with a stack, if anything is."""
+    if not (isinstance(X, np.ndarray) or is_tensor(X)):
+        raise InputError(
+            f"X is a {type(X).__name__}; expected a NumPy array or a torch tensor of shape "
+            "(problems, rows, features)."
+        )
+    if is_tensor(X):
+        from perpend.rows.tensors import checked_tensor
+
+        checked_tensor("X", X)  # its complaints alone: nothing is converted here
+    if isinstance(X, np.ma.MaskedArray):
+        raise InputError("X is a masked array; its mask would be lost. Pass rows without gaps.")
+    if X.ndim != 3 or 0 in X.shape or X.shape[2] < 2:
+        raise InputError(
+            f"X has shape {tuple(X.shape)}; expected (problems, rows, features) with at least two "
+            "features. Use X[None] for a single problem."
+        )
+    if X.dtype not in (library(X).float32, library(X).float64):
+        raise InputError(f"X has dtype {X.dtype}; expected float32 or float64. Convert it first.")
+
+
+def row_counts(X: Array, n_rows: Any) -> Array:
+    """Return the number of rows of each problem, (p,) on the host."""
+    p, n, _ = X.shape
+    if n_rows is None:
+        return np.full(p, n)
+    count = np.asarray(to_host(n_rows) if hasattr(n_rows, "ndim") else n_rows)
+    if count.shape != (p,) or count.dtype.kind not in "iu":
+        raise InputError(
+            f"n_rows has shape {count.shape} and dtype {count.dtype}; expected ({p},) ints."
+        )
+    if count.min() < 1 or count.max() > n:
+        raise InputError(f"n_rows is from {count.min()} to {count.max()}; expected 1 to {n}.")
+    return count
+
+
+def cut(X: Array, count: Array) -> Array:
+    """Return X with zeros after the first `count` (p,) rows of each problem."""
+    if np.all(count == X.shape[1]):
+        return X
+    inside = np.arange(X.shape[1]) < count[:, None]
+    return library(X).where(like(X, inside)[..., None], X, 0.0)
+
+
+def unit_rows(X: Array) -> tuple[Array, Rows, Array]:
+    """Return unit rows in X's precision and in float64, and the counts (2, p) of good and bad."""
+    xp = library(X)
+    # Divided by their largest entry first: squares of very large or small numbers are no numbers.
+    largest = xp.amax(xp.abs(X), axis=2, keepdims=True)
+    X = X / xp.where(largest > 0, largest, 1.0)
+    size = norm(X)[..., None]
+    unit = X / xp.where(size > 0, size, 1.0)
+    present = double(xp.where(size[..., 0] > 0, 1.0, 0.0))
+    bad = double(xp.where(xp.isfinite(size[..., 0]), 0.0, 1.0))
+    counts = xp.stack([xp.sum(present, axis=1), xp.sum(bad, axis=1)])
+    return unit, Rows(double(unit), present), counts
+
+
+def usable_rows(counts: Array, n_features: int, first: int) -> Array:
+    """Return the numbers of rows that are not zero, if the rows can be used.
+
+    `first` is the number of the first problem, for messages.
+    """
+    n, n_bad = counts
+    if n_bad.any():
+        raise InputError(
+            f"Input X contains NaN or inf in {int(n_bad.sum())} rows (first in problem "
+            f"{first + int(np.argmax(n_bad > 0))}). Drop these rows or impute them first."
+        )
+    if n.min() < n_features:
+        raise InputError(
+            f"Problem {first + int(np.argmin(n))} has {int(n.min())} rows that are not zero; at "
+            f"least as many as features ({n_features}) are needed to span the space."
+        )
+    return n
+
+
+# -- what NumPy and torch spell differently --------------------------------------------------------
+
+
+def on_cuda(X: Array) -> bool:
+    """Say whether X is a tensor on a CUDA device."""
+    return bool(getattr(X, "is_cuda", False))
+
+
+def to_host(array: Array) -> Any:
+    """Return the values as a NumPy array."""
+    return array if isinstance(array, np.ndarray) else array.detach().cpu().numpy()
+
+
+def like(X: Array, values: Any) -> Array:
+    """Return NumPy values as an array of X's library, on X's device; the dtype stays."""
+    return library(X).asarray(np.ascontiguousarray(values), device=X.device)
+
+
+def double(X: Array) -> Array:
+    """Return X in float64."""
+    return library(X).asarray(X, dtype=library(X).float64)
+
+
+def transposed(A: Array) -> Array:
+    """Return a view with the last two axes exchanged."""
+    return A.swapaxes(-1, -2)
+
+
+def norm(A: Array) -> Array:
+    """Return the Euclidean norms along the last axis."""
+    return library(A).linalg.vector_norm(A, axis=-1)
+
+
+def counting(A: Array, n: int) -> Array:
+    """Return the numbers from 1 to n as (1, n) in float64, where A is."""
+    return library(A).arange(1, n + 1, dtype=library(A).float64, device=A.device)[None, :]
+
+
+def pick(A: Array, at: Array) -> Array:
+    """Return the entries A[i, at[i, j]] of A (p, n), or A[i, at[i, j, l], l] of A (p, n, m)."""
+    return np.take_along_axis(A, at, 1) if isinstance(A, np.ndarray) else A.gather(1, at)
+
+
+def counted(bins: Array, size: int) -> Array:
+    """Return how often (p, C, size) each number below `size` is in the bins (p, n, C)."""
+    xp, (p, _, C) = library(bins), bins.shape
+    offset = size * (counting(bins, p * C) - 1).reshape(p, 1, C)
+    at = xp.asarray(bins + offset, dtype=xp.int64).reshape(-1)
+    if xp is np:
+        return np.bincount(at, minlength=p * C * size).reshape(p, C, size).astype(float)
+    # Whole numbers may be added in any order: the same bits every time.
+    N = xp.zeros(p * C * size, dtype=xp.float64, device=bins.device)
+    return N.scatter_add_(0, at, xp.ones_like(at, dtype=N.dtype)).reshape(p, C, size)
+
+
+def solve_positive(A: Array, B: Array) -> Array:
+    """Return A^-1 B for stacks of positive definite A (p, D, D) and B (p, D, k)."""
+    if isinstance(A, np.ndarray):
+        return np.linalg.solve(A, B)
+    # Cholesky without the check of its success, for which the host would have to wait.
+    return library(A).cholesky_solve(B, library(A).linalg.cholesky_ex(A).L)
+
+
+def some(values: Any, at: Array) -> Any:
+    """Return copies of some problems of all arrays in nested tuples."""
+    if isinstance(values, tuple):
+        return type(values)(*(some(value, at) for value in values))
+    return values[at]
+
+
+def put(part: Any, whole: Any, at: Array) -> None:
+    """Write the arrays of a part into those of all problems, where it has the numbers `at`."""
+    for values, target in zip(part, whole, strict=True):
+        if isinstance(values, tuple):
+            put(values, target, at)
+        else:
+            target[at] = values

@@ -1,0 +1,244 @@
+r"""Labels: the threshold, the odds that a row is an outlier, the noise, and the record of it all.
+
+A row of norm nu whose direction is uniform on the sphere of R^(c + d) is at distance J from a
+subspace of dimension d with (J / nu)^2 ~ Beta(c/2, d/2). This law has no free parameter, so the
+number of outliers below any distance is known from their total, whatever the inliers do: that sets
+the threshold T. With p the share of inliers, the two-group model has the log-odds
+
+.. math:: \ell(J) = \log\frac{(1 - p)\, f_\text{out}(J)}{p\, f_\text{in}(J)},
+
+which rise through zero at the model's own threshold t. Labels and odds must not contradict each
+other, so the odds are those of the model with its distances stretched until they cross where the
+labels do: l(J t / T), as if the far end of the inliers were Gaussian of scale s T / t.
+"""
+
+import math
+from typing import NamedTuple, Self
+
+import numpy as np
+from scipy import special
+
+from perpend._typing import Array, namespace
+from perpend.kernels import logarithmic_bins
+from perpend.solvers import Solution, TwoGroups
+from perpend.structure.law import crossing, knots
+
+CLEAR = 3.0  # standard deviations by which another threshold must be better than the model's
+FAR_END = 0.5  # of the model's inliers: more rows than that are a group of their own
+SAME_OUTLIERS = 0.5  # of the outliers must be seen beyond the new threshold as well
+LIKE_THE_LAW = 0.05  # Kolmogorov-Smirnov distance up to which outliers follow the law well enough
+BY_CHANCE = 2.0  # the same times the root of their number, if that is more: one in a thousand
+LEAST = 1e-300  # probability; smaller ones underflow
+MOST = 1 - 2.0**-53  # the largest probability below one
+FAR = 1e100  # times the largest distance: farther is as far
+STEEP = 1e50  # so steep that the next number after the threshold is beyond it
+
+
+# -- the threshold ---------------------------------------------------------------------------------
+
+
+def outlier_law(edges: Array, norms: Array, c: int, d: int) -> Array:
+    """Return the share (m,) of outliers with distances up to each edge."""
+    sine = np.minimum(edges / norms[:, None], 1.0)
+    law: Array = np.mean(special.betainc(c / 2, d / 2, sine**2), axis=0)
+    return law
+
+
+def outlier_misfit(counts: Array, law: Array, first: int) -> float:
+    """Return how far the outliers' distances beyond edge `first` are from the law.
+
+    This is the Kolmogorov-Smirnov distance times the root of the number of rows there; for rows
+    that follow the law it exceeds 2 in one of a thousand cases.
+    """
+    seen = np.cumsum(counts)
+    n_outliers, n_expected = seen[-1] - seen[first], 1 - law[first]
+    if n_outliers < 1 or n_expected <= 0:
+        return 0.0
+    gap = (seen - seen[first])[first:] / n_outliers - (law - law[first])[first:] / n_expected
+    return float(np.max(np.abs(gap)) * math.sqrt(n_outliers))
+
+
+def label_threshold(counts: Array, edges: Array, law: Array, threshold: float) -> float:
+    """Return the distance that makes the fewest wrong labels, beginning with the model's.
+
+    `counts` is the number of rows in each bin, bin j ending at edges[j]. Up to edge j there are N_j
+    rows, of which M F_j are outliers, so the labels "inlier up to j" are right about
+
+        (N_j - M F_j) - M F_j
+
+    more rows than wrong, but for a constant. This asks nothing of the inliers, which in real data
+    have more far rows than Gaussian noise has. The model's threshold stays where no other is
+    clearly better, where the outliers beyond do not follow the law or are too few to say so, or
+    where the rows between the two thresholds are no far end but another group.
+    """
+    seen = np.cumsum(counts)
+    own = int(np.searchsorted(edges, threshold))
+    if own >= len(edges) or law[own] >= 1:
+        return threshold
+    n_outliers = (seen[-1] - seen[own]) / (1 - law[own])
+    more = seen - seen[own]
+    gain = more - 2 * n_outliers * (law - law[own])
+    # A gain without a row in between is no evidence: the threshold would creep to the last inlier.
+    deviation = np.sqrt(np.maximum(np.abs(more), 1.0))
+    clear = (gain > CLEAR * deviation) & (more <= FAR_END * seen[own])
+    if not np.any(clear):
+        return threshold
+    best = int(np.argmax(np.where(clear, gain, -np.inf)))
+    beyond = float(seen[-1] - seen[best])
+    allowed = max(BY_CHANCE, LIKE_THE_LAW * math.sqrt(beyond))
+    # Most of the outliers must not turn into inliers.
+    same = beyond >= SAME_OUTLIERS * n_outliers * (1 - law[best])
+    lawful = same and outlier_misfit(counts, law, best) <= allowed
+    return float(edges[best]) if lawful else threshold
+
+
+def with_threshold(groups: TwoGroups, norms: Array, c: int, d: int, distinct: float) -> TwoGroups:
+    """Return the groups with that threshold; `distinct` is what a row's weight counts."""
+    law = outlier_law(groups.edges, norms, c, d)
+    counts = groups.counts * distinct
+    threshold = label_threshold(counts, groups.edges, law, groups.threshold)
+    return groups._replace(threshold=threshold)
+
+
+def labels(distance: Array, threshold: float) -> Array:
+    """Return +1 up to the threshold and -1 beyond."""
+    return namespace(distance).where(distance <= threshold, 1, -1)
+
+
+# -- odds ------------------------------------------------------------------------------------------
+
+
+class OutlierOdds(NamedTuple):
+    """Log-odds at growing distances; linear in log J in between."""
+
+    distance: Array  # (m,) ascending
+    log_odds: Array  # (m,) never falling
+    threshold: float  # T: negative odds up to here, positive ones beyond
+    fall: float  # of the inliers' log density from the last distance to sqrt(2) times that
+
+
+def solution_odds(solution: Solution, exact: float, unit: float) -> OutlierOdds:
+    """Return the odds of outliers and with them the threshold, in the user's units.
+
+    Distances up to `exact`, in the units of the fit, may be rounding errors.
+    """
+    groups = solution.groups
+    if groups is None:
+        return exact_odds(exact * unit)
+    return outlier_odds(groups._replace(threshold=max(groups.threshold, exact)), unit)
+
+
+def outlier_odds(groups: TwoGroups, unit: float) -> OutlierOdds:
+    """Return the odds for distances in the user's units, crossing at the labels' threshold."""
+    logit = special.logit(np.clip(groups.posterior, LEAST, MOST))
+    own = crossing(groups.edges, logit)
+    both = own > 0 and groups.threshold > 0  # else one of them is no distance to stretch to
+    stretch = groups.threshold / own if both else 1.0
+    return OutlierOdds(
+        distance=knots(groups.edges) * (stretch * unit),
+        log_odds=-logit,
+        threshold=groups.threshold * unit,
+        fall=float((groups.edges[-1] / groups.scale) ** 2 / 2),
+    )
+
+
+def exact_odds(threshold: float) -> OutlierOdds:
+    """Return the odds where all inliers are exact: whatever is beyond rounding is an outlier."""
+    return OutlierOdds(np.array([threshold]), np.array([np.log(LEAST)]), threshold, STEEP)
+
+
+def outlier_probability(J: Array, odds: OutlierOdds) -> Array:
+    """Return the probability (n,) that rows at the distances J (n,) are outliers.
+
+    It never falls with the distance. Beyond the largest distance that was seen the outliers' law
+    says nothing, and only the inliers' density goes on to fall, as exp(-J^2 / 2 s^2).
+    """
+    last = odds.distance[-1]
+    inside = np.clip(J, odds.distance[0], last)
+    logit = np.interp(np.log(inside), np.log(odds.distance), odds.log_odds)
+    with np.errstate(over="ignore"):
+        beyond = np.clip(J / last, 1.0, FAR)
+    logit += odds.fall * (beyond - 1) * (beyond + 1)
+    # Where the model's odds do not cross at a distance at all, the labels decide the side.
+    logit = np.where(odds.threshold >= J, np.minimum(logit, 0.0), np.maximum(logit, 0.0))
+    probability: Array = special.expit(logit)
+    return probability
+
+
+# -- noise, and what a fit remembers ---------------------------------------------------------------
+
+
+def inlier_noise(
+    solution: Solution, unit: float, *, linear: bool, unit_rows: bool = False
+) -> float:
+    """Return the expected norm of the inliers' noise; 0 where they are exact.
+
+    The noise is s in every coordinate of the rows' span, so s sqrt(R) in all, with R their rank.
+    Seen from the subspace of the other rows, as a linear fit sees it, the error of that subspace
+    comes on top: the share d / N. An affine fit sees its own rows, which have turned it towards
+    themselves by as much. Unit rows were u + e before they were scaled to norm one, which divided
+    the noise by sqrt(1 + |e|^2).
+    """
+    groups = solution.groups
+    if groups is None or groups.is_exact:
+        return 0.0
+    error = solution.components.shape[1] / (groups.share * groups.counts.sum())
+    noise2 = groups.scale**2 * solution.rank / (1 + error if linear else max(1 - error, 0.1))
+    if unit_rows:
+        noise2 /= max(1 - noise2, 0.1)
+    return float(np.sqrt(noise2)) * unit
+
+
+class DistanceRecord(NamedTuple):
+    """Counted distances, and the two groups that were fitted to them, in the user's units."""
+
+    edges: Array  # (m,) upper edges of the bins, which grow geometrically
+    counts: Array  # (m,) weight of the rows in each bin
+    n_inliers: float  # by the two-group model
+    n_outliers: float
+    scale: float  # of the inliers' noise in one coordinate
+    norms: Array  # that stand for those of all rows
+    codimension: int  # inside the span of the rows
+    dimension: int
+
+    @classmethod
+    def of(
+        cls, groups: TwoGroups, norms: Array, codimension: int, dimension: int, unit: float
+    ) -> Self:
+        """Put it together from what a fit has; `unit` turns norms and distances into the user's."""
+        total = float(np.sum(groups.counts))
+        return cls(
+            edges=groups.edges * unit,
+            counts=groups.counts,
+            n_inliers=groups.share * total,
+            n_outliers=(1 - groups.share) * total,
+            scale=groups.scale * unit,
+            norms=norms * unit,
+            codimension=codimension,
+            dimension=dimension,
+        )
+
+    @property
+    def exact(self) -> bool:
+        """Whether the inliers have no noise but rounding errors."""
+        return bool(self.scale <= self.edges[1])
+
+    def counted(self, distance: Array, weight: Array | None = None) -> Self:
+        """Count other distances (n,); bins are added where some are farther away."""
+        edges, growth = self.edges, self.edges[1] / self.edges[0]
+        largest = float(np.max(distance, initial=0.0))
+        if largest > edges[-1]:
+            more = int(np.ceil(np.log(largest / edges[-1]) / np.log(growth)))
+            edges = np.append(edges, edges[-1] * growth ** np.arange(1.0, more + 1))
+        bins = logarithmic_bins(np.asarray(distance, dtype=float), edges)
+        return self._replace(edges=edges, counts=np.bincount(bins, weight, minlength=len(edges)))
+
+    def expected(self, edges: Array) -> tuple[Array, Array]:
+        """Return how many inliers and outliers the model expects up to each of the edges.
+
+        P(c/2, J^2 / 2 s^2) of the inliers, with the incomplete gamma function P; the outliers' law
+        has no parameter.
+        """
+        inliers = special.gammainc(self.codimension / 2, np.square(edges / self.scale) / 2)
+        outliers = outlier_law(edges, self.norms, self.codimension, self.dimension)
+        return self.n_inliers * inliers, self.n_outliers * outliers
