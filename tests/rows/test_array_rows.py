@@ -120,6 +120,17 @@ def test_symmetric_products_are_those_of_plain_numpy(dtype, weighted, budget, se
         np.testing.assert_array_equal(product, product.T)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("block_rows", BLOCKS)
+def test_bins_add_up_weights(weighted, block_rows, dtype, seed):
+    X, _ = data(seed, dtype)
+    w = np.random.default_rng(seed).uniform(size=N) if weighted else None
+    rows = as_rows(X, weight=w, normalize=False, block_rows=block_rows)
+    counts = rows.scan(lambda X: Contribution(bins=((X[:, 0] > 0).astype(int), 3))).product
+    expected = np.bincount(X[:, 0] > 0, w, minlength=3)
+    np.testing.assert_allclose(counts, expected, rtol=N * np.finfo(dtype).eps)
+
+
 def test_parts_that_a_kernel_does_not_give_are_none():
     X, B = data(0)
     scan = as_rows(X).scan(heights, B[:, 0])

@@ -16,7 +16,8 @@ class Contribution(NamedTuple):
     With w the row weights of the source, a scan adds up, over all blocks and in a fixed order,
 
     - ``w @ total``, of shape (m,), and
-    - ``left.T @ (w * right)``, of shape (p, q); `right` is the block itself where it is None,
+    - ``left.T @ (w * right)``, of shape (p, q); `right` is the block itself where it is None, or
+      the sum of w in each bin, of shape (m,), where `bins` are given instead,
 
     and keeps `kept` with the rows if it was asked to.
     """
@@ -24,6 +25,7 @@ class Contribution(NamedTuple):
     total: Array | None = None  # (b, m)
     left: Array | None = None  # (b, p)
     right: Array | None = None  # (b, q)
+    bins: tuple[Array, int] | None = None  # (b,), each below the number of bins
     kept: Array | None = None  # (b,) or (b, m)
 
 
@@ -91,27 +93,18 @@ def logarithmic_bins(distance: Array, edges: Array) -> Array:
 
 
 def grouped_distances(X: Array, V: Array, edges: Array) -> Contribution:
-    """Keep ||V.T x|| and give its histogram over the m = 32 q bins of `logarithmic_bins`, (q, 32).
-
-    Row and column of the bin are two short one-hot codes; their product is the histogram. A single
-    code of length m would cost m values a row.
-    """
-    return _histogram(X, distances(X, V).kept, edges)
+    """Keep ||V.T x|| and give its histogram over the m bins of `logarithmic_bins`."""
+    return _histogram(distances(X, V).kept, edges)
 
 
 def grouped_residuals(X: Array, U: Array, edges: Array) -> Contribution:
     """Keep ||x - U U.T x|| and give its histogram, as `grouped_distances` does for ||V.T x||."""
-    return _histogram(X, residuals(X, U).kept, edges)
+    return _histogram(residuals(X, U).kept, edges)
 
 
-def _histogram(X: Array, distance: Array, edges: Array) -> Contribution:
-    xp = namespace(X)
-    bins = logarithmic_bins(distance, edges)
-    columns = xp.arange(32, device=bins.device)
-    rows = xp.arange(edges.shape[0] // 32, device=bins.device)
-    row = xp.astype((bins // 32)[:, None] == rows[None, :], X.dtype)  # (b, q)
-    column = xp.astype((bins % 32)[:, None] == columns[None, :], X.dtype)  # (b, 32)
-    return Contribution(left=row, right=column, kept=distance)
+def _histogram(distance: Array, edges: Array) -> Contribution:
+    bins = logarithmic_bins(distance, edges), edges.shape[0]
+    return Contribution(bins=bins, kept=distance)
 
 
 # -- second moments --------------------------------------------------------------------------------

@@ -258,6 +258,10 @@ class ArrayRows:
         return self._weights_of(rows) @ part.total
 
     def _weighted_product(self, part: Any, rows: slice, block: Array) -> Array | None:
+        if part.bins is not None:
+            bins, n_bins = part.bins
+            weight = None if self._weight is None else self._weight[rows]
+            return np.bincount(bins, weight, n_bins)
         left, right = part.left, block if part.right is None else part.right
         if left is None:
             return None

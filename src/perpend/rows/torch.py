@@ -28,6 +28,9 @@ GROUP_ROWS = 256
 """So many rows are summed in the rows' own precision, and the sums are added up in float64. Single
 precision would otherwise lose digits with the length of the blocks."""
 
+CODE = 32
+"""Values in a one-hot code of a bin: two of them tell 1024 bins apart."""
+
 FUSED_DEVICES = {"cuda"}
 """Where `perpend.kernels.cuda` may have a fused twin of a kernel."""
 
@@ -190,7 +193,7 @@ class TorchRows:
         """Return the blocks of a scan whose kernel forms products with `width` columns.
 
         The scratch of a row: quotient, weighted rows, sums of a group (D entries each), four values
-        for each column, and two one-hot codes of 16. Whole groups, so that few products are odd.
+        for each column, and two one-hot codes of 32. Whole groups, so that few products are odd.
         """
         n, D = self.shape
         step = self._block_rows
@@ -234,11 +237,15 @@ class TorchRows:
         return total.sum(dim=0, dtype=torch.float64)
 
     def _weighted_product(self, part: Contribution, rows: slice) -> Array | None:
-        if part.left is None:
+        left, right = part.left, part.right
+        if part.bins is not None:
+            left, right = _codes(*part.bins, self._X.dtype)
+        if left is None:
             return None
-        left = part.left if self._weight is None else part.left * self._weight[rows, None]
+        left = left if self._weight is None else left * self._weight[rows, None]
         with full_precision():
-            return _product(left, part.right, self._group_rows)
+            product = _product(left, right, self._group_rows)
+        return product if part.bins is None else product.ravel()[: part.bins[1]]
 
     # -- the fused twin ----------------------------------------------------------------------------
 
@@ -321,6 +328,21 @@ def _product(left: Array, right: Array, group: int) -> Array:
     if whole < n:
         total = _add(total, left[whole:].mT @ right[whole:])
     return total
+
+
+def _codes(bins: Array, n_bins: int, dtype: Any) -> tuple[Array, Array]:
+    """Return two short one-hot codes of the bins, whose product counts them.
+
+    One code of length n_bins would cost as many values a row, and torch.bincount adds up weights in
+    another order each time.
+    """
+    sizes = -(-n_bins // CODE), CODE
+    parts = bins // CODE, bins % CODE
+    row, column = (
+        (part[:, None] == torch.arange(size, device=bins.device)).to(dtype)
+        for part, size in zip(parts, sizes, strict=True)
+    )
+    return row, column
 
 
 def _width(params: tuple[Any, ...]) -> int:
