@@ -22,7 +22,8 @@ from perpend.structure import constants as k
 
 BITS = 21  # of a single-precision number below the sign, the exponent and two of the mantissa
 _TINY = np.finfo(float).tiny
-BLOCK = 2**17  # numbers in a block of rows
+BLOCK, LEAST_BLOCK = 2**15, 512  # numbers in a block of rows, and rows
+FEW = 0.7  # of the rows: so few are brought together
 
 
 class Axes(NamedTuple):
@@ -163,8 +164,8 @@ class Cloud(Reference):
         share: Array | None = None,
         floor: float,
     ) -> None:
-        self.X = X
         rows, D = X.shape
+        self.X = np.asfortranarray(X) if D <= k.CHEAP else X  # rows too short to loop over
         self.weight = None if weight is None or np.all(weight == 1) else weight
         self.share = None if share is None or np.all(share == 1) else share
         self.n = float(rows) if self.share is None else float(self.share.sum())
@@ -178,30 +179,29 @@ class Cloud(Reference):
         return self.X - centre if self.affine else self.X
 
     def squares(self, axes: Axes, c: int) -> Array:
-        """Return J_c^2 (n,), by the smaller side where digits do not matter."""
-        V = axes.A[:, :c]
-        squares: Array
-        if 2 * c <= self.D:
-            H = self.X @ V
+        """Return J_c^2 (n,), by the smaller side where there are many columns."""
+        if 2 * c <= self.D or self.D <= k.CHEAP:
+            V = axes.A[:, :c]
+            H = V.T @ self.X.T
             if self.affine:
-                H -= axes.centre @ V
-            squares = np.square(H, out=H).sum(axis=1)
+                H -= (axes.centre @ V)[:, None]
         else:
             Q, U = self.about(axes.centre), axes.A[:, c:]
-            rest = Q - (Q @ U) @ U.T
-            squares = np.square(rest, out=rest).sum(axis=1)
+            H = (Q - (Q @ U) @ U.T).T
+        np.square(H, out=H)
+        squares: Array = H[0] if c == 1 else H.sum(axis=0)
         return squares
 
     def pca(self, w: Array) -> Axes:
         """Return the principal axes of the rows with weights w (n,), about their mean if affine."""
         X, w = self.X, w if self.weight is None else w * self.weight
-        some = np.flatnonzero(w)
-        if len(some) < 0.7 * len(w):
-            X, w = X[some], w[some]
+        if self.D > k.CHEAP:  # where products cost more than bringing rows together
+            some = np.flatnonzero(w)
+            X, w = (X[some], w[some]) if len(some) < FEW * len(w) else (X, w)
         total = max(float(w.sum()), _TINY)
         centre = (w @ X) / total if self.affine else self.middle
-        half = (X - centre if self.affine else X) * np.sqrt(w)[:, None]
-        variances, A = np.linalg.eigh(half.T @ half / total)
+        half = (X - centre if self.affine else X).T * np.sqrt(w)
+        variances, A = np.linalg.eigh(half @ half.T / total)
         return Axes(centre, A, np.maximum(variances, 0.0))
 
     def first_axes(self) -> Axes:
@@ -218,10 +218,12 @@ class Cloud(Reference):
         N = np.zeros((S + 1) * C)
         for rows in _blocks(len(self.X), self.D):
             Q = self.X[rows] - axes.centre if self.affine else self.X[rows]
-            H = np.square(Q @ axes.A)
-            bins = self._bins(np.cumsum(H, axis=1, out=H)[:, :-1] / size2)
-            bins += (S + 1) * np.arange(C)
-            share = None if self.share is None else np.repeat(self.share[rows], C)
+            J2 = np.square(axes.A[:, :-1].T @ Q.T)
+            for c in range(1, C):
+                J2[c] += J2[c - 1]
+            bins = self._bins(J2 / size2[:, None])
+            bins += (S + 1) * np.arange(C)[:, None]
+            share = None if self.share is None else np.tile(self.share[rows], C)
             N += np.bincount(bins.ravel(), share, minlength=len(N))
         return self._balls(np.cumsum(N.reshape(C, S + 1), axis=1))
 
@@ -258,5 +260,5 @@ def _bits(x: np.float32) -> int:
 
 def _blocks(n: int, D: int) -> list[slice]:
     """Return blocks of rows that fit the cache, with what is computed from them."""
-    size = max(BLOCK // D, 64)
+    size = max(BLOCK // D, LEAST_BLOCK)
     return [slice(start, start + size) for start in range(0, n, size)]
