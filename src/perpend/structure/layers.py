@@ -28,6 +28,8 @@ from perpend.structure import constants as k
 N_BINS = 1024  # of a histogram of distances
 N_BINS_OF_DENSITY = 80  # at the most
 AS_GOOD = 1.0  # twice the log-likelihood: cuts that differ by less are equally good
+HINTED = 4.0  # times what a cut seems to gain before it is fitted: it has never gained more
+N_PEAKS = 2  # of what cuts seem to gain, from which the best is looked for
 MOST_LAYERS = 5  # one inside the other
 N_BINS_OF_NOISE, N_SCALES = 48, 48  # where the noise of a layer is fitted
 LOST = 1.17  # times what is seen: half-way from the scale of Student's law to its deviation
@@ -92,7 +94,7 @@ def find_layers(
     top = min(int(np.searchsorted(of.edges, r_max)), len(of.edges) - 1)
     found: list[Layer] = []
     while len(found) < MOST_LAYERS:
-        layer = _cut(of.edges, N, c, top)
+        layer = _cut(of.edges, N, c, top, needed=needed + 2 * luck)
         if layer is None or layer.gain < needed + 2 * luck or layer.members < least:
             break
         found.insert(0, layer)
@@ -117,47 +119,50 @@ def layers_outside(of: Histogram, c: int, least: float, r_min: float) -> list[La
     return found
 
 
-def _cut(edges: Array, N: Array, c: int, top: int, *, bottom: int = 0) -> Layer | None:
-    """Return the best place to cut the density between two edges into two bells, if any."""
+def _cut(
+    edges: Array, N: Array, c: int, top: int, *, bottom: int = 0, needed: float = k.KINK
+) -> Layer | None:
+    """Return the best place to cut the density between two edges into two bells, if any.
+
+    What the other bell may gain is known roughly from the first alone. Where that has a peak both
+    are fitted, and from the best of these on to its neighbours.
+    """
     bins = _density(edges, N, c, top, bottom)
     if bins is None:
         return None
     x, y, h, outer = bins
-    m, root = len(x), np.sqrt(h)[:, None]
+    ramps = np.maximum(x[:, None] - x[:-1], 0)
+    one = _bell(ramps, y, h)
+    if one is None:
+        return None
+    hint = _hint(ramps, y - one.f, h, one.kinks)
     slope = -np.diff(y) / np.diff(x)
     smooth = -(y[2:] - y[:-2]) / (x[2:] - x[:-2])
-    steepest = np.maximum.accumulate(np.maximum(slope, 0))
-    ends = [
-        b for b in range(2, m - 1) if min(slope[b], smooth[min(b, m - 3)]) < min(steepest[b - 1], c)
-    ]
-    if not ends:
+    flat = np.minimum(slope[2:], np.append(smooth[2:], smooth[-1]))
+    steepest = np.maximum.accumulate(np.maximum(slope[1:-1], slope[0]))
+    ends = np.flatnonzero((flat < np.minimum(steepest, c)) & (hint[2:] > 0)) + 2
+    hint = hint[ends]
+    if not np.any(hint >= needed / HINTED):
         return None
-    one, target = np.ones((m, 1)), y * root[:, 0]
-    ramps = np.maximum(x[:, None] - x[:-1], 0)
-
-    def fitted(ramps: Array) -> tuple[Array, float]:
-        basis = np.hstack([one, -one, -ramps]) * root
-        try:
-            coefficients, misfit = optimize.nnls(basis, target, maxiter=50 * m)
-        except RuntimeError:  # no rest in so many steps: such a form is not taken
-            return target / root[:, 0], math.inf
-        return basis @ coefficients / root[:, 0], float(misfit) ** 2
-
-    _, single = fitted(ramps)
-    if math.isinf(single):
+    before, after = np.append(0.0, hint[:-1]), np.append(hint[1:], 0.0)
+    peaks = np.flatnonzero((hint >= before) & (hint > after))
+    todo = set(peaks[np.argsort(-hint[peaks], kind="stable")[:N_PEAKS]].tolist())
+    tried: dict[int, tuple[float, Array]] = {}
+    while todo:
+        for j in todo:
+            b = int(ends[j])
+            stopped = ramps.copy()
+            np.minimum(ramps[:, :b], x[b] - x[:b], out=stopped[:, :b])
+            two = _bell(stopped, y, h)
+            is_flat = two is not None and two.f[b] - two.f[b + 1] <= c * (x[b + 1] - x[b])
+            tried[j] = (one.misfit - two.misfit, two.f) if two and is_flat else (-math.inf, y)
+        most, best = max((gain, j) for j, (gain, _) in tried.items())
+        # The far end of a bell belongs to it, unless the rows say otherwise.
+        last = max(j for j, (gain, _) in tried.items() if gain >= most - AS_GOOD)
+        todo = {best - 1, best + 1, last + 1} & set(range(len(ends))) - tried.keys()
+    if math.isinf(most):
         return None
-    cuts: list[tuple[float, int, Array]] = []
-    for b in ends:
-        stopped = np.minimum(ramps, np.maximum(x[b] - x[:-1], 0))
-        f, misfit = fitted(np.where(np.arange(m - 1) < b, stopped, ramps))
-        if f[b] - f[b + 1] <= c * (x[b + 1] - x[b]):  # flat
-            cuts.append((single - misfit, b, f))
-    if not cuts:
-        return None
-    # The far end of a bell belongs to it, unless the rows say otherwise.
-    most = max(gain for gain, *_ in cuts)
-    best = max((cut for cut in cuts if cut[0] > most - AS_GOOD), key=lambda cut: cut[1])
-    gain, b, f = best
+    b, (gain, f) = int(ends[last]), tried[last]
     radius = float(outer[b - 1])
     background = math.exp(f[b] + c * math.log(radius))
     inside = float(N[np.searchsorted(edges, radius * (1 - 1e-9))])
@@ -167,6 +172,44 @@ def _cut(edges: Array, N: Array, c: int, top: int, *, bottom: int = 0) -> Layer 
     threshold = min(_half(x, f, b), edge)
     members = max(inside - background, 0.0)
     return Layer(radius, gain, members, threshold, x[: b + 1], f[: b + 1])
+
+
+class _Bell(NamedTuple):
+    f: Array  # (m,)
+    misfit: float
+    kinks: Array  # (m - 1,) b_k
+
+
+def _bell(ramps: Array, y: Array, h: Array) -> _Bell | None:
+    """Fit a falling function of these ramps to y with weights h; None where that does not rest."""
+    root, total = np.sqrt(h), float(h.sum())
+    level = float(h @ y) / total  # with the means taken out, it need not be fitted
+    basis = (h @ ramps) / total - ramps
+    try:
+        kinks, misfit = optimize.nnls(
+            basis * root[:, None], (y - level) * root, maxiter=50 * len(y)
+        )
+    except RuntimeError:
+        return None
+    return _Bell(level + basis @ kinks, float(misfit) ** 2, kinks)
+
+
+def _hint(ramps: Array, rest: Array, h: Array, kinks: Array) -> Array:
+    """Return what one bell gains if it may fall more steeply somewhere, up to each place (m - 1,).
+
+    Its kinks may have any size then, and no others come. Where this is 0, two bells gain nothing.
+    """
+    pull = (h * rest) @ ramps
+    low = np.minimum.accumulate(pull)
+    places = np.arange(len(pull))
+    lowest = np.maximum.accumulate(np.where(pull > low, 0, places))  # from where on, up to here
+    start = np.append(0, lowest[:-1])
+    root = np.sqrt(h)[:, None]
+    Q, _ = np.linalg.qr(np.hstack([root, root * ramps[:, kinks > 0]]))
+    steps = root * (ramps[:, start] - ramps)
+    size = np.square(steps).sum(axis=0)
+    free = np.maximum(size - np.square(Q.T @ steps).sum(axis=0), 1e-9 * size)
+    return np.square(np.maximum(pull - pull[start], 0.0)) / np.maximum(free, np.finfo(float).tiny)
 
 
 def _gaussian_end(N: Array, edges: Array, radius: float, fall: float, c: int) -> float:
@@ -201,10 +244,11 @@ def _density(
     step = max(round(_LOG_2 / k.OCTAVE / math.log(edges[1] / edges[0])), 1)
     first = max(int(np.searchsorted(N, enough)), bottom)
     index = np.arange(top, first - 1, -step)[::-1]
-    kept = [int(index[0])]
-    for j in index[1:]:
-        if N[j] - N[kept[-1]] >= enough:
-            kept.append(int(j))
+    kept, end = [], -math.inf
+    for j, inside in zip(index.tolist(), N[index].tolist(), strict=True):
+        if inside - end >= enough:
+            kept.append(j)
+            end = inside
     if len(kept) < 7:
         return None
     kept[-1] = top
@@ -215,7 +259,7 @@ def _density(
     y = np.log(h) - log_volume
     x = b + np.log((1 + np.exp(c * (a - b))) / 2) / c
     for _ in range(3):  # where a density that falls as r^-s has its mean over the bin
-        s = np.clip(-np.gradient(y, x), 0, 40 * c)
+        s = np.clip(-_slope(x, y), 0, 40 * c)
         e = np.where(np.abs(c - s) < 1e-3, 1e-3, c - s)
         # c (b^e - a^e) / (e (b^c - a^c)), as a logarithm
         mean = np.log(c / np.abs(e)) + np.where(e > 0, e * b, e * a)
@@ -223,6 +267,15 @@ def _density(
         x = np.clip(np.where(s > 1e-3, -mean / np.maximum(s, 1e-3), x), a, b)
     distinct = np.diff(x, prepend=-np.inf) > 1e-9
     return x[distinct], y[distinct], h[distinct], outer[distinct]
+
+
+def _slope(x: Array, y: Array) -> Array:
+    """Return the slope at each x; between two pieces, the nearer one counts for more."""
+    dx = np.diff(x)
+    pieces = np.diff(y) / dx
+    part = dx[:-1] / (dx[:-1] + dx[1:])
+    inside = part * pieces[1:] + (1 - part) * pieces[:-1]
+    return np.concatenate([pieces[:1], inside, pieces[-1:]])
 
 
 def members_noise(of: Histogram, probability: Array, c: int, most: float = MOST) -> float:
