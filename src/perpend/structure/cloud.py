@@ -195,13 +195,17 @@ class Cloud(Reference):
     def pca(self, w: Array) -> Axes:
         """Return the principal axes of the rows with weights w (n,), about their mean if affine."""
         X, w = self.X, w if self.weight is None else w * self.weight
-        if self.D > k.CHEAP:  # where products cost more than bringing rows together
-            some = np.flatnonzero(w)
-            X, w = (X[some], w[some]) if len(some) < FEW * len(w) else (X, w)
+        if self.D > k.CHEAP and np.count_nonzero(w) < FEW * len(w):
+            X, w = X[w > 0], w[w > 0]
         total = max(float(w.sum()), _TINY)
         centre = (w @ X) / total if self.affine else self.middle
-        half = (X - centre if self.affine else X).T * np.sqrt(w)
-        variances, A = np.linalg.eigh(half @ half.T / total)
+        Z = (X - centre if self.affine else X).T
+        if self.D > k.CHEAP:
+            Z = Z * np.sqrt(w)
+            moments = Z @ Z.T  # the same on both sides is half of the work
+        else:
+            moments = (Z * w) @ Z.T
+        variances, A = np.linalg.eigh(moments / total)
         return Axes(centre, A, np.maximum(variances, 0.0))
 
     def first_axes(self) -> Axes:

@@ -1,13 +1,13 @@
 """One search: proposals and paths fill the profile; its plateaus are the structures; one is chosen.
 
-Axes may come from anybody. A path follows a short list of numbers of normals from the axes of all
-rows; each time, the axes at the strongest plateaus are settled, and what that shows joins the
-profile. The search ends when two starts agree on a clear structure, or when more of them would not
-make it clear.
+Axes may come from anybody. Paths follow a short list of numbers of normals from the axes of all
+rows, and one of them from those around single rows; each time, the axes at the strongest plateaus
+are settled, and what that shows joins the profile. The search ends when two starts agree on a clear
+structure, or when more of them would not make it clear.
 """
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 
 import numpy as np
 
@@ -46,11 +46,12 @@ def find_structure(
         shrink = k.SLOW if cloud.D <= k.WIDE else None
     if cloud.n <= cloud.D or not paths:  # so few rows lie on anything
         shrink = None
-    chosen = _search(profile, proposals, shrink, told, callback)
+    local = _local_axes(cloud, rng)
+    chosen = _search(profile, proposals, local, shrink, told, callback=callback)
     if chosen is None:
         return None
     decision = decide(profile, chosen, rng, told)
-    for axes in _local_axes(cloud, rng):
+    for axes in local:
         if not decision.facts.starts_disagree or shrink is None:
             break
         profile.start += 1
@@ -70,8 +71,10 @@ def _chosen(profile: Profile, told: int | None) -> Plateau | None:
 def _search(
     profile: Profile,
     proposals: Iterable[int],
+    local: Iterator[Axes],
     shrink: float | None,
     told: int | None,
+    *,
     callback: Callback | None,
 ) -> Plateau | None:
     """Fill the profile; return the chosen plateau."""
@@ -84,13 +87,14 @@ def _search(
         nonlocal n_empty, walking
         n_empty, walking = 0, True  # what others proposed in vain says nothing about paths
         first = cloud.first_axes()
-        for j, c in enumerate(_sizes(cloud.D)):
-            if cloud.D == 2 and j:  # one number of normals, so another centre
-                first = cloud.pca(np.ones(len(cloud.X)))
+        starts = [(first, c) for c in _sizes(cloud.D)]
+        if cloud.affine:  # nobody else proposes: the second witness begins elsewhere
+            starts[1:1] = ((axes, 1) for axes in islice(local, 1))
+        for axes, c in starts:
             clear = chosen is not None and clearness(chosen, all_) >= 1
             known = chosen if cloud.D > k.FEW_COLUMNS and clear else None
             assert shrink is not None
-            follow(profile, first, c, shrink, known=known, callback=callback)
+            follow(profile, axes, c, shrink, known=known, callback=callback)
             yield 1
 
     for agree in proposals if shrink is None else chain(proposals, paths()):
@@ -116,10 +120,8 @@ def _sizes(D: int) -> list[int]:
     """Return the numbers of normals to follow.
 
     >>> _sizes(3), _sizes(30), _sizes(2)
-    ([1, 2], [1, 2, 4, 8, 29, 28, 26, 22], [1, 1])
+    ([1, 2], [1, 2, 4, 8, 29, 28, 26, 22], [1])
     """
-    if D == 2:
-        return [1, 1]
     few = [2**j for j in range(12) if 2**j <= D // 2]
     return few + [D - c for c in few if D - c > D // 2]
 
