@@ -49,7 +49,7 @@ def sample_size(n_features: int) -> int:
     """Return how many rows are enough to see a structure.
 
     >>> sample_size(3), sample_size(200)
-    (8192, 6000)
+    (8192, 4000)
     """
     least = k.SAMPLE if n_features <= k.FEW_COLUMNS else k.SAMPLE_WIDE
     return max(least, k.SAMPLE_PER_COLUMN * n_features)

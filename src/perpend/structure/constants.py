@@ -71,5 +71,5 @@ LONG_ROWS = 8.0  # times the typical norm: a few such rows decide alone
 SAMPLE = 8192  # in few columns,
 SAMPLE_WIDE = 2048  # in more than FEW_COLUMNS,
 FEW_COLUMNS = 16
-SAMPLE_PER_COLUMN = 30  # or so many for each
+SAMPLE_PER_COLUMN = 20  # or so many for each
 MOST_PER_COLUMN = 400  # where more rows than that show nothing, still more will not

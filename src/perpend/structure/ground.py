@@ -138,7 +138,8 @@ class Ground:
             return fit.converged
         norms, c, rank = self.rows.norms, fit.V.shape[1], self.span.rank
         misfit = misfit_of(groups, norms, c, rank, self._distinct)
-        return groups.share <= k.ALL_ROWS and misfit <= k.MISFIT
+        few = (1 - groups.share) * self.n_distinct < k.ENOUGH  # to say that they follow it
+        return misfit <= k.MISFIT and not (few and groups.share > k.ALL_ROWS)
 
     def _is_single(self, fit: Fit) -> bool:
         """Say whether the members are of one kind, and not some thinner than the others."""

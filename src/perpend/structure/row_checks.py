@@ -138,10 +138,11 @@ def thinner_inside(rows: RowSource, kept: Kept, fit: Fit) -> list[str]:
     J, lengths = J[end >= J], lengths[end >= J]
 
     def suspect(J: Array, floor: float) -> bool:
-        seen = histogram(J, floor)
-        return bool(len(J)) and bool(find_layers(seen, c, least, needed=k.SUSPECT))
+        return bool(find_layers(histogram(J, floor), c, least, needed=k.SUSPECT))
 
-    if not (suspect(J, floor) and suspect(J * lengths, floor * float(np.median(lengths)))):
+    if len(J) == 0 or not (
+        suspect(J, floor) and suspect(J * lengths, floor * float(np.median(lengths)))
+    ):
         return []
     return [
         "the distances to the subspace may be those of two kinds of rows, one thinner than the "
