@@ -154,7 +154,7 @@ def verdict_of(  # noqa: PLR0917
         *doubts_about_rows(fit, rows.norms, lawful=lawful),
         *others_are_alike(fit.groups, span.rank, n_distinct, misfit),
         *short_rows(rows, kept, fit),
-        *thinner_inside(rows, kept, fit),
+        *thinner_inside(rows, kept, fit, distinct),
     )
     return exact_on_more(verdict, span, n_distinct, fit.groups)
 

@@ -122,8 +122,8 @@ def share_of_short(rows: RowSource, kept: Kept, fit: Fit) -> tuple[float, float]
     return float(short), float(np.mean(far))
 
 
-def thinner_inside(rows: RowSource, kept: Kept, fit: Fit) -> list[str]:
-    """Say that some inliers may be thinner than the others.
+def thinner_inside(rows: RowSource, kept: Kept, fit: Fit, distinct: float) -> list[str]:
+    """Say that some inliers may be thinner than the others; a row counts as in `misfit_of`.
 
     Noise of one size makes short rows look like others than long ones, and noise in proportion does
     so in the units of the data: two kinds of rows show in both.
@@ -132,13 +132,14 @@ def thinner_inside(rows: RowSource, kept: Kept, fit: Fit) -> list[str]:
     if groups.is_exact:
         return []
     J, lengths = rows.gather(kept).astype(float), rows.gather(rows.lengths).astype(float)
-    some = slice(None, None, max(len(J) // ENOUGH, 1))
-    J, lengths = J[some], lengths[some]
-    least, end, floor = k.FEW * len(J), 1.1 * groups.threshold, float(groups.edges[0])
-    J, lengths = J[end >= J], lengths[end >= J]
+    share = rows.gather(rows.weights).astype(float) * distinct
+    some = np.arange(0, len(J), max(len(J) // ENOUGH, 1))
+    least, floor = k.FEW * float(share[some].sum()), float(groups.edges[0])
+    some = some[J[some] <= 1.1 * groups.threshold]
+    J, lengths, share = J[some], lengths[some], share[some]
 
     def suspect(J: Array, floor: float) -> bool:
-        return bool(find_layers(histogram(J, floor), c, least, needed=k.SUSPECT))
+        return bool(find_layers(histogram(J, floor, share), c, least, needed=k.SUSPECT))
 
     if len(J) == 0 or not (
         suspect(J, floor) and suspect(J * lengths, floor * float(np.median(lengths)))
