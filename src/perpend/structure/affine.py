@@ -19,6 +19,7 @@ from perpend.structure import constants as k
 from perpend.structure.answer import evidence_of, profile_in, structures_in, without_choice
 from perpend.structure.checks import SURE, Verdict
 from perpend.structure.cloud import Cloud
+from perpend.structure.confirm import STEPS
 from perpend.structure.decide import Decision
 from perpend.structure.flats import (
     AffineFit,
@@ -143,21 +144,18 @@ def find_affine(
         seen = [look(whole_view(X, weight, rng))]
     best = max(seen, key=lambda one: one.weight)
 
-    def among_all_rows(chosen: _Chosen, callback: Callback | None) -> AffineFit:
-        return _among_all_rows(
-            X, weights, chosen, codimension, n_jobs=n_jobs, rng=rng, callback=callback
-        )
-
-    fit = among_all_rows(best, callback)
+    seen_from = _seen_from(X, weights, best, n_jobs=n_jobs)
+    fit = _among(seen_from, best, codimension, rng=rng, callback=callback)
     if best.decision is None:
         return fit
-    others = (best.decision.of(one) for one in best.decision.structures if not one.chosen)
-    return fit._replace(
-        others=tuple(
-            _by_hand(among_all_rows(best._replace(found=other.found, decision=other), None))
-            for other in others
-        )
-    )
+    others = []
+    for one in best.decision.structures:
+        if not one.chosen:
+            other = best.decision.of(one)
+            chosen = best._replace(found=other.found, decision=other)
+            seen_from = _seen_from(X, weights, chosen, seen_from, n_jobs=n_jobs)
+            others.append(_by_hand(_among(seen_from, chosen, codimension, rng=rng, steps=1)))
+    return fit._replace(others=tuple(others))
 
 
 def _decide(
@@ -202,35 +200,45 @@ def _decide(
     return chosen
 
 
-def _among_all_rows(
-    X: Array,
-    weight: Array | None,
-    chosen: _Chosen,
-    codimension: int | Auto,
-    *,
-    n_jobs: int,
-    rng: np.random.Generator,
-    callback: Callback | None,
-) -> AffineFit:
-    """Confirm what a sample shows by all rows, and bring it back to the units of the data."""
-    view, sampled, found, decision = chosen
-    told, normals = codimension != "auto", sampled.outside
-    if codimension != "auto":
-        normals = normals[:, :codimension]
-    n_outside = normals.shape[1]
+def _seen_from(
+    X: Array, weight: Array | None, chosen: _Chosen, before: Lifted | None = None, *, n_jobs: int
+) -> Lifted:
+    """Return all rows about the members' mean, or as they are seen from near it already."""
+    view, sampled, found, _ = chosen
     if found is not None:
-        normals = np.hstack([normals, sampled.basis @ found.axes.A[:, : found.c]])
         centre = sampled.point + sampled.basis @ found.axes.centre
         spread = math.sqrt(float(np.sum(found.axes.variances)) / X.shape[1])
         view = near_view(X, centre, spread, view)
     elif sampled.outside.shape[1]:
         view = view._replace(centre=sampled.point)
-    seen = lifted(X, weight, view, n_jobs=n_jobs)
+    if before is not None and view.is_near(before.view):
+        return before
+    return lifted(X, weight, view, n_jobs=n_jobs)
+
+
+def _among(
+    seen: Lifted,
+    chosen: _Chosen,
+    codimension: int | Auto,
+    *,
+    rng: np.random.Generator,
+    steps: int = STEPS,
+    callback: Callback | None = None,
+) -> AffineFit:
+    """Confirm what a sample shows by all rows, and bring it back to the units of the data."""
+    _, sampled, found, decision = chosen
+    told, normals = codimension != "auto", sampled.outside
+    if codimension != "auto":
+        normals = normals[:, :codimension]
+    n_outside, centre = normals.shape[1], sampled.point
+    if found is not None:
+        normals = np.hstack([normals, sampled.basis @ found.axes.A[:, : found.c]])
+        centre = centre + sampled.basis @ found.axes.centre
     n_seen = int(np.count_nonzero(seen.rows.gather(seen.rows.weights)))
     if found is None and sampled.n_rows < n_seen:
         n_outside = 0  # rows that were not asked may leave the span
-    flat = Flat(normals, np.zeros(normals.shape[1]))
-    members = members_among(seen, flat, found, n_outside=n_outside, callback=callback)
+    flat = Flat(normals, ((seen.view.centre - centre) / seen.view.scale) @ normals)
+    members = members_among(seen, flat, found, n_outside=n_outside, steps=steps, callback=callback)
     W = members.flat.W
     B = W @ (W.T @ random_directions(rng, len(W), N_LANDED))
     B /= np.maximum(np.linalg.norm(B, axis=0), np.finfo(float).tiny)

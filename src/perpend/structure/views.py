@@ -9,6 +9,7 @@ outliers are somewhere else, one view of all rows sees two points and the line t
 cloud then gets its own view.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,12 @@ class View(NamedTuple):
     centre: Array  # (D,)
     scale: float
     seen: Array | None  # (n,) bool: the rows that take part; None for all
+
+    def is_near(self, other: "View") -> bool:
+        """Whether the other one is as near to its centre as its rows are, and sees the same."""
+        away = float(np.linalg.norm(self.centre - other.centre))
+        same = np.array_equal(np.asarray(self.seen), np.asarray(other.seen))
+        return same and away <= self.scale * math.sqrt(len(self.centre))
 
 
 class _Sample(NamedTuple):
@@ -82,6 +89,9 @@ def _view(sample: _Sample, seen: Array | None) -> View:
 def _sample(X: Array, weight: Array | None, draw: np.random.Generator) -> _Sample:
     """Draw rows by their weight; all rows where they are few."""
     n = X.shape[0]
+    if weight is None and n > SAMPLE_ROWS:  # as `choice` draws rows of equal weight, at once
+        index = np.sort((draw.random(SAMPLE_ROWS) * n).astype(int))
+        return _Sample(to_numpy(X[index]).astype(float), np.full(SAMPLE_ROWS, 1 / SAMPLE_ROWS))
     w = np.ones(n) if weight is None else to_numpy(weight).astype(float)
     if not np.any(w > 0):
         w = np.ones(n)  # the method will say what is wrong
