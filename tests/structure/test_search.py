@@ -105,6 +105,21 @@ def test_nothing_is_found_in_random_directions():
         assert found is None
 
 
+def test_a_plane_among_ten_times_as_many_outliers_is_found_though_not_surely(seed):
+    # At no scale are most of the rows near it more than chance puts there.
+    data = make_subspace(500, 4500, n_features=3, codimension=1, noise=0.1, random_state=seed)
+    with pytest.warns(UserWarning, match="not sure"):
+        model = DPCP(random_state=seed + 100).fit(data.X)
+    assert model.codimension_ == 1
+    assert np.linalg.norm(data.components @ model.normals_.T, 2) < 0.03
+
+
+def test_one_outlier_in_a_hundred_is_labelled_by_the_law(seed):
+    data = make_subspace(5000, 50, n_features=3, codimension=1, noise=0.1, random_state=seed)
+    model = DPCP(random_state=seed + 100).fit(data.X)
+    assert model.threshold_ == pytest.approx(0.218, rel=0.08)  # where the odds are even
+
+
 def test_a_model_lists_its_structures(tmp_path):
     X = plane_in_slab(np.random.default_rng(1), 3, 1, 0.4, 20)
     model = DPCP(affine=True, random_state=0).fit(X)

@@ -13,6 +13,7 @@ import numpy as np
 
 from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
+from perpend.structure.checks import is_no_accident
 from perpend.structure.cloud import Axes, Cloud
 from perpend.structure.decide import Decision, decide
 from perpend.structure.members import settled_at
@@ -48,6 +49,7 @@ def find_structure(
         shrink = None
     local = _local_axes(cloud, rng)
     chosen = _search(profile, proposals, local, shrink, told, callback=callback)
+    chosen = chosen or _faint(profile)
     if chosen is None:
         return None
     decision = decide(profile, chosen, rng, told)
@@ -68,6 +70,18 @@ def _chosen(profile: Profile, told: int | None) -> Plateau | None:
         return profile.at(told) if profile.seen else None
     all_ = profile.plateaus()
     return choose(all_) if all_ else None
+
+
+def _faint(profile: Profile) -> Plateau | None:
+    """Return what is no accident, though most rows are there by chance at every scale.
+
+    It is seen at one scale only, so its codimension is not clear.
+    """
+    if not profile.seen:
+        return None
+    p = profile.at(int(profile.c[np.argmax(profile.T)]))
+    parameters = p.c * int(profile.cloud.free[p.c - 1])
+    return p if is_no_accident(p.T, parameters) else None
 
 
 def _search(
