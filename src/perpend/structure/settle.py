@@ -42,22 +42,18 @@ def settle(cloud: Cloud, axes: Axes, c: int, scale: float, *, least: float = 0.0
     The noise stays above `least`, so as not to fall into the core of noise with heavy tails.
     """
     sigma, r = scale, scale * radius(c)
-    found = Settled(axes, sigma, r)
+    found, J2 = Settled(axes, sigma, r), cloud.squares(axes, c)
     for step in range(SETTLE_STEPS):
-        J2 = cloud.squares(axes, c)
         odds, N = _local_odds(cloud, J2, c, sigma, r)
         # One half where the odds are even.
         t2 = 2 * sigma**2 * max(odds, 0.0)
-        w = special.expit(np.clip(odds - J2 / (2 * sigma**2), -700, 700))
-        w = np.where(4 * r**2 >= J2, w, 0.0)
+        w = special.expit(odds - J2 / (2 * sigma**2)) * (4 * r**2 >= J2)
         if np.count_nonzero(w > 1e-3) < cloud.D - c + 1:
             break
         before, axes = axes.A[:, :c], cloud.pca(w)
-        V = axes.A[:, :c]
+        V, J2 = axes.A[:, :c], cloud.squares(axes, c)
         total = w if cloud.weight is None else w * cloud.weight
-        sigma = math.sqrt(
-            max(float(total @ cloud.squares(axes, c)) / (c * float(total.sum())), cloud.floor**2)
-        )
+        sigma = math.sqrt(max(float(total @ J2) / (c * float(total.sum())), cloud.floor**2))
         sigma = max(sigma, least)
         threshold = max(min(math.sqrt(t2), 2 * r), cloud.floor * radius(c))
         found = Settled(axes, sigma, threshold)
@@ -153,13 +149,13 @@ def others_distance(cloud: Cloud, axes: Axes, c: int, w: Array) -> Array:
     That is J / (1 - h) with the leverage h of a row: w z^2 / lambda, summed over the axes of the
     subspace, by the total weight.
     """
-    H = np.square(cloud.about(axes.centre) @ axes.A)
+    H = np.square(axes.A.T @ cloud.about(axes.centre).T)
     w = w if cloud.weight is None else w * cloud.weight
     noise = float(np.mean(axes.variances[:c]))
     least = 1e-12 * float(axes.variances[-1]) + np.finfo(float).tiny
     inner = np.maximum(axes.variances[c:] - noise, least)
-    h = w * (H[:, c:] @ (1 / inner) + int(cloud.affine)) / max(float(w.sum()), least)
-    J: Array = np.sqrt(H[:, :c].sum(axis=1))
+    h = w * ((1 / inner) @ H[c:] + int(cloud.affine)) / max(float(w.sum()), least)
+    J: Array = np.sqrt(H[:c].sum(axis=0))
     return J / (1 - np.minimum(h, MOST_LEVERAGE))
 
 
