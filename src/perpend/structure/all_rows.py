@@ -150,11 +150,13 @@ def verdict_of(  # noqa: PLR0917
     numbers = evidence_of(weighed.facts, weighed.needed, fit, rows.dtype, distinct)
     numbers["outlier_misfit"] = misfit
     verdict = Verdict(fit.V.shape[1], weighed.confidence, numbers, tuple(map(str, weighed.doubts)))
+    # What stands on a flat density was told from that already.
+    on_flat = isinstance(weighed, Decision) and weighed.found.layer is not None
     verdict = verdict.doubted(
         *doubts_about_rows(fit, rows.norms, lawful=lawful),
         *others_are_alike(fit.groups, span.rank, n_distinct, misfit),
         *short_rows(rows, kept, fit),
-        *thinner_inside(rows, kept, fit, distinct),
+        *([] if on_flat else thinner_inside(rows, kept, fit, distinct)),
     )
     return exact_on_more(verdict, span, n_distinct, fit.groups)
 

@@ -72,7 +72,8 @@ def weights_by_bin(found: Found, edges: Array) -> Array:
         return groups.posterior[logarithmic_bins(middle, groups.edges)]
     if found.layer is None:
         return (middle <= max(found.threshold, float(edges[0]))).astype(float)
-    reach = found.sigma * (math.sqrt(found.c) + REACH)
+    inner = found.layer.probability(knots(found.seen.edges))
+    reach = members_noise(found.seen, inner, found.c) * (math.sqrt(found.c) + REACH)
     bell = np.maximum(1 - np.square(middle / reach), 0.0)
     return found.layer.probability(middle) * bell
 
