@@ -62,6 +62,7 @@ MISFIT = 2.0  # of the outliers' distances to that law: one in a thousand exceed
 NO_SUBSPACE = 0.5  # of the squared norm: so much noise is none, but the whole cloud
 NOISE = 0.2  # of the inliers' squared norm: more noise than that is hardly a subspace
 OVERLAP = 0.11  # of the labels: more would be wrong in any case,
+OVERLAP_AT_MOST = 0.133  # or so many, if two standard errors are on the bad side,
 OVERLAP_ROUGH = 0.25  # or so many, where the estimate is rough
 TOO_SHORT = 0.25  # of the outliers that are as near as inliers, but for their length
 MANY_SHORT = 0.02  # of all rows: fewer of them do no harm

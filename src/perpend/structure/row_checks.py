@@ -46,8 +46,12 @@ def doubts_about_rows(fit: Fit, norms: Array, *, lawful: bool) -> list[str]:
             "nearly all rows are near the subspace, but not as noise would be: some may lie on "
             "it, others only be near (look at the distances, set a threshold, or use perpend.peel)"
         )
-    overlap = 1 - expected_f1(fit.groups)
-    if overlap > (k.OVERLAP if lawful else k.OVERLAP_ROUGH):
+    overlap = 1 - expected_f1(groups)
+    inliers = float(groups.counts @ groups.posterior)
+    # Of N inliers about 2 N overlap labels are wrong, and that number varies by its root.
+    error = math.sqrt(overlap / (2 * max(inliers, 1.0)))
+    too_many = overlap > k.OVERLAP or overlap + 2 * error > k.OVERLAP_AT_MOST
+    if too_many if lawful else overlap > k.OVERLAP_ROUGH:
         doubts.append(
             f"inliers and outliers overlap, so about {overlap:.0%} of the rows on the subspace are "
             "labelled wrongly (less noise, or more features, would help)"
