@@ -1,5 +1,7 @@
 """Structures of whole clouds: found where they are, and not where there are none."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -138,3 +140,38 @@ def test_a_clear_answer_is_listed_as_well():
     assert one["codimension"] == 3
     assert one["members"] == np.sum(model.labels_ == 1)
     assert one["noise"] * np.sqrt(8) == pytest.approx(model.noise_, rel=0.05)
+
+
+def test_a_thin_line_of_rows_of_all_lengths_is_no_cloud_of_outliers(seed):
+    """Noise of one size is large in proportion to short rows, which are inliers all the same."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((600, 3)) * [1, 0.1, 0.08]
+    model = DPCP(random_state=seed).fit(X)
+    assert model.codimension_ == 2
+    assert model.confidence_ >= 0.95
+    assert np.mean(model.labels_ == 1) > 0.95
+
+
+def test_a_core_inside_rows_that_are_only_near_is_doubted_or_found(seed):
+    """Half of the rows are ten times as near to the plane: all of them are no sure answer."""
+    rng = np.random.default_rng(seed)
+    X = np.vstack(
+        [
+            rng.standard_normal((300, 4)) * [1, 1, 1, 0.02],
+            rng.standard_normal((300, 4)) * [1, 1, 1, 0.25],
+        ]
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = DPCP(random_state=seed).fit(X)
+    found = np.mean(model.labels_[300:] == 1) < 0.5
+    assert found or model.confidence_ < 0.95
+
+
+def test_a_clear_fit_asks_for_one_table(seed, monkeypatch):
+    """Weighing all scales and codimensions is what a decision costs."""
+    calls, add = [], Profile.add
+    monkeypatch.setattr(Profile, "add", lambda self, *a, **k: calls.append(a) or add(self, *a, **k))
+    data = make_subspace(600, 400, n_features=40, codimension=5, noise=0.01, random_state=seed)
+    assert DPCP(random_state=seed).fit(data.X).confidence_ >= 0.95
+    assert len(calls) == 1
