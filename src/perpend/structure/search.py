@@ -59,7 +59,7 @@ def find_structure(
         if shrink is None or not (facts.starts_disagree or facts.n_smaller):
             break
         profile.start += 1
-        follow(profile, axes, 1, shrink, callback=callback)
+        follow(profile, axes, decision.found.c, shrink, callback=callback)
         _settle_plateaus(profile)
         decision = decide(profile, _chosen(profile, told) or chosen, rng, told)
     return decision
@@ -99,14 +99,18 @@ def _search(
     witnesses = tries = n_empty = 0
     walking = False
 
+    def starts() -> Iterator[tuple[Axes, int]]:
+        first, sizes = cloud.first_axes(), _sizes(cloud.D)
+        yield first, sizes[0]
+        for axes in islice(local, 1) if cloud.affine else ():  # where nobody else proposes
+            yield axes, 1 if chosen is None else chosen.c
+        for c in sizes[1:]:
+            yield first, c
+
     def paths() -> Iterator[int]:
         nonlocal n_empty, walking
         n_empty, walking = 0, True  # what others proposed in vain says nothing about paths
-        first = cloud.first_axes()
-        starts = [(first, c) for c in _sizes(cloud.D)]
-        if cloud.affine:  # nobody else proposes: the second witness begins elsewhere
-            starts[1:1] = ((axes, 1) for axes in islice(local, 1))
-        for axes, c in starts:
+        for axes, c in starts():
             clear = chosen is not None and clearness(chosen, all_) >= 1
             known = chosen if cloud.D > k.FEW_COLUMNS and clear else None
             assert shrink is not None
