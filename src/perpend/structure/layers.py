@@ -32,7 +32,7 @@ HINTED = 4.0  # times what cuts seem to gain: of 1441 none gained more, where th
 N_PEAKS = 3  # of what cuts seem to gain, from which the best is looked for
 MOST_LAYERS = 5  # one inside the other
 N_BINS_OF_NOISE, N_SCALES = 48, 48  # where the noise of a layer is fitted
-LOST = 1.35  # times what is seen, at the most: what Student's law loses in a slab 5 times as thick
+LOST = 1.17  # times what is seen: half-way from the scale of Student's law to its deviation
 STUDENT = (math.inf, 6.0, 3.0)  # degrees of freedom: Gaussian noise, and with heavy tails
 MOST = 0.83  # of the members: noise is measured by the distance that so many are within
 _LOG_2 = math.log(2)
@@ -298,8 +298,8 @@ def layer_noise(of: Histogram, layer: Layer, c: int) -> float:
     With several normals there is little of that density near the subspace (r^c). Of one normal the
     law of the distances is that of the noise: within one and a half times the layer's radius, rows
     of Student's law with few or many degrees of freedom, of any scale, on a flat density are fitted
-    by weighted least squares, A g(r / s) + B. What is lost can't be seen, so the law that would
-    lose most says by how much the distance that most members are within is too small.
+    by weighted least squares, A g(r / s) + B. The likeliest one says by how much the distance that
+    most members are within is too small.
     """
     seen = members_noise(of, layer.probability(of.edges), c)
     if c > 1:
@@ -310,7 +310,7 @@ def layer_noise(of: Histogram, layer: Layer, c: int) -> float:
     volume, w, middle = np.diff(r), 1 / np.maximum(h, 1), (r[1:] + r[:-1]) / 2
     s = seen * np.geomspace(1 / 3, 3, N_SCALES)[:, None]
     u, member = np.square(middle / s), layer.probability(middle)
-    correction = 1.0
+    best, correction = -math.inf, 1.0
     for nu in STUDENT:
         gaussian = math.isinf(nu)
         G = (np.exp(-u / 2) if gaussian else (1 + u / nu) ** (-(nu + 1) / 2)) * volume
@@ -321,9 +321,11 @@ def layer_noise(of: Histogram, layer: Layer, c: int) -> float:
         expected = np.maximum(A[:, None] * G + B[:, None] * volume, 1e-9)
         likelihood = (h * np.log(expected) - expected).sum(axis=1)
         top = int(np.argmax(likelihood))
-        N = np.cumsum(expected[top] * member)
-        within = float(np.interp(MOST * N[-1], N, r[1:]))
-        p = (1 + MOST) / 2
-        reach = special.ndtri(p) if gaussian else special.stdtrit(nu, p)
-        correction = max(correction, float(s[top, 0] * reach) / within)
-    return seen * min(correction, LOST)
+        if likelihood[top] > best:
+            N = np.cumsum(expected[top] * member)
+            within = float(np.interp(MOST * N[-1], N, r[1:]))
+            p = (1 + MOST) / 2
+            reach = special.ndtri(p) if gaussian else special.stdtrit(nu, p)
+            best = float(likelihood[top])
+            correction = float(s[top, 0] * reach) / within
+    return seen * min(max(correction, 1.0), LOST)
