@@ -17,11 +17,11 @@ from perpend.structure.confirm import (
     weights_by_bin,
 )
 from perpend.structure.decide import Decision
-from perpend.structure.labels import label_threshold, outlier_law
+from perpend.structure.labels import with_threshold
 from perpend.structure.law import distance_edges, two_groups
 from perpend.structure.layers import Histogram
 from perpend.structure.members import Found
-from perpend.structure.reweighted import turned_to
+from perpend.structure.reweighted import axes_of_moments, turned_to
 from perpend.structure.row_checks import (
     doubts_about_rows,
     exact_on_more,
@@ -58,20 +58,20 @@ def among(
     if sampled:
 
         def turn(V: Array, moments: Array) -> tuple[Array, float]:
-            _, axes = _axes(moments, basis)
+            _, axes = axes_of_moments(moments, basis)
             return axes[:, :c], turned_to(V, axes) * float(rows.norms[-1])
 
         table = weights_by_bin(found, edges)
         end = turn_to_members(
             rows, V, table, edges, noise=found.sigma, turn=turn, callback=callback
         )
-        spectrum, A = _axes(end.moments, basis)
+        spectrum, A = axes_of_moments(end.moments, basis)
         V, change = end.V, end.change
     counts, kept = count(rows, V, edges, A[:, c:])
     if groups is None and found.fit is not None:
-        groups = two_groups(counts, edges, rows.norms, c, span.rank - c)
-        law = outlier_law(edges, rows.norms, c, span.rank - c)
-        groups = groups._replace(threshold=label_threshold(counts, edges, law, groups.threshold))
+        sizes = c, span.rank - c
+        groups = two_groups(counts, edges, rows.norms, *sizes)
+        groups = with_threshold(groups, rows.norms, *sizes, distinct=1.0)
     elif groups is None:
         groups = groups_by_density(Histogram(edges, counts), found, 1.0, sampled=sampled)
     # An angle of scale * sqrt(d R / N) is what the noise of N unit rows does to their subspace.
@@ -83,13 +83,6 @@ def among(
         groups = groups._replace(threshold=float(edges[-1]), posterior=all_, share=ALMOST)
         fit = fit._replace(groups=groups)
     return fit, kept
-
-
-def _axes(moments: Array, basis: Array) -> tuple[Array, Array]:
-    """Return second moments (R,), ascending, and the axes (D', R), inside the span."""
-    whole = basis.shape[0] == basis.shape[1]
-    spectrum, axes = np.linalg.eigh(moments if whole else basis.T @ moments @ basis)
-    return np.maximum(spectrum, 0.0), axes if whole else basis @ axes
 
 
 def _axes_in(span: RowSpan, before: RowSpan, found: Found) -> tuple[Array, Found]:

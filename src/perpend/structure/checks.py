@@ -50,6 +50,13 @@ class Verdict(NamedTuple):
         )
 
 
+LAYERS = Doubt(
+    "layers",
+    "the distances to the subspace may be those of two kinds of rows, one thinner than the other",
+    "look at the distances, or set a threshold",
+)
+
+
 class Facts(NamedTuple):
     """The statistics that the checks look at."""
 
@@ -162,12 +169,7 @@ def _doubts(facts: Facts, clear: float) -> list[Doubt]:
         ),
         (
             facts.suspect,
-            Doubt(
-                "layers",
-                "the distances to the subspace may be those of two kinds of rows, one thinner than "
-                "the other",
-                "look at the distances, or set a threshold",
-            ),
+            LAYERS,
         ),
     )
     return [doubt for failed, doubt in table if failed]

@@ -26,7 +26,7 @@ from perpend.structure.confirm import (
     turn_to_members,
     weights_by_bin,
 )
-from perpend.structure.labels import DistanceRecord, label_threshold, outlier_law
+from perpend.structure.labels import DistanceRecord, with_threshold
 from perpend.structure.law import distance_edges, two_groups
 from perpend.structure.layers import Histogram
 from perpend.structure.members import Found
@@ -210,8 +210,7 @@ def members_among(
         if found is not None:
             return groups_by_density(Histogram(edges, counts), found, 1 / unit)
         groups = two_groups(counts, edges, rows.norms, *sizes)
-        law = outlier_law(edges, rows.norms, *sizes)
-        return groups._replace(threshold=label_threshold(counts, edges, law, groups.threshold))
+        return with_threshold(groups, rows.norms, *sizes, distinct=1.0)
 
     def turn(V: Array, moments: Array) -> tuple[Array, float]:
         mean, variances, A = _moments(moments)

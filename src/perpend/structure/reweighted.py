@@ -207,10 +207,17 @@ def mean_leverage(spectrum: Array, codimension: int, n_rows: float) -> float:
 
 def principal_axes(scan: Scan, span: Array) -> tuple[Array, Array]:
     """Return the second moments (R,), ascending, and the axes (D, R) of a weighted gram matrix."""
-    moments = scan.product / max(scan.total[0], np.finfo(float).tiny)
-    whole = len(span) == span.shape[1]
-    spectrum, axes = np.linalg.eigh(moments if whole else span.T @ moments @ span)
-    return np.maximum(spectrum, 0.0), axes if whole else span @ axes
+    return axes_of_moments(scan.product / max(scan.total[0], np.finfo(float).tiny), span)
+
+
+def axes_of_moments(moments: Array, span: Array) -> tuple[Array, Array]:
+    """Return the same of second moments (D, D), inside the span (D, R)."""
+    if len(span) == span.shape[1]:
+        spectrum, axes = np.linalg.eigh(moments)
+    else:
+        spectrum, axes = np.linalg.eigh(span.T @ moments @ span)
+        axes = span @ axes
+    return np.maximum(spectrum, 0.0), axes
 
 
 def turned_by(V: Array, W: Array) -> float:

@@ -14,7 +14,7 @@ from perpend.geometry import average_height
 from perpend.rows import Kept, RowSource, RowSpan
 from perpend.solvers import Fit, TwoGroups
 from perpend.structure import constants as k
-from perpend.structure.checks import SURE, Verdict
+from perpend.structure.checks import LAYERS, SURE, Verdict
 from perpend.structure.labels import outlier_law, outlier_misfit
 from perpend.structure.layers import Histogram, find_layers, histogram, members_noise
 
@@ -149,10 +149,7 @@ def thinner_inside(rows: RowSource, kept: Kept, fit: Fit, distinct: float) -> li
         suspect(J, floor) and suspect(J * lengths, floor * float(np.median(lengths)))
     ):
         return []
-    return [
-        "the distances to the subspace may be those of two kinds of rows, one thinner than the "
-        "other (look at the distances, or set a threshold)"
-    ]
+    return [str(LAYERS)]
 
 
 def expected_f1(groups: TwoGroups) -> float:
