@@ -41,8 +41,9 @@ class Plateau(NamedTuple):
         return float(max(self.T, 0.0) ** k.POWER * min(self.length, k.LONG))
 
     def is_of_all(self, finer: "Plateau") -> bool:
-        """Say whether a finer plateau holds nearly all rows of this one."""
-        return finer.peak < self.peak and finer.share >= k.FEWER * self.share
+        """Say whether a finer plateau is of nearly all rows of this one, and not clearly longer."""
+        same_rows = finer.share >= k.FEWER * self.share
+        return finer.peak < self.peak and same_rows and finer.length <= self.length + k.LENGTH
 
     def meets(self, other: "Plateau") -> bool:
         """Say whether both are about the same codimension and scales."""
