@@ -42,6 +42,7 @@ class RowSpan(NamedTuple):
     moments: Callable[[], Array]  # forms (D, D): sum of w x x.T
     axes: Array  # (D', R) principal axes, smallest second moment first
     variances: Array  # (R,) the second moments along them
+    rounding: float  # second moments up to this one are rounding errors
     rotation: Array | None = None  # (D, R) from the rows' coordinates to the data's; None: the same
 
     @property
@@ -101,7 +102,8 @@ def row_span(rows: RowSource) -> RowSpan:
         return _span_of_few(rows)
     moments = rows.scan(gram).product
     variances, axes = np.linalg.eigh(moments)
-    inside = _inside(variances, rows)
+    rounding = rank_tolerance(rows.dtype) * float(variances[-1])
+    inside = _inside(variances, rounding)
     full = bool(np.all(inside))
     return RowSpan(
         basis=np.eye(len(moments)) if full else axes[:, inside],
@@ -109,6 +111,7 @@ def row_span(rows: RowSource) -> RowSpan:
         moments=lambda: moments,
         axes=axes[:, inside],
         variances=variances[inside],
+        rounding=rounding,
     )
 
 
@@ -123,19 +126,21 @@ def _span_of_few(rows: RowSource) -> RowSpan:
     half = np.sqrt(weight[present])[:, None] * rows.take(present).astype(float)
     _, s, A = np.linalg.svd(half, full_matrices=False)
     variances, axes = s[::-1] ** 2, A[::-1].T
-    inside = _inside(variances, rows)
+    rounding = rank_tolerance(rows.dtype) * float(variances[-1])
+    inside = _inside(variances, rounding)
     return RowSpan(
         basis=axes[:, inside],
         rest=complement(axes[:, inside]),
         moments=lambda: half.T @ half,
         axes=axes[:, inside],
         variances=variances[inside],
+        rounding=rounding,
     )
 
 
-def _inside(variances: Array, rows: RowSource) -> Array:
+def _inside(variances: Array, rounding: float) -> Array:
     """Say which of the ascending second moments are more than rounding errors."""
-    inside: Array = variances > rank_tolerance(rows.dtype) * variances[-1:]
+    inside: Array = variances > rounding
     if not np.any(inside):
         raise InputError(
             "Every row of X is zero or has weight zero, so there is no direction to fit. "

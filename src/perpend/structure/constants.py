@@ -34,7 +34,7 @@ SAME = 2.5  # times the noise: members are so near to the same subspace of anoth
 OTHER = 3.0  # times as far: then it is another one
 AS_GOOD = 0.7  # of the contrast: another subspace with so much is a rival
 N_SAME = 256  # members to see that by
-LOCAL_STARTS = 4  # from the neighbourhood of single rows, as many as are needed
+LOCAL_STARTS = 8  # from the neighbourhood of single rows, as many as are needed
 IN_VAIN = 3  # starts with many columns that show nothing: others will not either
 TRIES = 4  # paths where something is significant, but not clear: others do not cure that
 SETTLED = 4  # plateaus of one look at which axes are settled
@@ -42,6 +42,7 @@ SETTLED = 4  # plateaus of one look at which axes are settled
 # Layers: where the density of the distances stops falling.
 KINK = 14.0  # twice the log-likelihood; single bells reach 11 in one of a hundred cases, 15 never
 SUSPECT = 6.5  # the same from which on a layer is possible; 2 % of single bells reach it
+UNLIKE = 0.05  # the same for each row: a shape between those of Gauss, Laplace, Student has .03
 ENOUGH = 12  # rows in a bin of the density
 FEW = 0.05  # of the rows: smaller layers, as single rings of a scanner, are not the answer
 INSIDE = 0.7  # of the rows of a layer lie in another one that holds it
@@ -52,6 +53,7 @@ APART = 0.8  # second eigenvalue of the walk: rows may be of two kinds (record 1
 MAJORITY = 0.5  # of the members: a part with so many may be the answer
 AS_THIN = 1.2  # times the noise: what is as thin belongs together
 GAP = 3.0  # between the axes of a cloud without outliers, that makes it a subspace with noise
+TAILS = 1.5  # between deviations that are as likely: the noise is not known
 ENOUGH_FOR_WALK = 400  # rows to see two parts by, or two for each dimension
 
 # The descents, and the law of outliers without preferred direction.

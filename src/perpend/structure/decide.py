@@ -9,7 +9,7 @@ from perpend._typing import Array
 from perpend.structure import constants as k
 from perpend.structure.checks import DOUBTFUL, Doubt, Facts, beyond_ellipse, confidence_of
 from perpend.structure.cloud import Axes, Cloud, radius
-from perpend.structure.layers import find_layers, layers_outside
+from perpend.structure.layers import Histogram, find_layers, gain_of_two, layers_outside
 from perpend.structure.members import (
     EXACT,
     Found,
@@ -204,6 +204,9 @@ def _suspect(profile: Profile, found: Found) -> bool:
         return True
     if found.is_exact or not cloud.affine:
         return False
+    if found.c == 1 and found.layer is None:
+        members = Histogram(*(A[found.seen.edges <= 1.1 * found.end] for A in found.seen))
+        return gain_of_two(members) > k.KINK + k.UNLIKE * found.n_members
     least = least_members(cloud, found.c)
     # What stands on a flat density was told from that already.
     needed = k.SUSPECT if found.layer is None else (k.SUSPECT + k.KINK) / 2

@@ -33,7 +33,10 @@ N_PEAKS = 3  # of what cuts seem to gain, from which the best is looked for
 MOST_LAYERS = 5  # one inside the other
 N_BINS_OF_NOISE, N_SCALES = 48, 48  # where the noise of a layer is fitted
 LOST = 1.17  # times what is seen: half-way from the scale of Student's law to its deviation
+DEGREES = 3.0, 4.0, 6.0, 12.0  # of freedom, of single kinds of noise
+ENDS = np.array([0.7, 0.8, 0.9, 0.95, 0.98, 0.995, 1.0])  # of a slab, by the rows within
 STUDENT = (math.inf, 6.0, 3.0)  # degrees of freedom: Gaussian noise, and with heavy tails
+HARDLY_LESS = 2.0  # nats: so much less likely is one in twenty of the right laws
 MOST = 0.83  # of the members: noise is measured by the distance that so many are within
 _LOG_2 = math.log(2)
 
@@ -292,25 +295,32 @@ def members_noise(of: Histogram, probability: Array, c: int, most: float = MOST)
     return math.exp(log_r) / math.sqrt(2 * special.gammaincinv(c / 2, most))
 
 
-def layer_noise(of: Histogram, layer: Layer, c: int) -> float:
-    """Return the same for a layer on a flat density, in which the tails of its noise are lost.
+class Noise(NamedTuple):
+    """The noise of a layer in one coordinate."""
+
+    size: float  # as `members_noise` gives it
+    tails: float = 1.0  # ratio of the deviations by laws that are hardly less likely than the best
+
+
+def layer_noise(of: Histogram, layer: Layer, c: int) -> Noise:
+    """Return the noise of a layer on a flat density, in which its tails are lost.
 
     With several normals there is little of that density near the subspace (r^c). Of one normal the
     law of the distances is that of the noise: within one and a half times the layer's radius, rows
     of Student's law with few or many degrees of freedom, of any scale, on a flat density are fitted
     by weighted least squares, A g(r / s) + B. The likeliest one says by how much the distance that
-    most members are within is too small.
+    most members are within is too small. Others may be nearly as likely, and have larger tails.
     """
     seen = members_noise(of, layer.probability(of.edges), c)
     if c > 1:
-        return seen
+        return Noise(seen)
     first, last = np.searchsorted(of.edges, [layer.radius / 64, 1.5 * layer.radius])
     kept = np.unique(np.r_[0, np.arange(first, last, max((last - first) // N_BINS_OF_NOISE, 1))])
     r, h = of.edges[kept], np.diff(np.cumsum(of.counts)[kept])
     volume, w, middle = np.diff(r), 1 / np.maximum(h, 1), (r[1:] + r[:-1]) / 2
     s = seen * np.geomspace(1 / 3, 3, N_SCALES)[:, None]
     u, member = np.square(middle / s), layer.probability(middle)
-    best, correction = -math.inf, 1.0
+    fits = []
     for nu in STUDENT:
         gaussian = math.isinf(nu)
         G = (np.exp(-u / 2) if gaussian else (1 + u / nu) ** (-(nu + 1) / 2)) * volume
@@ -321,11 +331,54 @@ def layer_noise(of: Histogram, layer: Layer, c: int) -> float:
         expected = np.maximum(A[:, None] * G + B[:, None] * volume, 1e-9)
         likelihood = (h * np.log(expected) - expected).sum(axis=1)
         top = int(np.argmax(likelihood))
-        if likelihood[top] > best:
-            N = np.cumsum(expected[top] * member)
-            within = float(np.interp(MOST * N[-1], N, r[1:]))
-            p = (1 + MOST) / 2
-            reach = special.ndtri(p) if gaussian else special.stdtrit(nu, p)
-            best = float(likelihood[top])
-            correction = float(s[top, 0] * reach) / within
-    return seen * min(max(correction, 1.0), LOST)
+        N = np.cumsum(expected[top] * member)
+        within = float(np.interp(MOST * N[-1], N, r[1:]))
+        p = (1 + MOST) / 2
+        reach = special.ndtri(p) if gaussian else special.stdtrit(nu, p)
+        correction = float(s[top, 0] * reach) / within
+        deviation = float(s[top, 0]) * (1.0 if gaussian else math.sqrt(nu / (nu - 2)))
+        fits.append((float(likelihood[top]), correction, deviation))
+    best, correction, _ = max(fits)
+    noise = seen * min(max(correction, 1.0), LOST)
+    likely = [deviation for fit, _, deviation in fits if fit >= best - HARDLY_LESS]
+    gaussian = best == fits[0][0]  # as noise usually is
+    return Noise(noise, 1.0 if gaussian else max(likely) / min(likely))
+
+
+def gain_of_two(of: Histogram) -> float:
+    r"""Return twice the log-likelihood of a bell in a slab over that of one kind of noise.
+
+    This is for one normal, where the densities of usual noise g are known: Gaussian, Laplace's,
+    Student's, or uniform. The slab is uniform up to some h,
+
+    .. math:: A \, g(r / s) + B \, [r \le h],
+
+    and A and B are fitted by least squares, weighted by the rows in each bin. A bell that hardly
+    stands out of its slab breaks no concave shape, but the two are like no single kind.
+    """
+    N = np.cumsum(of.counts)
+    kept = np.unique(np.searchsorted(N, np.linspace(0, N[-1], N_BINS_OF_NOISE + 1)))
+    kept = kept[kept < len(N)]
+    r, h = of.edges[kept], np.diff(N[kept], prepend=0.0)
+    edges = np.append(0.0, r)
+    median = float(np.interp(N[-1] / 2, N, of.edges))
+    s = median * np.geomspace(1 / 8, 2, N_SCALES)[:, None]
+    u = np.append(edges[:-1], np.inf) / s  # the last bin has no end
+    laws = [special.erf(u / math.sqrt(2)), -np.expm1(-u)]
+    laws += [2 * special.stdtr(nu, u) - 1 for nu in DEGREES]
+    G = np.diff(np.array(laws), axis=2).reshape(-1, len(h))  # (laws x scales, bins)
+
+    def likelihood(expected: Array) -> float:
+        expected = np.maximum(expected, 1e-3)
+        return float(np.max(np.sum(h * np.log(expected) - expected, axis=-1)))
+
+    one = max(likelihood(N[-1] * G), likelihood(N[-1] * np.diff(edges) / r[-1]))
+    w, two = 1 / np.maximum(h, 1.0), one
+    a, x = np.square(G) @ w, G @ (w * h)
+    for end in np.interp(N[-1] * ENDS, N, of.edges):
+        V = np.clip(end - edges[:-1], 0.0, np.diff(edges))
+        b, d, y = G @ (w * V), float(V @ (w * V)), float(V @ (w * h))
+        det = np.maximum(a * d - b * b, np.finfo(float).tiny)
+        A, B = np.maximum((d * x - b * y) / det, 0.0), np.maximum((a * y - b * x) / det, 0.0)
+        two = max(two, likelihood(A[:, None] * G + B[:, None] * V))
+    return 2 * (two - one)

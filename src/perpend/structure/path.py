@@ -55,7 +55,9 @@ def follow(
     """
     cloud = profile.cloud
     J2 = cloud.squares(axes, c)
-    scale = math.sqrt(max(float(np.median(J2)), 0.0) / c)
+    # From the width of the cloud down, or from twice that of the rows around a single one.
+    width2 = min(float(np.median(J2)), 4 * float(np.sum(axes.variances[:c])))
+    scale = math.sqrt(max(width2, 0.0) / c)
     start = _State(
         axes, J2, np.ones(len(J2)), (cloud.D - c) / cloud.n, scale, scale, 0, scale <= cloud.floor
     )

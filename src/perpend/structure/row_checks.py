@@ -14,7 +14,7 @@ from perpend.geometry import average_height
 from perpend.rows import Kept, RowSource, RowSpan
 from perpend.solvers import Fit, TwoGroups
 from perpend.structure import constants as k
-from perpend.structure.checks import LAYERS, SURE, Verdict
+from perpend.structure.checks import DOUBTFUL, LAYERS, SURE, Verdict
 from perpend.structure.labels import outlier_law, outlier_misfit
 from perpend.structure.layers import Histogram, find_layers, histogram, members_noise
 
@@ -56,7 +56,17 @@ def doubts_about_rows(fit: Fit, norms: Array, *, lawful: bool) -> list[str]:
             f"inliers and outliers overlap, so about {overlap:.0%} of the rows on the subspace are "
             "labelled wrongly (less noise, or more features, would help)"
         )
-    return doubts + _long_rows(norms)
+    return doubts + vague_noise(groups) + _long_rows(norms)
+
+
+def vague_noise(groups: TwoGroups) -> list[str]:
+    """Say that nothing is known about the tails of the noise, and so about its deviation."""
+    if groups.tails <= k.TAILS:
+        return []
+    return [
+        "the noise may or may not have heavy tails, which are lost among the other rows: its "
+        f"deviation is known only within a factor of {groups.tails:.2g} (more rows would help)"
+    ]
 
 
 def others_are_alike(groups: TwoGroups, rank: int, n_distinct: float, misfit: float) -> list[str]:
@@ -230,6 +240,13 @@ def weigh_no_normals(span: RowSpan, n_rows: float, norms: Array, heaviest: float
             f"{n_rows:.0f} distinct rows lie on a subspace of dimension {span.rank} in any case "
             "(more rows would help)"
         )
+        nearest = math.sqrt(float(span.variances[0]) / span.rounding)
+        if nearest < k.GAP:  # as between the axes of any cloud
+            confidence = min(confidence, DOUBTFUL)
+            doubt = (
+                "the rows' variances fall to rounding errors without a gap: the last one they "
+                f"fill is only {nearest:.2g} times above those (scaling the columns would help)"
+            )
     else:
         share = min(1.0, 1 / (math.sqrt(n_rows) * average_height(span.rank)))
         confidence = 1 - max(share, heaviest)

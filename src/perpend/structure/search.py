@@ -7,19 +7,21 @@ structure, or when more of them would not make it clear.
 """
 
 from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from itertools import chain
 
 import numpy as np
 
+from perpend._typing import Array
 from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
 from perpend.structure.checks import is_no_accident
-from perpend.structure.cloud import Axes, Cloud
+from perpend.structure.cloud import Axes, radius
 from perpend.structure.decide import Decision, decide
 from perpend.structure.members import settled_at
 from perpend.structure.path import follow
 from perpend.structure.profile import Plateau, Profile, choose, clearness
 
+N_NEAR = 30  # rows for each column around a single one
 MAX_ROUNDS = 6  # of settling, after each of which the plateaus may be others
 
 
@@ -47,18 +49,18 @@ def find_structure(
         shrink = k.SLOW if cloud.D <= k.WIDE else None
     if cloud.n <= cloud.D or not paths:  # so few rows lie on anything
         shrink = None
-    local = _local_axes(cloud, rng)
-    chosen = _search(profile, proposals, local, shrink, told, callback=callback)
+    chosen = _search(profile, proposals, rng, shrink, told, callback=callback)
     chosen = chosen or _faint(profile)
     if chosen is None:
         return None
     decision = decide(profile, chosen, rng, told)
-    for axes in local:
+    for _ in range(k.LOCAL_STARTS if cloud.D <= k.FEW_COLUMNS else 0):
         facts = decision.facts
         # The sum of two may be a compromise between them: others may end on one.
         if shrink is None or not (facts.starts_disagree or facts.n_smaller):
             break
         profile.start += 1
+        axes = _local_axes(profile, decision.found.c, decision.found.probability > 0.5, rng)
         follow(profile, axes, decision.found.c, shrink, callback=callback)
         _settle_plateaus(profile)
         decision = decide(profile, _chosen(profile, told) or chosen, rng, told)
@@ -87,7 +89,7 @@ def _faint(profile: Profile) -> Plateau | None:
 def _search(
     profile: Profile,
     proposals: Iterable[int],
-    local: Iterator[Axes],
+    rng: np.random.Generator,
     shrink: float | None,
     told: int | None,
     *,
@@ -102,8 +104,9 @@ def _search(
     def starts() -> Iterator[tuple[Axes, int]]:
         first, sizes = cloud.first_axes(), _sizes(cloud.D)
         yield first, sizes[0]
-        for axes in islice(local, 1) if cloud.affine else ():  # where nobody else proposes
-            yield axes, 1 if chosen is None else chosen.c
+        if cloud.affine and cloud.D <= k.FEW_COLUMNS:  # where nobody else proposes
+            c = 1 if chosen is None else chosen.c
+            yield _local_axes(profile, c, _near(profile, chosen), rng), c
         for c in sizes[1:]:
             yield first, c
 
@@ -146,13 +149,32 @@ def _sizes(D: int) -> list[int]:
     return few + [D - c for c in few if D - c > D // 2]
 
 
-def _local_axes(cloud: Cloud, rng: np.random.Generator) -> Iterator[Axes]:
-    """Yield axes of the rows around single ones, with few columns: there may be several planes."""
-    if cloud.D > k.FEW_COLUMNS:
-        return
-    for row in rng.integers(len(cloud.X), size=k.LOCAL_STARTS):
+def _near(profile: Profile, p: Plateau | None) -> Array:
+    """Say which rows (n,) are near to the subspace of a plateau, at its finest scale."""
+    cloud = profile.cloud
+    if p is None:
+        return np.ones(len(cloud.X), dtype=bool)
+    reach = float(cloud.scales[p.first] * radius(p.c))
+    return cloud.squares(profile.axes_at(p), p.c) <= reach**2
+
+
+def _local_axes(profile: Profile, c: int, near: Array, rng: np.random.Generator) -> Axes:
+    """Return axes of the rows around a single one of those that are near to what was found.
+
+    Of some it is the one whose neighbours have most other rows on their subspace of codimension c.
+    """
+    cloud, rows = profile.cloud, np.flatnonzero(near)
+    best, most = cloud.first_axes(), -np.inf
+    for row in rng.choice(rows if len(rows) else len(cloud.X), k.LOCAL_STARTS):
         away = np.square(cloud.X - cloud.X[row]).sum(axis=1)
-        yield cloud.pca(1 / (1 + 4 * away / cloud.typical**2))
+        n_near = min(N_NEAR * cloud.D, len(away) // 2)
+        axes = cloud.pca((away <= np.partition(away, n_near)[n_near]).astype(float))
+        thin = 2 * np.sqrt(np.mean(axes.variances[:c]))
+        profile.add(axes)
+        T = np.max(profile.table[c - 1, cloud.scales <= thin], initial=-np.inf)
+        if most < T:
+            best, most = axes, T
+    return best
 
 
 def _settle_plateaus(profile: Profile) -> None:

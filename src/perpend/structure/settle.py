@@ -22,7 +22,7 @@ from perpend.structure.layers import (
 SETTLE_STEPS = 12
 POLISH_STEPS = 5
 AT_REST = 0.02  # of the error that the noise makes: a turn that is too small to count
-REACH = 2.0  # R = sigma (sqrt(c) + REACH) ends the weights of the polish
+REACH = 1.75  # R = sigma (sqrt(c) + REACH) ends the weights of the polish
 ROOM = 1.2  # times the largest distance, where all rows are members
 UNCHANGED = 0.01  # of the weights: what may still change when the polish ends
 MOST_LEVERAGE = 0.8  # of a single row; beyond it, it is on no subspace of the others
@@ -124,7 +124,7 @@ def polish(
     by_bin = layer.probability(middle) if layer else (middle <= limit).astype(float)
     sigma = members_noise(seen, by_bin, c)
     if layer is not None and not layer.is_exact:
-        sigma = layer_noise(seen, layer, c)
+        sigma = layer_noise(seen, layer, c).size
     members = float(p.sum() if cloud.share is None else p @ cloud.share)
     return Polished(axes, seen, p, layer, limit, sigma, members)
 
