@@ -26,10 +26,10 @@ from perpend.structure.row_checks import (
     doubts_about_rows,
     exact_on_more,
     misfit_of,
-    others_are_alike,
     share_of_short,
     short_rows,
     thinner_inside,
+    zeros_elsewhere,
 )
 
 ALL_SHORT = 0.7  # of the outliers that are short inliers: the others are no group
@@ -147,7 +147,7 @@ def verdict_of(  # noqa: PLR0917
     on_flat = isinstance(weighed, Decision) and weighed.found.layer is not None
     verdict = verdict.doubted(
         *doubts_about_rows(fit, rows.norms, lawful=lawful),
-        *others_are_alike(fit.groups, span.rank, n_distinct, misfit),
+        *zeros_elsewhere(rows, fit),
         *short_rows(rows, kept, fit),
         *([] if on_flat else thinner_inside(rows, kept, fit, distinct)),
     )

@@ -52,7 +52,7 @@ THINNER = 0.8  # of the radius of that one, at the most
 APART = 0.8  # second eigenvalue of the walk: rows may be of two kinds (record 16, item 7)
 MAJORITY = 0.5  # of the members: a part with so many may be the answer
 AS_THIN = 1.2  # times the noise: what is as thin belongs together
-GAP = 3.0  # between the axes of a cloud without outliers, that makes it a subspace with noise
+GAP = 5.0  # between the axes of a cloud without outliers, that makes it a subspace with noise
 TAILS = 1.5  # between deviations that are as likely: the noise is not known
 ENOUGH_FOR_WALK = 400  # rows to see two parts by, or two for each dimension
 
@@ -63,7 +63,7 @@ ALL_ROWS = 0.98  # share of members from which on there is no other group
 MISFIT = 2.0  # of the outliers' distances to that law: one in a thousand exceeds it by chance
 NO_SUBSPACE = 0.5  # of the squared norm: so much noise is none, but the whole cloud
 NOISE = 0.2  # of the inliers' squared norm: more noise than that is hardly a subspace
-OVERLAP = 0.11  # of the labels: more would be wrong in any case,
+OVERLAP = 0.1  # of the labels: more would be wrong in any case,
 OVERLAP_AT_MOST = 0.133  # or so many, if two standard errors are on the bad side,
 OVERLAP_ROUGH = 0.25  # or so many, where the estimate is rough
 TOO_SHORT = 0.25  # of the outliers that are as near as inliers, but for their length

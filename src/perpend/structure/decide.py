@@ -139,6 +139,8 @@ def _facts(  # noqa: PLR0917
     ellipse, gap = T, cloud.typical / cloud.floor
     if not found.is_exact:
         ellipse, gap = beyond_ellipse(cloud, found.axes, c)
+    if found.n_members > k.ALL_ROWS * cloud.n:
+        ellipse = 0.0  # where there are no others, a subspace is nothing but a gap
     others = [p for p in profile.plateaus() if p.c not in {chosen.c, c}]
     rival = max(others, key=lambda p: p.length, default=None)
     return Facts(

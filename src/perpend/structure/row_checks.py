@@ -19,7 +19,6 @@ from perpend.structure.labels import outlier_law, outlier_misfit
 from perpend.structure.layers import Histogram, find_layers, histogram, members_noise
 
 HOLLOW = 4.0  # standard deviations
-CROWDED = 1.5  # rows per dimension of their span from which on their directions have a law
 ENOUGH = 10_000  # rows to see short ones by
 UNEVEN = 1.1  # ratio of the longest row to the shortest from which on lengths differ
 AS_NEAR = 0.95  # of the inliers are nearer: what is so near, in the units of the data, is one
@@ -69,19 +68,21 @@ def vague_noise(groups: TwoGroups) -> list[str]:
     ]
 
 
-def others_are_alike(groups: TwoGroups, rank: int, n_distinct: float, misfit: float) -> list[str]:
-    """Say that a minority on an exact subspace may be no group of its own.
+def zeros_elsewhere(rows: RowSource, fit: Fit) -> list[str]:
+    """Say that rows lie on a subspace because they are zero in some columns, as others elsewhere.
 
-    Where the others have preferred directions, there may be more such subspaces, as in numbers that
-    are often zero. Others that are not more than the dimensions of their span have each one of its
-    own.
+    In numbers that are often zero, a subspace where columns vanish is no group of its own.
     """
-    crowded = (1 - groups.share) * n_distinct > CROWDED * rank
-    if not (groups.is_exact and groups.share < k.MAJORITY and crowded and misfit > k.MISFIT):
+    columns = np.square(fit.V).sum(axis=1) > 1 - 1e-9  # whose axes are normals
+    if not fit.groups.is_exact or np.count_nonzero(columns) < fit.V.shape[1]:
+        return []
+    n = rows.shape[0]
+    zero = np.mean(rows.take(np.arange(0, n, max(n // ENOUGH, 1))) == 0, axis=0)
+    if np.max(zero[~columns], initial=0.0) < k.AS_GOOD * np.min(zero[columns]):
         return []
     return [
-        "the outliers are the majority and have preferred directions themselves, so the rows "
-        "on the subspace may be no group of their own (look at the outliers alone)"
+        f"the rows on the subspace are those that are zero in {fit.V.shape[1]} of the columns, and "
+        "others are zero elsewhere as often (look at structures_, or leave out rows with zeros)"
     ]
 
 
