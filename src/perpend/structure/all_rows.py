@@ -113,8 +113,7 @@ def by_all_rows(
     fit, kept = among(rows, span, A, found, sampled=True, callback=callback)
     # Whether rows are equal was seen in the sample only: all rows count as its distinct ones do.
     n_distinct = sampled.n_distinct * rows.shape[0] / n_sampled
-    lawful = found.fit is not None
-    verdict = verdict_of(decision, fit, rows, span, n_distinct, kept, lawful=lawful)
+    verdict = verdict_of(decision, fit, rows, span, n_distinct, kept)
     return sampled._replace(
         verdict=verdict._replace(evidence={**sampled.verdict.evidence, **verdict.evidence}),
         fit=fit,
@@ -134,8 +133,6 @@ def verdict_of(  # noqa: PLR0917
     span: RowSpan,
     n_distinct: float,
     kept: Kept,
-    *,
-    lawful: bool,
 ) -> Verdict:
     """Put confidence, evidence and doubts together, with those about noise and rows."""
     distinct = n_distinct / rows.total_weight
@@ -146,7 +143,7 @@ def verdict_of(  # noqa: PLR0917
     # What stands on a flat density was told from that already.
     on_flat = isinstance(weighed, Decision) and weighed.found.layer is not None
     verdict = verdict.doubted(
-        *doubts_about_rows(fit, rows.norms, lawful=lawful),
+        *doubts_about_rows(fit, rows.norms),
         *zeros_elsewhere(rows, fit),
         *short_rows(rows, kept, fit),
         *([] if on_flat else thinner_inside(rows, kept, fit, distinct)),
@@ -167,7 +164,7 @@ def solution_of(answer: Answer, seen: RowSource, *, told: bool) -> Solution:
         A, found = _axes_in(span, answer.seen_in or span, other.found)
         sampled = answer.seen_in is not None or decision.cloud.n < answer.n_distinct - 0.5
         fit, kept = among(rows, span, A, found, sampled=sampled, callback=None)
-        verdict = verdict_of(other, fit, rows, span, answer.n_distinct, kept, lawful=False)
+        verdict = verdict_of(other, fit, rows, span, answer.n_distinct, kept)
         verdict = verdict._replace(evidence=without_choice(verdict.evidence))
         by_hand = answer._replace(verdict=verdict, fit=fit, decision=other, distances=None)
         others.append(as_solution(seen, by_hand, told=False)._replace(profile=None))

@@ -234,7 +234,7 @@ def as_it_is(ground: Ground, V: Array, directions: Directions, codimension: int 
     _, kept = count(ground.rows, V, fit.groups.edges)
     weighed = Weighed(facts, *confidence_of(facts), float(profile.cloud.needed[c - 1]))
     return Answer(
-        verdict_of(weighed, fit, ground.rows, span, ground.n_distinct, kept, lawful=True),
+        verdict_of(weighed, fit, ground.rows, span, ground.n_distinct, kept),
         fit,
         span,
         _in_data(directions, span),
@@ -269,12 +269,12 @@ def _compared(verdict: Verdict, evidence: RankEvidence) -> Verdict:
 def _confirmed(ground: Ground, decision: Decision, directions: Directions) -> Answer:
     """Put the answer of these rows together, by the law where it holds."""
     rows, span = ground.rows, ground.span
-    found, lawful = _by_the_law(ground, decision.found)
+    found = _by_the_law(ground, decision.found)
     sampled = found.fit is None and ground.profile.cloud.n < ground.n_distinct - 0.5
     A = ground.inside(found.axes.A)
     fit, kept = among(rows, span, A, found, sampled=sampled, callback=ground.callback)
     return Answer(
-        verdict_of(decision, fit, rows, span, ground.n_distinct, kept, lawful=lawful),
+        verdict_of(decision, fit, rows, span, ground.n_distinct, kept),
         fit,
         span,
         _in_data(directions, span),
@@ -286,18 +286,14 @@ def _confirmed(ground: Ground, decision: Decision, directions: Directions) -> An
     )
 
 
-def _by_the_law(ground: Ground, found: Found) -> tuple[Found, bool]:
-    """Let the law tell the groups apart, where the same subspace has the same noise by it.
-
-    Also say whether the outliers follow it.
-    """
+def _by_the_law(ground: Ground, found: Found) -> Found:
+    """Let the law tell the groups apart, where the same subspace has the same noise by it."""
     if found.fit is not None or found.is_exact:
-        return found, True
+        return found
     fit = ground.with_threshold(ground.fitted(ground.inside(found.axes.A[:, : found.c])))
     alike = abs(np.log(fit.groups.scale / found.sigma)) <= np.log(SAME_NOISE)
     same = turned_to(fit.V, ground.inside(found.axes.A)) <= SAME
-    lawful = ground.law_holds(fit)
-    return found._replace(fit=fit) if alike and same and lawful else found, lawful
+    return found._replace(fit=fit) if alike and same and ground.law_holds(fit) else found
 
 
 def solve_told(

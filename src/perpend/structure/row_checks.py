@@ -24,11 +24,8 @@ UNEVEN = 1.1  # ratio of the longest row to the shortest from which on lengths d
 AS_NEAR = 0.95  # of the inliers are nearer: what is so near, in the units of the data, is one
 
 
-def doubts_about_rows(fit: Fit, norms: Array, *, lawful: bool) -> list[str]:
-    """Return the doubts about noise, groups and rows: as true where the codimension was told.
-
-    Where the outliers follow no law, the share of wrong labels is a rough estimate.
-    """
+def doubts_about_rows(fit: Fit, norms: Array) -> list[str]:
+    """Return the doubts about noise, groups and rows: as true where the codimension was told."""
     doubts, groups = list[str](), fit.groups
     scale = groups.scale
     if groups.share > k.ALL_ROWS:  # noise of one size is large in proportion to short rows
@@ -46,11 +43,7 @@ def doubts_about_rows(fit: Fit, norms: Array, *, lawful: bool) -> list[str]:
             "it, others only be near (look at the distances, set a threshold, or use perpend.peel)"
         )
     overlap = 1 - expected_f1(groups)
-    inliers = float(groups.counts @ groups.posterior)
-    # Of N inliers about 2 N overlap labels are wrong, and that number varies by its root.
-    error = math.sqrt(overlap / (2 * max(inliers, 1.0)))
-    too_many = overlap > k.OVERLAP or overlap + 2 * error > k.OVERLAP_AT_MOST
-    if too_many if lawful else overlap > k.OVERLAP_ROUGH:
+    if overlap > k.OVERLAP:
         doubts.append(
             f"inliers and outliers overlap, so about {overlap:.0%} of the rows on the subspace are "
             "labelled wrongly (less noise, or more features, would help)"
