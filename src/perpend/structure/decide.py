@@ -95,6 +95,8 @@ def decide(
     own = [p for p in all_ if p.c == found.c]
     if found.c != chosen.c and own:
         chosen = max(own, key=lambda p: p.weight)
+        if not found.is_exact:
+            clear = min(clear, chosen.length / k.LENGTH)  # it must be seen over some scales, too
     facts = _facts(profile, found, chosen, T, clear, n_smaller, rng)
     confidence, doubts = confidence_of(facts)
     profile.start = start
