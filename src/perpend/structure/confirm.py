@@ -120,4 +120,5 @@ def groups_by_density(
         scale=float(seen.edges[0]) if found.is_exact else max(noise.size, float(seen.edges[2])),
         threshold=threshold,
         tails=noise.tails,
+        rough=True,
     )

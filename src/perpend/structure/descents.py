@@ -33,6 +33,7 @@ Auto: TypeAlias = Literal["auto"]
 
 CLEAR_GAP = 2.0  # in the directions' singular values; with less, weighing them is not worth a scan
 SETTLED = 32  # evaluations from which on "no gap anywhere" may mean "as many normals as starts"
+STEADY = 3  # looks with the same rank: it is worth a finish, though it is not clear
 REPEATS = 0.1  # sine to normals of which the rows are sure; below it a start only repeats them
 BACK_OFF = 2  # times as many evaluations as at the last finish before the next one
 N_LANDED = 16  # starts that are shown where nobody descends
@@ -63,6 +64,7 @@ class Descents:
         self.evidence: RankEvidence | None = None
         self._sure: Fit | None = None  # of which the rows are sure, whoever agrees
         self._next_finish = 0  # evaluations
+        self._ranks: list[int] = []  # of the directions, look by look
 
     def proposals(self) -> Iterator[int]:
         """Descend, and show the profile what comes of it: many starts that agree, or one.
@@ -123,7 +125,8 @@ class Descents:
         """Whether the rows are sure of a subspace, and the rank of the directions is the same."""
         if self._sure is None or self.evidence is None:
             return False
-        return not disagreement(self._sure.V.shape[1], self.evidence)
+        c = self._sure.V.shape[1]
+        return self.evidence.value == c or not disagreement(c, self.evidence)
 
     def _enough(self, directions: Directions) -> bool:
         """Say whether the descents may end here."""
@@ -132,6 +135,7 @@ class Descents:
         if n < SETTLED and not _has_gap(directions.B):
             return False
         self.evidence = rank_of_directions(self.ground.rows, directions, rank)
+        self._ranks.append(self.evidence.value)
         if n >= (k.TAKE_OVER if rank <= k.WIDE else k.TAKE_OVER_WIDE):
             return True  # paths decide
         if self._sure is None and self._worth_a_finish(self.evidence, n):
@@ -148,7 +152,8 @@ class Descents:
             return False
         if evidence.saturated:
             return n_evaluations >= SETTLED
-        return evidence.score >= CLEAR_SCORE
+        steady = len(self._ranks) >= STEADY and len(set(self._ranks[-STEADY:])) == 1
+        return steady or evidence.score >= CLEAR_SCORE
 
     def _finish(self, V: Array) -> None:
         """Ask the rows about normals V (D', c) of descents on their way."""

@@ -43,7 +43,7 @@ def doubts_about_rows(fit: Fit, norms: Array) -> list[str]:
             "it, others only be near (look at the distances, set a threshold, or use perpend.peel)"
         )
     overlap = 1 - expected_f1(groups)
-    if overlap > k.OVERLAP:
+    if overlap > (k.OVERLAP_ROUGH if groups.rough else k.OVERLAP):
         doubts.append(
             f"inliers and outliers overlap, so about {overlap:.0%} of the rows on the subspace are "
             "labelled wrongly (less noise, or more features, would help)"

@@ -150,11 +150,11 @@ def _sizes(D: int) -> list[int]:
 
 
 def _near(profile: Profile, p: Plateau | None) -> Array:
-    """Say which rows (n,) are near to the subspace of a plateau, at its finest scale."""
+    """Say which rows (n,) are near to the subspace of a plateau, at its peak."""
     cloud = profile.cloud
     if p is None:
         return np.ones(len(cloud.X), dtype=bool)
-    reach = float(cloud.scales[p.first] * radius(p.c))
+    reach = float(cloud.scales[p.peak] * radius(p.c))
     return cloud.squares(profile.axes_at(p), p.c) <= reach**2
 
 
