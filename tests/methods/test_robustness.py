@@ -114,3 +114,20 @@ def test_the_dense_middle_of_heavy_tailed_noise_is_no_group_of_its_own(seed):
     model = DPCP(random_state=seed + 1000).fit(data.X + 0.1 / np.sqrt(10) * noise)
     assert model.codimension_ == 6
     assert np.mean(model.labels_ == -1) < 0.05
+
+
+@pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")
+def test_counts_that_are_often_zero_are_no_sure_subspace(seed):
+    X = np.random.default_rng(seed).poisson(0.3, (600, 10)).astype(float)
+    model = DPCP(random_state=seed + 1000).fit(X[X.any(axis=1)])
+    assert model.confidence_ < 0.95
+
+
+@pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")
+@pytest.mark.parametrize("affine", [False, True])
+def test_variances_that_fall_to_rounding_without_a_gap_are_no_sure_subspace(seed, affine):
+    rng = np.random.default_rng(seed)
+    Q, _ = np.linalg.qr(rng.standard_normal((30, 30)))
+    X = rng.standard_normal((400, 30)) * 2.0 ** -np.arange(30) @ Q
+    model = DPCP(affine=affine, random_state=seed + 1000).fit(X)
+    assert model.confidence_ < 0.95

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from perpend.structure.constants import KINK, UNLIKE
 from perpend.structure.layers import (
     Histogram,
     find_layers,
+    gain_of_two,
     histogram,
     layers_outside,
     members_noise,
@@ -106,3 +108,15 @@ def test_a_histogram_counts_shares():
     assert isinstance(of, Histogram)
     assert of.counts[0] == 1.5
     assert of.counts.sum() == 3.75
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace", "student", "uniform"])
+def test_one_kind_of_noise_is_no_bell_in_a_slab(noise, seed):
+    J = distances(np.random.default_rng(seed), noise, 4000, 1)
+    assert gain_of_two(histogram(J, 1e-9)) < KINK + UNLIKE * len(J)
+
+
+def test_a_bell_that_hardly_stands_out_of_its_slab(seed):
+    rng = np.random.default_rng(seed)
+    J = np.append(distances(rng, "student", 1600, 1), 5 * distances(rng, "uniform", 2400, 1))
+    assert gain_of_two(histogram(J, 1e-9)) > KINK + UNLIKE * len(J)

@@ -26,6 +26,7 @@ LONG = 6.0  # plateaus longer than a factor e^6 are not more convincing
 NEARLY = 0.75  # of the best weight: a finer plateau with so much is preferred,
 LAYER = 1.0  # if it is so long (a factor e)
 FEWER = 0.8  # of the rows: a finer plateau with fewer is of rows of their own
+RIVAL = 0.6  # of the weight: what a finer plateau needs to be a rival
 SHOULDER = 0.3  # of the best weight: plateaus with less are the shoulders of others
 FINER = 2 / 3  # of the length: a finer plateau that long is one
 LENGTH = 0.26  # of a plateau, beyond the longest rival's, that makes a codimension clear

@@ -264,7 +264,10 @@ def clearness(chosen: Plateau, all_: list[Plateau]) -> float:
     # With fewer normals and the same rows, a finer one is noise that differs from normal to normal.
     others = [p for p in all_ if p.c != chosen.c and (p.c > chosen.c or not chosen.is_of_all(p))]
     coarser = max((p.length for p in others if p.peak > chosen.peak), default=0.0)
-    finer = max((p.length for p in others if p.peak < chosen.peak), default=0.0)
+    finer = max(
+        (p.length for p in others if p.peak < chosen.peak and p.weight > k.RIVAL * chosen.weight),
+        default=0.0,
+    )
     clear = (chosen.length - min(max(coarser, finer), 2 * k.LENGTH)) / k.LENGTH
     is_rival = finer >= max(k.LENGTH, k.FINER * chosen.length)
     return min(clear, 0.5) if is_rival else clear
