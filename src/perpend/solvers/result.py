@@ -52,7 +52,6 @@ class TwoGroups(NamedTuple):
     share: float  # of inliers
     scale: float  # s; at the floor where the inliers are exact
     threshold: float  # the distance at which a row is as likely an inlier as an outlier
-    tails: float = 1.0  # ratio of the deviations that the noise may have, by its tails
     rough: bool = False  # whether the density told them, which knows less than a law does
 
     @property

@@ -35,7 +35,7 @@ from perpend.structure.flats import (
 from perpend.structure.law import distance_edges
 from perpend.structure.members import Found, point_among
 from perpend.structure.profile import Profile
-from perpend.structure.row_checks import vague_noise, weigh_no_normals
+from perpend.structure.row_checks import weigh_no_normals
 from perpend.structure.search import find_structure
 from perpend.structure.views import View, find_views, whole_view
 
@@ -264,8 +264,7 @@ def _verdict(chosen: _Chosen, members: Members, seen: Lifted, codimension: int |
         distinct = np.count_nonzero(weight) / float(weight.sum())
         numbers = evidence_of(decision.facts, decision.needed, fit, seen.rows.dtype, distinct)
         doubts = tuple(map(str, decision.doubts))
-        verdict = Verdict(decision.found.c, decision.confidence, numbers, doubts)
-        return verdict.doubted(*vague_noise(groups))
+        return Verdict(decision.found.c, decision.confidence, numbers, doubts)
     verdict = weigh_no_normals(sampled.lifted, sampled.n_distinct, sampled.norms, sampled.heaviest)
     if codimension != "auto":
         all_outside = codimension == sampled.outside.shape[1]

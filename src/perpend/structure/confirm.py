@@ -17,7 +17,7 @@ from perpend.solvers import TwoGroups
 from perpend.solvers.loop import Callback, iterate
 from perpend.structure import constants as k
 from perpend.structure.law import knots
-from perpend.structure.layers import Histogram, Noise, find_layers, layer_noise, members_noise
+from perpend.structure.layers import Histogram, find_layers, layer_noise, members_noise
 from perpend.structure.members import Found
 from perpend.structure.settle import REACH
 
@@ -110,15 +110,14 @@ def groups_by_density(
     p = np.minimum(np.minimum.accumulate(p), ALMOST)
     members = float(seen.counts @ p)
     share = min(max(members / total, 1e-6), 1 - 1e-6)
-    noise = Noise(members_noise(seen, p, c)) if layer is None else layer_noise(seen, layer, c)
+    noise = members_noise(seen, p, c) if layer is None else layer_noise(seen, layer, c)
     return TwoGroups(
         edges=seen.edges,
         posterior=p,
         gain=np.log1p(-share) - np.log1p(-p),
         counts=seen.counts,
         share=share,
-        scale=float(seen.edges[0]) if found.is_exact else max(noise.size, float(seen.edges[2])),
+        scale=float(seen.edges[0]) if found.is_exact else max(noise, float(seen.edges[2])),
         threshold=threshold,
-        tails=noise.tails,
         rough=True,
     )

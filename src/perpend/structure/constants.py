@@ -53,7 +53,6 @@ APART = 0.8  # second eigenvalue of the walk: rows may be of two kinds (record 1
 MAJORITY = 0.5  # of the members: a part with so many may be the answer
 AS_THIN = 1.2  # times the noise: what is as thin belongs together
 GAP = 5.0  # between the axes of a cloud without outliers, that makes it a subspace with noise
-TAILS = 1.5  # between deviations that are as likely: the noise is not known
 ENOUGH_FOR_WALK = 400  # rows to see two parts by, or two for each dimension
 
 # The descents, and the law of outliers without preferred direction.

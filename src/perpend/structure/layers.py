@@ -36,7 +36,6 @@ LOST = 1.17  # times what is seen: half-way from the scale of Student's law to i
 DEGREES = 3.0, 4.0, 6.0, 12.0  # of freedom, of single kinds of noise
 ENDS = np.array([0.7, 0.8, 0.9, 0.95, 0.98, 0.995, 1.0])  # of a slab, by the rows within
 STUDENT = (math.inf, 6.0, 3.0)  # degrees of freedom: Gaussian noise, and with heavy tails
-HARDLY_LESS = 2.0  # nats: so much less likely is one in twenty of the right laws
 MOST = 0.83  # of the members: noise is measured by the distance that so many are within
 _LOG_2 = math.log(2)
 
@@ -295,25 +294,18 @@ def members_noise(of: Histogram, probability: Array, c: int, most: float = MOST)
     return math.exp(log_r) / math.sqrt(2 * special.gammaincinv(c / 2, most))
 
 
-class Noise(NamedTuple):
-    """The noise of a layer in one coordinate."""
-
-    size: float  # as `members_noise` gives it
-    tails: float = 1.0  # ratio of the deviations by laws that are hardly less likely than the best
-
-
-def layer_noise(of: Histogram, layer: Layer, c: int) -> Noise:
-    """Return the noise of a layer on a flat density, in which its tails are lost.
+def layer_noise(of: Histogram, layer: Layer, c: int) -> float:
+    """Return the same for a layer on a flat density, in which the tails of its noise are lost.
 
     With several normals there is little of that density near the subspace (r^c). Of one normal the
     law of the distances is that of the noise: within one and a half times the layer's radius, rows
     of Student's law with few or many degrees of freedom, of any scale, on a flat density are fitted
     by weighted least squares, A g(r / s) + B. The likeliest one says by how much the distance that
-    most members are within is too small. Others may be nearly as likely, and have larger tails.
+    most members are within is too small.
     """
     seen = members_noise(of, layer.probability(of.edges), c)
     if c > 1:
-        return Noise(seen)
+        return seen
     first, last = np.searchsorted(of.edges, [layer.radius / 64, 1.5 * layer.radius])
     kept = np.unique(np.r_[0, np.arange(first, last, max((last - first) // N_BINS_OF_NOISE, 1))])
     r, h = of.edges[kept], np.diff(np.cumsum(of.counts)[kept])
@@ -335,14 +327,9 @@ def layer_noise(of: Histogram, layer: Layer, c: int) -> Noise:
         within = float(np.interp(MOST * N[-1], N, r[1:]))
         p = (1 + MOST) / 2
         reach = special.ndtri(p) if gaussian else special.stdtrit(nu, p)
-        correction = float(s[top, 0] * reach) / within
-        deviation = float(s[top, 0]) * (1.0 if gaussian else math.sqrt(nu / (nu - 2)))
-        fits.append((float(likelihood[top]), correction, deviation))
-    best, correction, _ = max(fits)
-    noise = seen * min(max(correction, 1.0), LOST)
-    likely = [deviation for fit, _, deviation in fits if fit >= best - HARDLY_LESS]
-    gaussian = best == fits[0][0]  # as noise usually is
-    return Noise(noise, 1.0 if gaussian else max(likely) / min(likely))
+        fits.append((float(likelihood[top]), float(s[top, 0] * reach) / within))
+    _, correction = max(fits)
+    return seen * min(max(correction, 1.0), LOST)
 
 
 def gain_of_two(of: Histogram) -> float:

@@ -48,17 +48,7 @@ def doubts_about_rows(fit: Fit, norms: Array) -> list[str]:
             f"inliers and outliers overlap, so about {overlap:.0%} of the rows on the subspace are "
             "labelled wrongly (less noise, or more features, would help)"
         )
-    return doubts + vague_noise(groups) + _long_rows(norms)
-
-
-def vague_noise(groups: TwoGroups) -> list[str]:
-    """Say that nothing is known about the tails of the noise, and so about its deviation."""
-    if groups.tails <= k.TAILS:
-        return []
-    return [
-        "the noise may or may not have heavy tails, which are lost among the other rows: its "
-        f"deviation is known only within a factor of {groups.tails:.2g} (more rows would help)"
-    ]
+    return doubts + _long_rows(norms)
 
 
 def zeros_elsewhere(rows: RowSource, fit: Fit) -> list[str]:

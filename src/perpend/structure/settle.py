@@ -124,7 +124,7 @@ def polish(
     by_bin = layer.probability(middle) if layer else (middle <= limit).astype(float)
     sigma = members_noise(seen, by_bin, c)
     if layer is not None and not layer.is_exact:
-        sigma = layer_noise(seen, layer, c).size
+        sigma = layer_noise(seen, layer, c)
     members = float(p.sum() if cloud.share is None else p @ cloud.share)
     return Polished(axes, seen, p, layer, limit, sigma, members)
 
