@@ -34,7 +34,7 @@ SAME = 2.5  # times the noise: members are so near to the same subspace of anoth
 OTHER = 3.0  # times as far: then it is another one
 AS_GOOD = 0.7  # of the contrast: another subspace with so much is a rival
 N_SAME = 256  # members to see that by
-LOCAL_STARTS = 8  # from the neighbourhood of single rows, as many as are needed
+LOCAL_STARTS = 8  # rows whose neighbours propose: one is on a plane with a third of the rows
 IN_VAIN = 3  # starts with many columns that show nothing: others will not either
 TRIES = 4  # paths where something is significant, but not clear: others do not cure that
 SETTLED = 4  # plateaus of one look at which axes are settled
@@ -52,7 +52,7 @@ THINNER = 0.8  # of the radius of that one, at the most
 APART = 0.8  # second eigenvalue of the walk: rows may be of two kinds (record 16, item 7)
 MAJORITY = 0.5  # of the members: a part with so many may be the answer
 AS_THIN = 1.2  # times the noise: what is as thin belongs together
-GAP = 5.0  # between the axes of a cloud without outliers, that makes it a subspace with noise
+GAP = 5.0  # between axes, where all rows are members: outliers five times as near make smaller ones
 ENOUGH_FOR_WALK = 400  # rows to see two parts by, or two for each dimension
 
 # The descents, and the law of outliers without preferred direction.

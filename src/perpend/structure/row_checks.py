@@ -228,8 +228,8 @@ def weigh_no_normals(span: RowSpan, n_rows: float, norms: Array, heaviest: float
         if nearest < k.GAP:  # as between the axes of any cloud
             confidence = min(confidence, DOUBTFUL)
             doubt = (
-                "the rows' variances fall to rounding errors without a gap: the last one they "
-                f"fill is only {nearest:.2g} times above those (scaling the columns would help)"
+                "the spread of the rows falls to rounding errors without a gap: the smallest that "
+                f"counts is only {nearest:.2g} times above those (scaling the columns would help)"
             )
     else:
         share = min(1.0, 1 / (math.sqrt(n_rows) * average_height(span.rank)))

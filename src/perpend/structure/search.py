@@ -21,7 +21,7 @@ from perpend.structure.members import settled_at
 from perpend.structure.path import follow
 from perpend.structure.profile import Plateau, Profile, choose, clearness
 
-N_NEAR = 30  # rows for each column around a single one
+N_NEAR = 30  # rows for each column around a single one: they know their subspace to a degree
 MAX_ROUNDS = 6  # of settling, after each of which the plateaus may be others
 
 
