@@ -132,9 +132,9 @@ def polish(
 def _bell(seen: Histogram, J: Array, c: int, layer: Layer | None) -> Array:
     """Return weights 1 - J^2 / R^2 that hold rows at the edge of a layer for less than its core.
 
-    R = sigma (sqrt(c) + REACH) is within that of a path. With one normal this costs 9 % of precision where
-    the noise is Gaussian, with more of them less; and a slope beside a road, say, hardly turns the
-    plane.
+    R = sigma (sqrt(c) + REACH) is within that of a path. With one normal this costs 9 % of
+    precision where the noise is Gaussian, with more of them less; and a slope beside a road, say,
+    hardly turns the plane.
     """
     if layer is None or layer.is_exact:
         return np.ones(len(J))
