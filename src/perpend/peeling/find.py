@@ -18,8 +18,7 @@ from perpend.structure import Cloud, Decision, Profile, find_structure, sample_s
 from perpend.structure import constants as k
 from perpend.structure.checks import confidence_of
 from perpend.structure.law import distance_edges
-from perpend.structure.members import within
-from perpend.structure.settle import polish, settle
+from perpend.structure.settle import polish, settle, within
 
 LIKELY = 0.5  # confidence: what is more likely wrong than right is not reported
 ROUNDS = 2  # of sharing the rows out and looking again
@@ -209,8 +208,7 @@ def _by_all_rows(cloud: Cloud, one: Decision) -> Decision:
     c = one.found.c
     w = (cloud.squares(one.found.axes, c) <= one.found.threshold**2).astype(float)
     p = polish(cloud, cloud.pca(w), c, w, max(k.FEW * cloud.n, 2.0 * (cloud.D - c)))
-    new = {"axes": p.axes, "sigma": p.sigma, "threshold": p.threshold, "n_members": p.members}
-    return _with_end(cloud, changed(one, **new))
+    return _with_end(cloud, one._replace(found=p))
 
 
 def _with_end(cloud: Cloud, one: Decision) -> Decision:

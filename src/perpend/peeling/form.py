@@ -189,8 +189,8 @@ def _subspace(data: Data, found: Decision, members: Array, unit: float) -> Subsp
         # The distances show the noise in c of the D coordinates.
         noise=0.0 if found.found.is_exact else float(np.sqrt(np.mean(J**2) * D / c)),
         evidence={
-            "gain": found.facts.contrast + found.needed,
-            "gain_needed": found.needed,
+            "gain": found.facts.contrast + found.facts.needed,
+            "gain_needed": found.facts.needed,
             "plateau_length": found.facts.length,
             "plateau_clearness": found.facts.clearness,
             "doubts": tuple(str(doubt) for doubt in found.doubts),

@@ -81,6 +81,10 @@ class RowSpan(NamedTuple):
             return self.rotation.T @ B
         return B if self.n_outside == 0 else self.basis @ (self.basis.T @ B)
 
+    def from_span(self, V: Array) -> Array:
+        """Return directions (R, k), in coordinates of the span, as the rows see them."""
+        return V if len(self.basis) == self.rank else self.basis @ V
+
     def in_data(self, B: Array) -> Array:
         """Return directions B (D', k) in the coordinates of the data."""
         return B if self.rotation is None else self.rotation @ B

@@ -52,7 +52,6 @@ class TwoGroups(NamedTuple):
     share: float  # of inliers
     scale: float  # s; at the floor where the inliers are exact
     threshold: float  # the distance at which a row is as likely an inlier as an outlier
-    rough: bool = False  # whether the density told them, which knows less than a law does
 
     @property
     def is_exact(self) -> bool:
@@ -69,6 +68,7 @@ class Fit(NamedTuple):
     axes: Array  # (D, R) these axes
     n_iter: int
     converged: bool
+    kept: Kept | None = None  # the distances of all rows to it, where they are at hand
 
 
 class Solution(NamedTuple):

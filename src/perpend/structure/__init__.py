@@ -5,15 +5,13 @@ rows is smooth there, and the number of rows within a distance r grows like r^c.
 range of scales over which it does not.
 """
 
-from perpend.structure.affine import find_affine
-from perpend.structure.all_rows import solution_of
-from perpend.structure.answer import Answer, as_solution
+from perpend.structure.affine import find_affine, solve_lifted
+from perpend.structure.answer import Answer, solution_of
 from perpend.structure.checks import DOUBTFUL, SURE
 from perpend.structure.cloud import Axes, Cloud, sample_size
 from perpend.structure.decide import Decision, Structure
 from perpend.structure.descents import Descent
 from perpend.structure.flats import AffineFit
-from perpend.structure.homogeneous import solve_lifted
 from perpend.structure.layers import Layer, find_layers
 from perpend.structure.linear import find_low_dimension, find_subspace, solve_told
 from perpend.structure.profile import Profile
@@ -35,7 +33,6 @@ __all__ = [
     "Profile",
     "RankEvidence",
     "Structure",
-    "as_solution",
     "by_sample",
     "find_affine",
     "find_layers",

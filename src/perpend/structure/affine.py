@@ -1,49 +1,40 @@
 """From rows to an affine subspace, at the scale at which rows concentrate.
 
 A sample says where it is; all rows confirm it, lifted about the members' mean, where distances are
-Euclidean.
+Euclidean. A method that knows only linear subspaces sees lifted rows.
 """
 
 import math
-from typing import Literal, NamedTuple, TypeAlias
+from collections.abc import Callable
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from perpend._typing import Array
 from perpend.geometry import complement, random_directions
-from perpend.rows import RowSpan, as_rows, distinct_rows, row_span
+from perpend.rows import RowSource, RowSpan, as_rows, distinct_rows, row_span
 from perpend.rows.kinds import to_numpy
-from perpend.solvers import Fit
+from perpend.rows.views import Lifted, View, find_views, lifted, near_view, whole_view
+from perpend.solvers import Fit, Solution
 from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
-from perpend.structure.answer import evidence_of, profile_in, structures_in, without_choice
-from perpend.structure.checks import SURE, Verdict
+from perpend.structure.answer import structures_of, verdict_of
+from perpend.structure.checks import SURE, Doubt, Verdict
 from perpend.structure.cloud import Cloud
 from perpend.structure.confirm import STEPS
 from perpend.structure.decide import Decision
-from perpend.structure.flats import (
-    AffineFit,
-    Flat,
-    Lifted,
-    Members,
-    as_fit,
-    as_flat,
-    lifted,
-    members_among,
-    near_view,
-)
+from perpend.structure.descents import N_LANDED
+from perpend.structure.flats import AffineFit, Flat, Members, as_fit, as_flat, members_among
 from perpend.structure.law import distance_edges
-from perpend.structure.members import Found, point_among
+from perpend.structure.linear import NOT_LOOKED_FOR
+from perpend.structure.members import point_among
 from perpend.structure.profile import Profile
 from perpend.structure.row_checks import weigh_no_normals
+from perpend.structure.samples import GROWTH
 from perpend.structure.search import find_structure
-from perpend.structure.views import View, find_views, whole_view
+from perpend.structure.settle import Found
 
 Auto: TypeAlias = Literal["auto"]
-
-GROWTH = 4  # the next sample, in units of the last
-N_LANDED = 16  # starts that are shown where nobody descends
-NOT_LOOKED_FOR = 0.5  # confidence at the most, where a codimension was told and not looked for
 
 
 class _Sampled(NamedTuple):
@@ -79,43 +70,6 @@ class _Chosen(NamedTuple):
         return sure or self.found.is_exact, self.found.n_members / sampled.cloud.n
 
 
-class _Rows(NamedTuple):
-    """The rows of one view."""
-
-    X: Array  # (n, D)
-    weight: Array | None
-    seen: Array  # (n,) bool
-    view: View
-    n_jobs: int
-
-    def sampled(self, size: int | None, rng: np.random.Generator) -> _Sampled:
-        """Bring some rows to memory, in coordinates of their affine span."""
-        D, chosen = self.X.shape[1], np.flatnonzero(self.seen)
-        if size is not None and len(chosen) > size:
-            chosen = np.sort(rng.choice(chosen, size, replace=False, shuffle=False))
-        given = to_numpy(self.X[chosen])
-        S = given.astype(float)
-        weight = None if self.weight is None else self.weight[chosen] / self.weight[chosen].mean()
-        centre, scale, _ = self.view
-        L = np.hstack([(S - centre) / scale, np.ones((len(S), 1))]).astype(given.dtype)
-        rows = as_rows(L, weight=weight, normalize=False, n_jobs=self.n_jobs)
-        span, distinct = row_span(rows), distinct_rows(rows, np.random.default_rng(0))
-        W, w0 = as_flat(span.rest)
-        full = W.shape[1] == 0
-        basis = np.eye(D) if full else complement(W)
-        point = centre - scale * (W @ w0)
-        cloud = None
-        if basis.shape[1]:
-            some = np.flatnonzero(distinct.first)
-            Y = S[some] - point if full else (S[some] - point) @ basis
-            floor = float(distance_edges(1.0, given.dtype)[0])
-            own, share = distinct.of_kind(some)
-            cloud = Cloud(Y, affine=True, weight=own, share=share, floor=floor)
-        heaviest = float(np.max(distinct.in_common)) / rows.total_weight
-        n = float(distinct.share.sum())
-        return _Sampled(len(S), W, basis, point, cloud, span, rows.norms, heaviest, n)
-
-
 def find_affine(
     X: Array,
     weight: Array | None,
@@ -133,33 +87,68 @@ def find_affine(
     weights = None if weight is None else to_numpy(weight).astype(float)
 
     def look(view: View) -> _Chosen:
-        seen = np.ones(X.shape[0], dtype=bool) if view.seen is None else view.seen
-        if weights is not None:
-            seen = seen & (weights > 0)
-        rows = _Rows(X, weights, seen, view, n_jobs)
-        return _decide(rows, codimension, sample, rng=rng, callback=callback)
+        return _decide(X, weights, view, codimension, sample, rng=rng, callback=callback)
 
-    seen = [look(view) for view in find_views(X, weight, rng)]
-    if len(seen) > 1 and all(one.found is None and not one.weight[0] for one in seen):
-        seen = [look(whole_view(X, weight, rng))]
-    best = max(seen, key=lambda one: one.weight)
-
-    seen_from = _seen_from(X, weights, best, n_jobs=n_jobs)
-    fit = _among(seen_from, best, codimension, rng=rng, callback=callback)
-    if best.decision is None:
-        return fit
-    others = []
-    for one in best.decision.structures:
+    chosen = _best_view(look, X, weight, rng)
+    seen = _seen_from(X, weights, chosen, n_jobs=n_jobs)
+    fit = _among(seen, chosen, codimension, rng=rng, callback=callback)
+    decision, others = chosen.decision, []
+    for one in () if decision is None else decision.structures:
+        assert decision is not None
         if not one.chosen:
-            other = best.decision.of(one)
-            chosen = best._replace(found=other.found, decision=other)
-            seen_from = _seen_from(X, weights, chosen, seen_from, n_jobs=n_jobs)
-            others.append(_by_hand(_among(seen_from, chosen, codimension, rng=rng, steps=1)))
+            other = chosen._replace(found=one.found, decision=decision.of(one))
+            seen = _seen_from(X, weights, other, seen, n_jobs=n_jobs)
+            by_hand = _among(seen, other, codimension, rng=rng, steps=1)
+            others.append(by_hand._replace(solution=by_hand.solution._replace(profile=None)))
     return fit._replace(others=tuple(others))
 
 
+Seen = TypeVar("Seen", _Chosen, "_Linear")
+
+
+def _best_view(
+    look: Callable[[View], Seen], X: Array, weight: Array | None, rng: np.random.Generator
+) -> Seen:
+    """Return what the best view shows; where none of several shows anything, that of all rows."""
+    seen = [look(view) for view in find_views(X, weight, rng)]
+    if len(seen) > 1 and not any(one.weight[0] for one in seen):
+        seen = [look(whole_view(X, weight, rng))]
+    return max(seen, key=lambda one: one.weight)
+
+
+def _sample(
+    X: Array, weight: Array | None, view: View, size: int | None, rng: np.random.Generator
+) -> _Sampled:
+    """Bring some rows to memory, in coordinates of their affine span."""
+    takes_part = np.ones(X.shape[0], dtype=bool) if view.seen is None else view.seen
+    chosen = np.flatnonzero(takes_part if weight is None else takes_part & (weight > 0))
+    if size is not None and len(chosen) > size:
+        chosen = np.sort(rng.choice(chosen, size, replace=False, shuffle=False))
+    given = to_numpy(X[chosen])
+    S = given.astype(float)
+    centre, scale, _ = view
+    L = np.hstack([(S - centre) / scale, np.ones((len(S), 1))]).astype(given.dtype)
+    own = None if weight is None else weight[chosen] / weight[chosen].mean()
+    rows = as_rows(L, weight=own, normalize=False)
+    span, distinct = row_span(rows), distinct_rows(rows, np.random.default_rng(0))
+    W, w0 = as_flat(span.rest)
+    basis, point = complement(W) if W.shape[1] else np.eye(len(W)), centre - scale * (W @ w0)
+    cloud = None
+    if basis.shape[1]:
+        some = np.flatnonzero(distinct.first)
+        Y = (S[some] - point) @ basis if W.shape[1] else S[some] - point
+        own, share = distinct.of_kind(some)
+        floor = float(distance_edges(1.0, given.dtype)[0])
+        cloud = Cloud(Y, affine=True, weight=own, share=share, floor=floor)
+    heaviest = float(np.max(distinct.in_common)) / rows.total_weight
+    n = float(distinct.share.sum())
+    return _Sampled(len(S), W, basis, point, cloud, span, rows.norms, heaviest, n)
+
+
 def _decide(
-    rows: _Rows,
+    X: Array,
+    weight: Array | None,
+    view: View,
     codimension: int | Auto,
     sample: int | None,
     *,
@@ -167,11 +156,10 @@ def _decide(
     callback: Callback | None,
 ) -> _Chosen:
     """Find the structure of the rows that are seen: by a sample, slowly by all where it is none."""
-    n_seen = np.count_nonzero(rows.seen)
 
     def look(sample: int | None, *, slowly: bool = False) -> _Chosen:
-        sampled = rows.sampled(sample, rng)
-        cloud, nothing = sampled.cloud, _Chosen(rows.view, sampled)
+        sampled = _sample(X, weight, view, sample, rng)
+        cloud, nothing = sampled.cloud, _Chosen(view, sampled)
         told = None if codimension == "auto" else codimension - sampled.outside.shape[1]
         if cloud is None or (told is not None and told <= 0):
             return nothing
@@ -186,6 +174,7 @@ def _decide(
             return nothing
         return nothing._replace(found=decision.found, decision=decision)
 
+    n_seen = X.shape[0] if view.seen is None else np.count_nonzero(view.seen)
     chosen = look(sample)
     while (  # more rows cure one doubt, that it may be an accident
         chosen.decision is not None
@@ -195,7 +184,7 @@ def _decide(
     ):
         sample *= GROWTH
         chosen = look(sample)
-    if chosen.found is None and n_seen <= k.MOST_PER_COLUMN * rows.X.shape[1]:
+    if chosen.found is None and n_seen <= k.MOST_PER_COLUMN * X.shape[1]:
         chosen = look(None, slowly=True)
     return chosen
 
@@ -227,9 +216,7 @@ def _among(
 ) -> AffineFit:
     """Confirm what a sample shows by all rows, and bring it back to the units of the data."""
     _, sampled, found, decision = chosen
-    told, normals = codimension != "auto", sampled.outside
-    if codimension != "auto":
-        normals = normals[:, :codimension]
+    normals = sampled.outside if codimension == "auto" else sampled.outside[:, :codimension]
     n_outside, centre = normals.shape[1], sampled.point
     if found is not None:
         normals = np.hstack([normals, sampled.basis @ found.axes.A[:, : found.c]])
@@ -243,15 +230,11 @@ def _among(
     B = W @ (W.T @ random_directions(rng, len(W), N_LANDED))
     B /= np.maximum(np.linalg.norm(B, axis=0), np.finfo(float).tiny)
     fit = as_fit(seen, members, _verdict(chosen, members, seen, codimension), B)
-    structures: tuple[dict[str, object], ...] = ()
-    profile = None
-    if decision is not None and sampled.cloud is not None:
-        structures = structures_in(decision, 1.0, n_seen / sampled.cloud.n, n_outside)
-        profile = profile_in(decision, 1.0, n_outside)
+    structures, profile = structures_of(decision, 1.0, n_seen, n_outside)
     solution = fit.solution._replace(structures=structures, profile=profile)
-    if told:
-        solution = solution._replace(doubts=())
-    return fit._replace(solution=solution)
+    return fit._replace(
+        solution=solution if codimension == "auto" else solution._replace(doubts=())
+    )
 
 
 def _verdict(chosen: _Chosen, members: Members, seen: Lifted, codimension: int | Auto) -> Verdict:
@@ -260,11 +243,8 @@ def _verdict(chosen: _Chosen, members: Members, seen: Lifted, codimension: int |
     if decision is not None and groups is not None:
         spectrum = np.sort(np.append(members.variances, 1.0))  # of the lifted rows
         fit = Fit(members.flat.W, groups, spectrum, members.axes, 0, converged=True)
-        weight = seen.rows.gather(seen.rows.weights)
-        distinct = np.count_nonzero(weight) / float(weight.sum())
-        numbers = evidence_of(decision.facts, decision.needed, fit, seen.rows.dtype, distinct)
-        doubts = tuple(map(str, decision.doubts))
-        return Verdict(decision.found.c, decision.confidence, numbers, doubts)
+        n_seen = float(np.count_nonzero(seen.rows.gather(seen.rows.weights)))
+        return verdict_of(decision, fit, seen.rows, n_seen)
     verdict = weigh_no_normals(sampled.lifted, sampled.n_distinct, sampled.norms, sampled.heaviest)
     if codimension != "auto":
         all_outside = codimension == sampled.outside.shape[1]
@@ -273,7 +253,75 @@ def _verdict(chosen: _Chosen, members: Members, seen: Lifted, codimension: int |
     return verdict
 
 
-def _by_hand(fit: AffineFit) -> AffineFit:
-    """Return a structure that the scales did not choose."""
-    evidence = without_choice(fit.solution.evidence)
-    return fit._replace(solution=fit.solution._replace(evidence=evidence, profile=None))
+# -- methods that know only linear subspaces -------------------------------------------------------
+
+
+class _Linear(NamedTuple):
+    """What a method finds among lifted rows."""
+
+    view: View
+    solution: Solution
+    n_rows: float  # weight of the inliers
+
+    @property
+    def weight(self) -> tuple[bool, float]:
+        """By what views are compared: the surer one with normals counts, or the larger."""
+        sure = self.solution.confidence >= SURE and self.solution.normals.shape[1] > 0
+        return sure, self.n_rows
+
+
+def solve_lifted(
+    X: Array,
+    weight: Array | None,
+    solve: Callable[[RowSource], Solution],
+    *,
+    normalize: bool,
+    refine: bool,
+    n_jobs: int,
+    fused: bool,
+    rng: np.random.Generator,
+    callback: Callback | None = None,
+) -> AffineFit:
+    """Let a method find the affine subspace of the inliers among the rows of X (n, D).
+
+    It sees lifted rows: unit rows if `normalize`. Without `refine` its answer is brought back as it
+    is; with it, it turns to its members in a few steps.
+    """
+
+    def look(view: View) -> _Linear:
+        seen = lifted(X, weight, view, n_jobs=n_jobs, unit_rows=normalize, fused=fused)
+        solution = solve(seen.rows)
+        share = 1.0 if solution.groups is None else solution.groups.share
+        return _Linear(view, solution, share * seen.rows.total_weight)
+
+    view, found, _ = _best_view(look, X, weight, rng)
+    flat = as_flat(found.normals)
+    seen = lifted(X, weight, view, n_jobs=n_jobs, fused=fused)
+    n_outside = min(row_span(seen.rows).n_outside, flat.W.shape[1])
+    steps = STEPS if refine else 0
+    first = members_among(seen, flat, None, n_outside=n_outside, steps=steps, callback=callback)
+    # Once more from the members' own place, where they have all their digits.
+    centre = view.centre + view.scale * first.mean
+    spread = view.scale * float(np.sqrt(np.mean(first.variances)))
+    seen = lifted(X, weight, near_view(X, centre, spread, view), n_jobs=n_jobs, fused=fused)
+    flat = Flat(first.flat.W, np.zeros(first.flat.W.shape[1]))
+    members = members_among(seen, flat, None, n_outside=n_outside, steps=steps, callback=callback)
+    confidence, doubts = found.confidence, found.doubts
+    if flat.W.shape[1] < found.normals.shape[1]:
+        doubt = Doubt(
+            "far away", "a normal was found that no row is near to", "rows may be in several places"
+        )
+        confidence, doubts = 0.0, (*doubts, str(doubt))
+    B = found.directions[:-1]
+    norms = np.linalg.norm(B, axis=0)
+    fit = as_fit(
+        seen, members, Verdict(confidence, (), found.evidence), B / np.where(norms > 0, norms, 1)
+    )
+    solution = fit.solution._replace(
+        objective=found.objective,
+        n_iter=found.n_iter,
+        converged=found.converged,
+        doubts=doubts,
+        quiet_doubts=found.quiet_doubts,
+    )
+    return fit._replace(solution=solution)

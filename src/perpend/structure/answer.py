@@ -1,4 +1,4 @@
-"""What a search returns, and from there to bases of the whole space and to the solution."""
+"""From a decision to what the estimator needs: evidence, structures, bases of the whole space."""
 
 from typing import Any, NamedTuple
 
@@ -6,25 +6,28 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.geometry import complement
-from perpend.rows import Kept, RowSource, RowSpan, rank_tolerance
+from perpend.rows import Kept, RowSource, RowSpan, in_their_span, rank_tolerance, row_span
 from perpend.solvers import Directions, Fit, Solution
+from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
-from perpend.structure.checks import SURE, Facts, Verdict
+from perpend.structure.checks import SURE, Verdict
+from perpend.structure.confirm import among
 from perpend.structure.decide import Decision
-
-OF_THE_CHOICE = ("plateau_clearness", "ellipse_evidence", "ellipse_gap")  # evidence of it alone
+from perpend.structure.labels import misfit_of
+from perpend.structure.settle import Found
 
 
 class Answer(NamedTuple):
     """The subspace among some rows, and how it came about."""
 
     verdict: Verdict
-    fit: Fit | None  # None where there are no normals inside the span
     span: RowSpan
+    rows: RowSource  # as they were solved, in the span
     directions: Directions  # in the coordinates of the data
     n_distinct: float  # how many rows count as evidence
     converged: bool
-    rows: RowSource  # as they were solved, in the span
+    fit: Fit | None = None  # None where none, or all directions inside the span are normals,
+    n_inside: int = 0  # so many
     decision: Decision | None = None
     seen_in: RowSpan | None = None  # the span in which the decision was made, if it is another
     distances: Kept | None = None  # of the rows as they were given
@@ -36,84 +39,168 @@ class Answer(NamedTuple):
         return self.converged and self.verdict.confidence >= SURE
 
 
-def as_solution(rows: RowSource, answer: Answer, *, told: bool) -> Solution:
-    """Put together what the estimator needs; who told the codimension hears no doubts about it.
+def by_all_rows(
+    rows: RowSource, sampled: Answer, n_sampled: int, callback: Callback | None = None
+) -> Answer:
+    """Finish at the answer of a sample of `n_sampled` rows with all of them."""
+    given, span, decision = rows, sampled.span, sampled.decision
+    assert decision is not None
+    if span.n_outside:  # a scan: rows that are not in the sample may leave its span
+        # Many rows are left where they are: turning them would take another scan.
+        few = rows.shape[0] < rows.shape[1]
+        rows, span = in_their_span(rows) if few else (rows, row_span(rows))
+    A, found = _axes_in(span, sampled.span, decision.found)
+    fit, kept = among(rows, span, A, found, sampled=True, callback=callback)
+    # Whether rows are equal was seen in the sample only: all rows count as its distinct ones do.
+    n_distinct = sampled.n_distinct * rows.shape[0] / n_sampled
+    verdict = verdict_of(decision, fit, rows, n_distinct)
+    return sampled._replace(
+        verdict=verdict._replace(evidence={**sampled.verdict.evidence, **verdict.evidence}),
+        fit=fit,
+        span=span,
+        n_distinct=n_distinct,
+        converged=fit.converged,
+        rows=rows,
+        seen_in=sampled.span,
+        distances=kept if rows is given else None,
+    )
 
-    `rows` are those that were descended on.
+
+def _axes_in(span: RowSpan, before: RowSpan, found: Found) -> tuple[Array, Found]:
+    """Return the axes (D', R) of what was found, in a span that may have more dimensions."""
+    if span is before:
+        return span.from_span(found.axes.A), found
+    U = before.in_data(before.from_span(found.axes.A[:, found.c :]))
+    U = span.basis.T @ span.inside(U)
+    A = np.hstack([complement(U), U])
+    return span.from_span(A), found._replace(c=span.rank - U.shape[1])
+
+
+def verdict_of(decision: Decision, fit: Fit, rows: RowSource, n_distinct: float) -> Verdict:
+    """Return how sure a decision is, with the numbers behind it."""
+    facts, groups, distinct = decision.facts, fit.groups, n_distinct / rows.total_weight
+    near = float(groups.counts[groups.edges <= groups.threshold].sum()) * distinct
+    ratio, runner_up = largest_gaps(fit.spectrum, rows.dtype)
+    evidence: dict[str, object] = {
+        "inlier_spectrum": fit.spectrum,
+        "inlier_gap": ratio,
+        "inlier_gap_runner_up": runner_up,
+        "inlier_share": groups.share,
+        "rows_on_subspace": round(near),
+        "rows_on_any_subspace": facts.n_free,
+        "gain": facts.contrast + facts.needed,
+        "gain_needed": facts.needed,
+        "plateau_length": facts.length,
+        "outlier_misfit": misfit_of(
+            groups, rows.norms, fit.V.shape[1], len(fit.spectrum), distinct
+        ),
+    }
+    if np.isfinite(facts.clearness):  # the scales have chosen it
+        evidence["plateau_clearness"] = facts.clearness
+        evidence["ellipse_evidence"], evidence["ellipse_gap"] = facts.ellipse, facts.gap
+    if facts.outside:
+        evidence["exact_codimension"] = facts.outside
+    return Verdict(decision.confidence, decision.doubts, evidence)
+
+
+def largest_gaps(spectrum: Array, dtype: Any) -> tuple[float, float]:
+    """Return the two largest ratios of neighbours in an ascending spectrum, above rounding errors.
+
+    >>> ratio, runner_up = largest_gaps(np.array([1e-9, 2e-9, 0.5, 0.75]), np.float64)
+    >>> ratio > 1e8, runner_up
+    (True, 2.0)
     """
-    verdict, fit, *_ = answer
-    directions, decision = answer.directions, answer.decision
+    floor = rank_tolerance(dtype) * float(np.max(spectrum, initial=0.0))
+    t = np.maximum(spectrum, max(floor, np.finfo(float).tiny))
+    ratios = sorted((t[1:] / t[:-1]).tolist(), reverse=True)
+    first, second, *_ = [*ratios, 1.0, 1.0]
+    return first, second
+
+
+def solution_of(answer: Answer, seen: RowSource, *, told: bool) -> Solution:
+    """Return the solution, with every other structure that was seen; `seen` were descended on."""
+    solution, decision = _solution(answer, seen, told=told), answer.decision
+    others = []
+    for one in () if decision is None else decision.structures:
+        assert decision is not None
+        if one.chosen:
+            continue
+        other, span = decision.of(one), answer.span
+        A, found = _axes_in(span, answer.seen_in or span, other.found)
+        sampled = answer.seen_in is not None or decision.cloud.n < answer.n_distinct - 0.5
+        fit, _ = among(answer.rows, span, A, found, sampled=sampled)
+        verdict = verdict_of(other, fit, answer.rows, answer.n_distinct)
+        by_hand = answer._replace(verdict=verdict, fit=fit, decision=other, distances=None)
+        others.append(_solution(by_hand, seen, told=False)._replace(profile=None))
+    return solution._replace(others=tuple(others))
+
+
+def _solution(answer: Answer, seen: RowSource, *, told: bool) -> Solution:
+    """Put together what the estimator needs; who told the codimension hears no doubts about it."""
+    (confidence, doubts, evidence), fit, directions = answer.verdict, answer.fit, answer.directions
     normals, components = _bases(answer)
-    structures: tuple[dict[str, object], ...] = ()
-    profile = None
-    if decision is not None:
-        unit, n_outside = rows.unit, answer.span.n_outside
-        structures = structures_in(decision, unit, answer.n_distinct / decision.cloud.n, n_outside)
-        profile = profile_in(decision, unit, n_outside)
+    structures, profile = structures_of(
+        answer.decision, seen.unit, answer.n_distinct, answer.span.n_outside
+    )
     return Solution(
         normals=normals,
         components=components,
         directions=directions.B,
         singular_values=np.linalg.svd(directions.B, compute_uv=False),
-        objective=float(np.mean(directions.objective)) / rows.total_weight,
-        confidence=verdict.confidence,
-        evidence=verdict.evidence,
+        objective=float(np.mean(directions.objective)) / seen.total_weight,
+        confidence=confidence,
+        evidence=evidence,
         groups=None if fit is None else fit.groups,
-        doubts=() if told else verdict.doubts,
-        quiet_doubts=verdict.about_rows if told else (),
+        doubts=() if told else tuple(map(str, doubts)),
+        quiet_doubts=tuple(str(doubt) for doubt in doubts if told and doubt.about_rows),
         n_iter=int(np.max(directions.n_iter)),
         converged=answer.converged,
-        rank=rows.shape[1] if fit is None else len(fit.spectrum),
+        rank=seen.shape[1] if fit is None else len(fit.spectrum),
         distances=answer.distances,
         structures=structures,
         profile=profile,
     )
 
 
-def structures_in(
-    decision: Decision, unit: float, rows_for_each: float, n_outside: int = 0
-) -> tuple[dict[str, object], ...]:
+def structures_of(
+    decision: Decision | None, unit: float, n_rows: float, n_outside: int
+) -> tuple[tuple[dict[str, object], ...], dict[str, Array] | None]:
     """Return what was seen as plain numbers, in the units of the data and for all rows.
 
-    `n_outside` normals are those of the rows' span.
+    `n_outside` normals are those of the rows' span. The profile is shown as far as it says
+    anything, and an octave more.
     """
-    return tuple(
+    if decision is None:
+        return (), None
+    structures: tuple[dict[str, object], ...] = tuple(
         {
             "codimension": one.found.c + n_outside,
             "noise": one.noise * unit,
-            "members": round(one.found.n_members * rows_for_each),
+            "members": round(one.found.n_members * n_rows / decision.cloud.n),
             "score": one.score,
             "length": one.length,
             "chosen": one.chosen,
         }
         for one in decision.structures
     )
-
-
-def profile_in(decision: Decision, unit: float, n_outside: int = 0) -> dict[str, Array]:
-    """Return the profile in the units of the data, as far as it shows anything, and an octave."""
+    if decision.best is None:
+        return structures, None
     shown = np.flatnonzero(np.any(decision.best > 0, axis=0))
     first, last = (shown[0], shown[-1]) if len(shown) else (0, 0)
     part = slice(max(first - k.OCTAVE, 0), last + k.OCTAVE + 1)
-    return {
+    return structures, {
         "scales": decision.cloud.scales[part] * unit,
         "codimensions": decision.cloud.codimensions + n_outside,
         "contrast": decision.best[:, part],
     }
 
 
-def without_choice(evidence: dict[str, object]) -> dict[str, object]:
-    """Return the evidence of a structure that the scales did not choose."""
-    return {name: evidence[name] for name in evidence if name not in OF_THE_CHOICE}
-
-
 def _bases(answer: Answer) -> tuple[Array, Array]:
     """Put normals and components of the whole space together from those inside the span."""
-    span, fit, c = answer.span, answer.fit, answer.verdict.codimension
+    span, fit = answer.span, answer.fit
+    normals, components = np.split(span.axes, [answer.n_inside], axis=1)
     if fit is not None:
         normals, components = fit.V, _components(fit, span.basis)
-    else:
-        normals, components = span.axes[:, :c], span.axes[:, c:]
     n_rest = span.n_outside if answer.n_rest is None else answer.n_rest
     rest, unused = span.some_rest(n_rest)
     whole = np.hstack([span.in_data(normals), rest])
@@ -133,40 +220,3 @@ def _components(fit: Fit, basis: Array) -> Array:
     half = inside.T @ coordinates
     _, vectors = np.linalg.eigh(half @ half.T)
     return basis @ inside @ vectors
-
-
-def evidence_of(
-    facts: Facts, needed: float, fit: Fit, dtype: Any, distinct: float
-) -> dict[str, object]:
-    """Return the numbers behind a decision, by name; `distinct` is what a row's weight counts."""
-    groups = fit.groups
-    near = float(groups.counts[groups.edges <= groups.threshold].sum()) * distinct
-    ratio, runner_up = largest_gaps(fit.spectrum, dtype)
-    return {
-        "inlier_spectrum": fit.spectrum,
-        "inlier_gap": ratio,
-        "inlier_gap_runner_up": runner_up,
-        "inlier_share": groups.share,
-        "rows_on_subspace": round(near),
-        "rows_on_any_subspace": facts.n_free,
-        "gain": facts.contrast + needed,
-        "gain_needed": needed,
-        "plateau_length": facts.length,
-        "plateau_clearness": facts.clearness,
-        "ellipse_evidence": facts.ellipse,
-        "ellipse_gap": facts.gap,
-    }
-
-
-def largest_gaps(spectrum: Array, dtype: Any) -> tuple[float, float]:
-    """Return the two largest ratios of neighbours in an ascending spectrum, above rounding errors.
-
-    >>> ratio, runner_up = largest_gaps(np.array([1e-9, 2e-9, 0.5, 0.75]), np.float64)
-    >>> ratio > 1e8, runner_up
-    (True, 2.0)
-    """
-    floor = rank_tolerance(dtype) * float(np.max(spectrum, initial=0.0))
-    t = np.maximum(spectrum, max(floor, np.finfo(float).tiny))
-    ratios = sorted((t[1:] / t[:-1]).tolist(), reverse=True)
-    first, second, *_ = [*ratios, 1.0, 1.0]
-    return first, second

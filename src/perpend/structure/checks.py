@@ -1,11 +1,12 @@
 """What could be wrong with a structure: one table, each line with its limit, sentence and remedy.
 
 Only one doubt is cured by more rows: that the contrast is not positive. All others stay as they
-are, so an answer may be unsure at once.
+are, so an answer may be unsure at once. Doubts about noise, groups and rows are as true where the
+codimension was told.
 """
 
 import math
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
@@ -26,39 +27,27 @@ class Doubt(NamedTuple):
     name: str
     sentence: str
     remedy: str
+    about_rows: bool = False  # as true of a codimension that was told
 
     def __str__(self) -> str:
         return f"{self.sentence} ({self.remedy})"
 
 
 class Verdict(NamedTuple):
-    """How many normals there are inside the span of the rows, how sure that is, and why."""
+    """How sure an answer is, and why."""
 
-    codimension: int  # what is orthogonal to every row comes on top
     confidence: float  # in [0, 1]
+    doubts: tuple[Doubt, ...]
     evidence: dict[str, object]
-    doubts: tuple[str, ...] = ()  # what lowers the confidence, and what would help
-    about_rows: tuple[str, ...] = ()  # those that are as true of a codimension that was told
 
-    def doubted(self, *doubts: str, **evidence: object) -> Self:
-        """Return the same with more doubts about the rows, and the evidence for them."""
-        return self._replace(
-            confidence=min(self.confidence, DOUBTFUL) if doubts else self.confidence,
-            evidence={**self.evidence, **evidence},
-            doubts=(*self.doubts, *doubts),
-            about_rows=(*self.about_rows, *doubts),
-        )
-
-
-LAYERS = Doubt(
-    "layers",
-    "the distances to the subspace may be those of two kinds of rows, one thinner than the other",
-    "look at the distances, or set a threshold",
-)
+    def doubted(self, *doubts: Doubt) -> "Verdict":
+        """Return the same with more doubts."""
+        least = min(self.confidence, DOUBTFUL) if doubts else self.confidence
+        return self._replace(confidence=least, doubts=(*self.doubts, *doubts))
 
 
 class Facts(NamedTuple):
-    """The statistics that the checks look at."""
+    """The statistics that the checks look at; the defaults raise no doubt."""
 
     contrast: float  # T
     parameters: int  # c d
@@ -68,11 +57,19 @@ class Facts(NamedTuple):
     n_free: int
     ellipse: float  # nats against a single elliptical cloud
     gap: float  # of its axes
+    needed: float = 0.0  # nats that luck reaches
     rival: int = 0  # codimension of the longest other plateau, 0 if there is none
     witnesses: int = 2  # starts that led here
     rival_subspace: bool = False  # whether one led to another subspace that is as good
     n_smaller: int | None = None  # members on a smaller subspace inside
     suspect: bool = False  # whether something thinner may be inside
+    noise: float = 0.0  # share of it in the members' squared norm
+    overlap: float = 0.0  # share of the labels that are wrong in any case,
+    rough: bool = False  # as the density says, which knows less than a law does
+    longest: float = 1.0  # norm of a row, over the typical one
+    short: float = 0.0  # share of the outliers that are as near as inliers, but for their length
+    zeros: int = 0  # columns that vanish on the subspace, as others do elsewhere
+    outside: int = 0  # normals of the rows' span, where all rows lie on it exactly
 
     @property
     def no_accident(self) -> float:
@@ -90,13 +87,7 @@ class Facts(NamedTuple):
         return self.no_accident >= SURE
 
 
-class Weighed(NamedTuple):
-    """Facts, and what follows from them."""
-
-    facts: Facts
-    confidence: float
-    doubts: tuple[Doubt, ...]
-    needed: float  # the gain from which on an accident is the less likely explanation
+NOTHING_WRONG = Facts(math.inf, 0, math.inf, 0.0, 0.0, 0, math.inf, math.inf)
 
 
 def no_accident(contrast: float, parameters: int) -> float:
@@ -105,11 +96,6 @@ def no_accident(contrast: float, parameters: int) -> float:
     Luck varies by a few units, and more with more parameters: the slope of the step.
     """
     return float(special.expit(contrast / (3 + parameters / 6)))
-
-
-def is_no_accident(contrast: float, parameters: int) -> bool:
-    """Say whether a contrast is surely no accident."""
-    return no_accident(contrast, parameters) >= SURE
 
 
 def confidence_of(facts: Facts) -> tuple[float, tuple[Doubt, ...]]:
@@ -125,54 +111,98 @@ def _doubts(facts: Facts, clear: float) -> list[Doubt]:
     table = (
         (
             not facts.is_significant,
-            Doubt(
-                "accident",
-                f"only {facts.n_members:.0f} rows lie on the subspace, and any subspace of its "
-                f"dimension can be laid through {facts.n_free} rows",
-                "more rows would help",
-            ),
+            "accident",
+            f"only {facts.n_members:.0f} rows lie on the subspace, and any subspace of its "
+            f"dimension can be laid through {facts.n_free} rows",
+            "more rows would help",
         ),
         (
             clear < SURE,
-            Doubt(
-                "codimension",
-                f"the number of normals is the same only over a factor of {factor:.2g} in scale"
-                f"{against}",
-                "noise, or variances that decay; less noise would help, more rows would not",
-            ),
+            "codimension",
+            f"the number of normals is the same only over a factor of {factor:.2g} in scale"
+            f"{against}",
+            "noise, or variances that decay; less noise would help, more rows would not",
         ),
         (
             facts.starts_disagree,
-            Doubt(
-                "witnesses",
-                "starts from elsewhere did not all lead to this subspace",
-                "there may be several: look at structures_, or use perpend.peel",
-            ),
+            "witnesses",
+            "starts from elsewhere did not all lead to this subspace",
+            "there may be several: look at structures_, or use perpend.peel",
         ),
         (
             facts.ellipse < k.LUCK and facts.gap < k.GAP,
-            Doubt(
-                "ellipse",
-                "all rows may be one smooth cloud, whose axes differ by a factor of "
-                f"{facts.gap:.2g} there",
-                "less noise would help, more rows would not",
-            ),
+            "ellipse",
+            "all rows may be one smooth cloud, whose axes differ by a factor of "
+            f"{facts.gap:.2g} there",
+            "less noise would help, more rows would not",
         ),
         (
             facts.n_smaller is not None,
-            Doubt(
-                "parts",
-                f"{facts.n_smaller} of the {facts.n_members:.0f} rows on the subspace lie on a "
-                "smaller one inside: it may be the sum of two",
-                "use perpend.peel to find both",
-            ),
+            "parts",
+            f"{facts.n_smaller} of the {facts.n_members:.0f} rows on the subspace lie on a "
+            "smaller one inside: it may be the sum of two",
+            "use perpend.peel to find both",
         ),
         (
-            facts.suspect,
-            LAYERS,
+            facts.outside > 0,
+            "exact",
+            "all rows lie exactly on a larger subspace, and on this one only up to noise",
+            f"codimension={facts.outside} would give the larger one",
         ),
     )
-    return [doubt for failed, doubt in table if failed]
+    about_rows = (
+        (
+            facts.suspect,
+            "layers",
+            "the distances to the subspace may be those of two kinds of rows, one thinner than "
+            "the other",
+            "look at the distances, or set a threshold",
+        ),
+        (
+            facts.noise > k.NOISE,
+            "noise",
+            f"the inliers' noise holds {facts.noise:.0%} of their squared norm, which is hardly a "
+            "subspace",
+            "centre the rows if they are far from the origin",
+        ),
+        (
+            facts.overlap > (k.OVERLAP_ROUGH if facts.rough else k.OVERLAP),
+            "overlap",
+            f"inliers and outliers overlap, so about {facts.overlap:.0%} of the rows on the "
+            "subspace are labelled wrongly",
+            "less noise, or more features, would help",
+        ),
+        (
+            facts.longest > k.LONG_ROWS,
+            "long rows",
+            f"the longest row has {facts.longest:.0f} times the typical norm, and a few long "
+            "rows decide alone",
+            "normalize=True would help",
+        ),
+        (
+            facts.short > k.TOO_SHORT,
+            "short rows",
+            f"{facts.short:.0%} of the outliers are short rows that are as near to the subspace as "
+            "the inliers, in the units of the data: their noise is only large in proportion",
+            "normalize=False or affine=True would help, or scaling the columns",
+        ),
+        (
+            facts.zeros > 0,
+            "zeros",
+            f"the rows on the subspace are those that are zero in {facts.zeros} of the columns, "
+            "and others are zero elsewhere as often",
+            "look at structures_, or leave out rows with zeros",
+        ),
+    )
+    return [
+        Doubt(name, sentence, remedy, about_rows=lines is about_rows)
+        for lines in (table, about_rows)
+        for failed, name, sentence, remedy in lines
+        if failed
+    ]
+
+
+# -- statistics ------------------------------------------------------------------------------------
 
 
 def beyond_ellipse(cloud: Cloud, axes: Axes, c: int) -> tuple[float, float]:

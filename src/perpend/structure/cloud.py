@@ -152,7 +152,7 @@ class Cloud(Reference):
     """Rows X (n, D) in double precision, and how much each counts.
 
     `weight` (n,) is what a row weighs in means and variances, `share` (n,) what it counts as
-    evidence: equal rows count once.
+    evidence: equal rows count once. `lengths` (n,) are those that unit rows had as they were given.
     """
 
     def __init__(
@@ -162,6 +162,7 @@ class Cloud(Reference):
         affine: bool,
         weight: Array | None = None,
         share: Array | None = None,
+        lengths: Array | None = None,
         floor: float,
     ) -> None:
         rows, D = X.shape
@@ -170,9 +171,14 @@ class Cloud(Reference):
         self.share = None if share is None or np.all(share == 1) else share
         self.n = float(rows) if self.share is None else float(self.share.sum())
         self.middle = np.median(X, axis=0) if affine else np.zeros(D)
-        lengths = np.linalg.norm(X - self.middle, axis=1)
-        super().__init__(lengths[lengths > 0], D, np.arange(1, D), affine=affine, floor=floor)
+        self.lengths = np.ones(rows) if lengths is None else lengths
+        norms = np.linalg.norm(X - self.middle, axis=1)
+        super().__init__(norms[norms > 0], D, np.arange(1, D), affine=affine, floor=floor)
         self.needed = self.needed_among(self.n)
+
+    def total(self, p: Array) -> float:
+        """Return how many rows p (n,) stands for, equal ones counted once."""
+        return float(p.sum() if self.share is None else p @ self.share)
 
     def about(self, centre: Array) -> Array:
         """Return the rows about a centre."""

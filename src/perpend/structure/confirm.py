@@ -1,7 +1,8 @@
-"""From the structure of a sample to all rows, wherever they are: at most three scans.
+"""From the structure of a sample to all rows, wherever they are: a few scans.
 
-Up to two take the principal axes of the members, as the sample weighs distances; the last one
-counts the distances, in which the structure of the sample is found again.
+Up to four take the principal axes of the members, as the sample weighs distances; the last one
+counts the distances, in which the structure of the sample is found again. Linear and affine fits
+differ in how normals follow from the members' moments, and in nothing else.
 """
 
 import math
@@ -12,59 +13,89 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.kernels import logarithmic_bins
-from perpend.rows import Kept, RowSource, scan_grouped_distances, scan_weighted_gram
-from perpend.solvers import TwoGroups
+from perpend.rows import Kept, RowSource, RowSpan, scan_grouped_distances, scan_weighted_gram
+from perpend.solvers import Fit, TwoGroups
 from perpend.solvers.loop import Callback, iterate
 from perpend.structure import constants as k
-from perpend.structure.law import knots
+from perpend.structure.labels import with_threshold
+from perpend.structure.law import distance_edges, knots, two_groups
 from perpend.structure.layers import Histogram, find_layers, layer_noise, members_noise
-from perpend.structure.members import Found
-from perpend.structure.settle import REACH
+from perpend.structure.reweighted import axes_of_moments, turned_to
+from perpend.structure.settle import REACH, Found
 
 STEPS = 4
 AT_REST = 1e-3  # of the noise: a turn that changes no distance
 ALMOST = 1 - 1e-12  # the largest probability of a member
+SAMPLE_ERRORS = 3.0  # by so many times its own error the sample's normals may turn among all rows
 
 
-class Turned(NamedTuple):
-    """Normals among all rows, and the members' second moments."""
+class Confirmed(NamedTuple):
+    """Normals among all rows, the members' second moments, and the two groups."""
 
     V: Array  # (D', c), as the rows see it
     moments: Array  # (D', D') of the members, by their weight
+    change: float  # in units of the noise
+    groups: TwoGroups | None  # None where all rows are members
+    kept: Kept | None  # the distances of all rows
+
+
+class _State(NamedTuple):
+    V: Array
+    moments: Array
     objective: float  # the noise
     change: float
 
 
-def turn_to_members(
+def confirm(
     rows: RowSource,
     V: Array,
-    table: Array,
-    edges: Array,
-    *,
-    noise: float,
+    found: Found | None,
     turn: Callable[[Array, Array], tuple[Array, float]],
+    *,
+    sizes: tuple[int, int],
+    unit: float = 1.0,
     steps: int = STEPS,
+    U: Array | None = None,
     callback: Callback | None = None,
-) -> Turned:
-    """Take a few steps over all rows from the normals V.
+) -> Confirmed:
+    """Take a few steps over all rows from the normals V, and tell members from others.
 
-    A row in a bin of distances weighs as the `table` says, and ``turn(V, moments)`` gives the
-    members' normals, and by how far they differ from V at the members' distance.
+    The members are those of `found` in a sample, or by the law of the outliers; without any among
+    the first of the `sizes`, the numbers of normals and of other directions in the rows' span, all
+    rows are. ``turn(V, moments)`` gives the members' normals, and by how far they differ from V at
+    the members' distance. What the rows see times `unit` is what the sample saw.
     """
-    scale = max(noise, float(edges[0]))
+    edges = distance_edges(float(rows.norms[-1]), rows.dtype)
 
-    def step(state: Turned) -> Turned:
+    def groups_at(V: Array) -> tuple[TwoGroups | None, Kept | None]:
+        if sizes[0] == 0:
+            return None, None
+        scan = scan_grouped_distances(rows, V, edges, U)
+        counts = np.ravel(scan.product)
+        if found is not None and found.fit is None:
+            return _by_density(Histogram(edges, counts), found, 1 / unit), scan.kept
+        groups = two_groups(counts, edges, rows.norms, *sizes)
+        return with_threshold(groups, rows.norms, *sizes, distinct=1.0), scan.kept
+
+    table, scale = np.ones(len(edges)), float(edges[0])
+    if found is not None:
+        table, scale = _weights(found, edges * unit), max(found.sigma / unit, scale)
+    elif (groups := groups_at(V)[0]) is not None:
+        table, scale = groups.posterior, groups.scale
+
+    def step(state: _State) -> _State:
         gram = scan_weighted_gram(rows, state.V, table, edges)
         moments = gram.product / max(float(gram.total[0]), np.finfo(float).tiny)
         V, moved = turn(state.V, moments)
-        return Turned(V, moments, scale, moved / scale)
+        return _State(V, moments, scale, moved / scale)
 
-    start = Turned(V, np.empty(0), scale, np.inf)
+    start = _State(V, np.empty(0), scale, np.inf)
     run = iterate(step, start, max_steps=steps, tol=AT_REST, stage="polish", callback=callback)
-    return run.state
+    V, moments, _, change = run.state
+    return Confirmed(V, moments, change, *groups_at(V))
 
 
-def weights_by_bin(found: Found, edges: Array) -> Array:
+def _weights(found: Found, edges: Array) -> Array:
     """Return what a row in each bin weighs among the members, by its distance."""
     middle = knots(edges)
     if found.fit is not None:
@@ -78,25 +109,14 @@ def weights_by_bin(found: Found, edges: Array) -> Array:
     return found.layer.probability(middle) * bell
 
 
-def count(rows: RowSource, V: Array, edges: Array, U: Array | None = None) -> tuple[Array, Kept]:
-    """Count the distances of all rows to the complement of V, and keep them."""
-    scan = scan_grouped_distances(rows, V, edges, U)
-    assert scan.kept is not None
-    return np.ravel(scan.product), scan.kept
-
-
-def groups_by_density(
-    seen: Histogram, found: Found, unit: float, *, sampled: bool = True
-) -> TwoGroups:
+def _by_density(seen: Histogram, found: Found, unit: float) -> TwoGroups:
     """Return members and others by their distance, as the sample's structure is among these rows.
 
-    Of the layers that are seen it is the one whose end is nearest to that of the sample; if it was
-    not `sampled`, it was found in these very rows.
+    Of the layers that are seen it is the one whose end is nearest to that of the sample.
     """
     c, total = found.c, float(seen.counts.sum())
-    middle = knots(seen.edges)
-    layer = None
-    threshold = max(found.threshold * unit, float(seen.edges[0]))
+    middle, layer = knots(seen.edges), None
+    threshold = min(max(found.threshold * unit, float(seen.edges[0])), float(seen.edges[-1]))
     p = (middle <= threshold).astype(float)
     if found.layer is not None:
         p = found.layer.probability(middle / unit)
@@ -104,12 +124,10 @@ def groups_by_density(
         if layers:
             end = math.log(found.layer.radius * unit)
             layer = min(layers, key=lambda one: abs(math.log(one.radius) - end))
-            p = layer.probability(middle)
-            # Two looks at the same rows, in other bins: tails are longer than one of them shows.
-            threshold = layer.threshold if sampled else max(layer.threshold, threshold)
+            # Two looks at the same kind of rows: tails are longer than one of them shows.
+            p, threshold = layer.probability(middle), max(layer.threshold, threshold)
     p = np.minimum(np.minimum.accumulate(p), ALMOST)
-    members = float(seen.counts @ p)
-    share = min(max(members / total, 1e-6), 1 - 1e-6)
+    share = min(max(float(seen.counts @ p) / total, 1e-6), 1 - 1e-6)
     noise = members_noise(seen, p, c) if layer is None else layer_noise(seen, layer, c)
     return TwoGroups(
         edges=seen.edges,
@@ -119,5 +137,53 @@ def groups_by_density(
         share=share,
         scale=float(seen.edges[0]) if found.is_exact else max(noise, float(seen.edges[2])),
         threshold=threshold,
-        rough=True,
     )
+
+
+def among(
+    rows: RowSource,
+    span: RowSpan,
+    A: Array,
+    found: Found,
+    *,
+    sampled: bool,
+    callback: Callback | None = None,
+) -> tuple[Fit, Kept]:
+    """Return the linear subspace of the members among these rows, and all distances to it.
+
+    The axes A (D', R) of a decision are those of all members, unless its rows were `sampled`.
+    """
+    c, basis, longest = found.c, span.basis, float(rows.norms[-1])
+    if found.fit is not None and not sampled:
+        fit = found.fit
+        kept = (
+            fit.kept or scan_grouped_distances(rows, fit.V, fit.groups.edges, fit.axes[:, c:]).kept
+        )
+        assert kept is not None
+        return fit, kept
+
+    def turn(V: Array, moments: Array) -> tuple[Array, float]:
+        _, axes = axes_of_moments(moments, basis)
+        return axes[:, :c], turned_to(V, axes) * longest
+
+    sizes, steps = (c, span.rank - c), STEPS if sampled else 0
+    end = confirm(
+        rows,
+        A[:, :c],
+        found,
+        turn,
+        sizes=sizes,
+        steps=steps,
+        U=None if sampled else A[:, c:],
+        callback=callback,
+    )
+    spectrum, change = found.axes.variances, 0.0
+    if sampled:
+        spectrum, A = axes_of_moments(end.moments, basis)
+        change = end.change
+    # An angle of scale * sqrt(d R / N) is what the noise of N unit rows does to their subspace.
+    error = math.sqrt((span.rank - c) * span.rank / max(found.n_members, 1.0))
+    converged = change <= max(1e-3, SAMPLE_ERRORS * error)
+    assert end.groups is not None
+    assert end.kept is not None
+    return Fit(end.V, end.groups, spectrum, A, 0, converged), end.kept

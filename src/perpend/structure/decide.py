@@ -7,22 +7,26 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.structure import constants as k
-from perpend.structure.checks import DOUBTFUL, Doubt, Facts, beyond_ellipse, confidence_of
+from perpend.structure.checks import (
+    DOUBTFUL,
+    NOTHING_WRONG,
+    Doubt,
+    Facts,
+    beyond_ellipse,
+    confidence_of,
+)
 from perpend.structure.cloud import Axes, Cloud, radius
 from perpend.structure.layers import Histogram, find_layers, gain_of_two, layers_outside
 from perpend.structure.members import (
-    EXACT,
-    Found,
     find_members,
     is_own_scale,
     least_members,
     of_parts,
     on_less,
-    within,
     without_lone_rows,
 )
 from perpend.structure.profile import Plateau, Profile, choose, clearness
-from perpend.structure.settle import settle
+from perpend.structure.settle import EXACT, Found, settle, within
 
 MAX_REVISIONS = 3  # of the codimension after the members are known
 
@@ -45,13 +49,20 @@ class Decision(NamedTuple):
     """The chosen structure of a cloud, and how sure it is."""
 
     found: Found
-    needed: float
+    facts: Facts
     confidence: float
     doubts: tuple[Doubt, ...]
-    facts: Facts
     structures: tuple[Structure, ...]
     cloud: Cloud
-    best: Array  # (C, S) the best contrast at every codimension and scale
+    best: Array | None  # (C, S) the best contrast at every codimension and scale, if looked for
+
+    def weighed(self, facts: Facts, found: Found) -> "Decision":
+        """Return the same with other facts and members, weighed anew."""
+        confidence, doubts = confidence_of(facts)
+        own = tuple(one._replace(found=found) if one.chosen else one for one in self.structures)
+        return self._replace(
+            found=found, facts=facts, confidence=confidence, doubts=doubts, structures=own
+        )
 
     def of(self, other: Structure) -> "Decision":
         """Return the decision for another of the structures, which somebody may choose by hand."""
@@ -62,16 +73,16 @@ class Decision(NamedTuple):
             f"choose({own}) would give that",
         )
         found, n_free = other.found, int(self.cloud.free[other.found.c - 1])
-        facts = self.facts._replace(
+        facts = NOTHING_WRONG._replace(
             contrast=other.score,
             parameters=found.c * n_free,
             length=other.length,
             n_members=found.n_members,
             n_free=n_free,
+            needed=float(self.cloud.needed[found.c - 1]),
         )
         return self._replace(
             found=found,
-            needed=float(self.cloud.needed[found.c - 1]),
             confidence=DOUBTFUL * facts.no_accident,
             doubts=(doubt,),
             facts=facts,
@@ -102,10 +113,9 @@ def decide(
     profile.start = start
     return Decision(
         found=found,
-        needed=float(profile.cloud.needed[found.c - 1]),
+        facts=facts,
         confidence=confidence,
         doubts=doubts,
-        facts=facts,
         structures=tuple(_structures(profile, found, chosen, all_)),
         cloud=profile.cloud,
         best=np.maximum(profile.best, 0.0),
@@ -157,6 +167,7 @@ def _facts(  # noqa: PLR0917
         rival_subspace=rival_subspace,
         ellipse=ellipse,
         gap=gap,
+        needed=float(cloud.needed[c - 1]),
         n_smaller=n_smaller,
         suspect=_suspect(profile, found),
     )

@@ -24,7 +24,7 @@ from perpend.solvers import (
     spectral_starts,
 )
 from perpend.structure import constants as k
-from perpend.structure.checks import is_no_accident
+from perpend.structure.checks import SURE, Doubt, no_accident
 from perpend.structure.ground import Ground
 from perpend.structure.profile import clearness
 from perpend.structure.rank import CLEAR_SCORE, RankEvidence, grow_starts, rank_of_directions
@@ -168,7 +168,7 @@ class Descents:
             chosen = best
         clear = clearness(chosen, ground.profile.plateaus()) >= 1
         parameters = chosen.c * int(ground.profile.cloud.free[chosen.c - 1])
-        if clear and fit.converged and is_no_accident(chosen.T, parameters):
+        if clear and fit.converged and no_accident(chosen.T, parameters) >= SURE:
             self._sure = fit
 
     def _repeats(self, B: Array) -> Array:
@@ -225,27 +225,25 @@ def landed(rows: RowSource, span: RowSpan, V: Array, rng: np.random.Generator) -
     )
 
 
-def disagreement(value: int, evidence: RankEvidence, *, seen: bool = True) -> str:
-    """Say how the descents' rank differs from the codimension, or how unclear it is; or nothing.
+def disagreement(value: int, evidence: RankEvidence, *, seen: bool = True) -> Doubt | None:
+    """Say how the descents' rank differs from the codimension, or how unclear it is, if at all.
 
     As many normals as starts may be too few, unless the codimension is `seen` in the inliers, which
     do not care how many starts there were.
     """
+    rank, what = evidence.value, "descents"
     if evidence.saturated:
-        if value > evidence.value or seen:
-            return ""
-        return (
-            f"the codimension equals the number of starts ({evidence.value}) and may be larger "
-            "(raise n_starts)"
-        )
-    if evidence.value != value:
-        return (
-            f"the descents suggest codimension {evidence.value}, the inliers {value} "
-            "(more starts or more rows would help)"
-        )
+        if value > rank or seen:
+            return None
+        sentence = f"the codimension equals the number of starts ({rank}) and may be larger"
+        return Doubt(what, sentence, "raise n_starts")
+    if rank != value:
+        sentence = f"the descents suggest codimension {rank}, the inliers {value}"
+        return Doubt(what, sentence, "more starts or more rows would help")
     if evidence.score < CLEAR_SCORE:
-        return (
-            f"the descents show no clear rank (their singular values fall by {evidence.gap:.3g} "
-            f"there, and the objective rises by {evidence.rise:.0%}; more rows would help)"
+        sentence = (
+            f"the descents show no clear rank: their singular values fall by {evidence.gap:.3g} "
+            f"there, and the objective rises by {evidence.rise:.0%}"
         )
-    return ""
+        return Doubt(what, sentence, "more rows would help")
+    return None

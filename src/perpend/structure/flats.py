@@ -1,47 +1,48 @@
-"""Affine subspaces in the units of the data, from lifted rows.
+r"""Affine subspaces in the units of the data, from lifted rows.
 
 About a centre m with the scale s, a row is lifted to ((x - m) / s, 1): an affine subspace of
 dimension d is a linear one of dimension d + 1 there, with as many normals. A lifted normal (w, w0)
 says w.z + w0 = 0. With the w orthonormal, lifted rows times normals are Euclidean distances.
+
+Whether it misses the origin by more than its own error: under "it passes through", the offset h is
+zero but for the error of the mean mu of N inliers and of the directions, which grows with the
+distance from the mean along the subspace,
+
+.. math::
+    \operatorname{var} h_j = \frac{\sigma^2}{N}
+    \Bigl(1 + \sum_k \frac{(c_k \cdot \mu)^2}{\lambda_k}\Bigr), \qquad
+    \frac{|h|^2}{\operatorname{var} h_j} \sim \chi^2_c
+
+with c_k the components and lambda_k the inliers' variances along them.
 """
 
 import math
 from typing import NamedTuple, Self
 
 import numpy as np
+from scipy import stats
 
 from perpend._typing import Array
 from perpend.geometry import complement
 from perpend.kernels import l1_objective
-from perpend.rows import RowSource, as_rows
-from perpend.rows.centred import centred_norms, lift, room_for_lifted
-from perpend.rows.kinds import to_numpy
+from perpend.rows.views import Lifted
 from perpend.solvers import Solution, TwoGroups
 from perpend.solvers.loop import Callback
 from perpend.structure.checks import DOUBTFUL, SURE, Verdict
-from perpend.structure.confirm import (
-    STEPS,
-    count,
-    groups_by_density,
-    turn_to_members,
-    weights_by_bin,
-)
-from perpend.structure.labels import DistanceRecord, with_threshold
-from perpend.structure.law import distance_edges, two_groups
-from perpend.structure.layers import Histogram
-from perpend.structure.members import Found
-from perpend.structure.origin import OriginTest, weigh_origin
+from perpend.structure.confirm import STEPS, confirm
+from perpend.structure.labels import DistanceRecord
+from perpend.structure.law import distance_edges
 from perpend.structure.reweighted import turned_by
-from perpend.structure.views import View
+from perpend.structure.settle import Found
 
 FARTHEST = 1e6
 """Times the scale of the view. Normals that meet the rows' space only beyond this are those of the
 ideal hyperplane, on which nothing lies."""
 
-FAR = 100.0  # times the members' radius: rows farther away have no say
 LIKELY = 0.5  # confidence from which on an affine subspace may be preferred to a linear one
 REMOTE = 3.0  # times the inliers' radius
 ROUNDING = 8.0  # times eps and the size of the numbers: a distance that is nothing but rounding
+BY_CHANCE = 1e-6  # the chance by which a subspace through the origin would seem to miss it
 
 
 class Flat(NamedTuple):
@@ -49,11 +50,6 @@ class Flat(NamedTuple):
 
     W: Array  # (D, c) orthonormal
     w0: Array  # (c,)
-
-    @property
-    def lifted(self) -> Array:
-        """The normals with their offsets, (D + 1, c): lifted rows times these are distances."""
-        return np.vstack([self.W, self.w0])
 
 
 def as_flat(V: Array) -> Flat:
@@ -70,63 +66,27 @@ def as_flat(V: Array) -> Flat:
     return Flat(U[:, near], (Rt @ w0)[near] / s[near])
 
 
-class Lifted(NamedTuple):
-    """Rows lifted about a view, not normalised."""
-
-    rows: RowSource
-    view: View
-
-    @property
-    def unit(self) -> float:
-        """What the kernels see times this is in the units of the data."""
-        return self.view.scale * self.rows.unit
-
-
-def lifted(
-    X: Array,
-    weight: Array | None,
-    view: View,
-    *,
-    n_jobs: int,
-    unit_rows: bool = False,
-    fused: bool = True,
-) -> Lifted:
-    """Lift the rows of X (n, D) about a view; one array of the size of X is formed."""
-    L = room_for_lifted(X)
-    lift(X, view.centre, view.scale, L)
-    rows = as_rows(
-        L,
-        weight=weight,
-        mask=view.seen,
-        normalize=unit_rows,
-        memory_budget=L.nbytes - 1,  # room for values of each row, and not for another X
-        n_jobs=n_jobs,
-        fused=fused,
-    )
-    return Lifted(rows, view)
-
-
-def near_view(X: Array, centre: Array, spread: float, view: View) -> View:
-    """Return the view from the members' mean, with the size of one of their coordinates.
-
-    Rows that are far away have no say, or all others would be rounding errors beside them; nor have
-    those of another cloud, which would be members with a long lever.
-    """
-    scale = spread if spread > 0 else view.scale
-    near = to_numpy(centred_norms(X, centre)) <= FAR * scale * math.sqrt(X.shape[1])
-    return View(centre, scale, near if view.seen is None else near & view.seen)
-
-
 class AffineFit(NamedTuple):
     """An affine subspace in the units of the data."""
 
     solution: Solution  # normals and components (D, .); its groups are Euclidean distances
     location: Array  # (D,) the inliers' mean, on the subspace
-    origin: OriginTest
+    origin_distance: float
+    origin_error: float  # standard error of each coordinate of the offset
     floor: float  # a distance below this is a rounding error
     radius: float  # of the inliers about the location
     record: DistanceRecord | None  # of the rows that were seen; None where all are inliers
     others: tuple["AffineFit", ...] = ()  # for each structure of the solution that is not chosen
+
+    @property
+    def origin_chance(self) -> float:
+        """The chance that a subspace through the origin seems to be so far from it."""
+        c, error = self.solution.normals.shape[1], self.origin_error
+        if c == 0 or math.isinf(error):
+            return 1.0
+        if error == 0:
+            return float(self.origin_distance == 0)
+        return float(stats.chi2.sf((self.origin_distance / error) ** 2, c))
 
     @property
     def evidence(self) -> dict[str, object]:
@@ -134,9 +94,9 @@ class AffineFit(NamedTuple):
         return {
             "affine_confidence": self.solution.confidence,
             "affine_codimension": self.solution.normals.shape[1],
-            "origin_distance": self.origin.distance,
-            "origin_error": self.origin.error,
-            "origin_chance": self.origin.chance,
+            "origin_distance": self.origin_distance,
+            "origin_error": self.origin_error,
+            "origin_chance": self.origin_chance,
         }
 
     @property
@@ -146,9 +106,9 @@ class AffineFit(NamedTuple):
         It clearly misses the origin, and the rows are sure of it; or it is likely, and the inliers
         are so far from the origin that from there they all lie in one direction.
         """
-        if not self.origin.misses:
+        if self.origin_chance >= BY_CHANCE:
             return False
-        remote = self.origin.distance > REMOTE * self.radius
+        remote = self.origin_distance > REMOTE * self.radius
         return self.solution.confidence >= (LIKELY if remote else SURE)
 
     def by_descents_alone(self) -> Self:
@@ -162,7 +122,7 @@ class AffineFit(NamedTuple):
 
     def is_better_than(self, linear: Solution) -> bool:
         """Whether it clearly misses the origin and the rows support it more than a linear one."""
-        likely = self.origin.misses and self.solution.confidence >= LIKELY
+        likely = self.origin_chance < BY_CHANCE and self.solution.confidence >= LIKELY
         return likely and _support(self.solution) > _support(linear)
 
 
@@ -198,47 +158,33 @@ def members_among(
 ) -> Members:
     """Find the members of a subspace among lifted rows, and turn it to them in a few steps.
 
-    They are those of `found` in a sample, or by the law of the outliers. `n_outside` of the normals
-    are orthogonal to every row.
+    `n_outside` of the normals are orthogonal to every row. With no steps it stays as it is.
     """
-    rows, unit, (D, c) = seen.rows, seen.unit, flat.W.shape
-    edges = distance_edges(float(rows.norms[-1]), rows.dtype)
-    sizes = inside, _ = c - n_outside, D + 1 - c
-
-    def groups_at(flat: Flat) -> TwoGroups:
-        counts, _ = count(rows, flat.lifted, edges)
-        if found is not None:
-            return groups_by_density(Histogram(edges, counts), found, 1 / unit)
-        groups = two_groups(counts, edges, rows.norms, *sizes)
-        return with_threshold(groups, rows.norms, *sizes, distinct=1.0)
+    rows, (D, c) = seen.rows, flat.W.shape
 
     def turn(V: Array, moments: Array) -> tuple[Array, float]:
+        if not steps:
+            return V, 0.0
         mean, variances, A = _moments(moments)
         W, w0, new = V[:-1], V[-1], A[:, :c]
         moved = turned_by(W, new) * math.sqrt(float(np.sum(variances)))
         moved += float(np.linalg.norm(mean @ W + w0))
         return np.vstack([new, -(mean @ new)]), moved / rows.unit
 
-    table, noise = np.ones(len(edges)), 0.0
-    if inside > 0 and found is not None:
-        table, noise = weights_by_bin(found, edges * unit), found.sigma / unit
-    elif inside > 0:
-        groups = groups_at(flat)
-        table, noise = groups.posterior, groups.scale
-    end = turn_to_members(
+    end = confirm(
         rows,
-        flat.lifted,
-        table,
-        edges,
-        noise=noise,
-        turn=turn,
+        np.vstack([flat.W, flat.w0]),  # lifted rows times these are distances
+        found,
+        turn,
+        sizes=(c - n_outside, D + 1 - c),
+        unit=seen.unit,
         steps=max(steps, 1),
         callback=callback,
     )
     mean, variances, A = _moments(end.moments)
-    W, w0 = flat = Flat(end.V[:-1], end.V[-1]) if steps else flat
+    W, w0 = flat = Flat(end.V[:-1], end.V[-1])
     mean = mean - W @ (W.T @ mean + w0)  # onto the subspace
-    return Members(flat, mean, variances, A, groups_at(flat) if inside > 0 else None, sizes)
+    return Members(flat, mean, variances, A, end.groups, (c - n_outside, D + 1 - c))
 
 
 def _moments(gram: Array) -> tuple[Array, Array, Array]:
@@ -251,15 +197,24 @@ def _moments(gram: Array) -> tuple[Array, Array, Array]:
 
 def as_fit(seen: Lifted, members: Members, verdict: Verdict, directions: Array) -> AffineFit:
     """Bring a subspace back to the units of the data; `directions` (D, k) belong to it."""
-    rows, view, unit = seen.rows, seen.view, seen.unit
-    W, _ = members.flat
-    location = view.centre + view.scale * members.mean
+    rows, (centre, scale, _), unit = seen.rows, seen.view, seen.unit
+    W, groups, location = members.flat.W, None, centre + scale * members.mean
     components, along = _components(members)
-    along = along * view.scale**2
-    groups = None if members.groups is None else in_units(members.groups, unit)
-    radius = math.sqrt(float(np.sum(along)))
-    rounding = ROUNDING * (float(np.linalg.norm(location)) + radius)
-    rounding *= float(np.finfo(rows.dtype).eps)
+    along = along * scale**2
+    radius, eps = math.sqrt(float(np.sum(along))), float(np.finfo(rows.dtype).eps)
+    rounding = ROUNDING * (float(np.linalg.norm(location)) + radius) * eps
+    # The variance of the noise in one coordinate, at the least what eigh can see.
+    c, n_members = W.shape[1], float(np.count_nonzero(rows.gather(rows.weights)))
+    noise2 = float(np.mean(members.variances[:c])) if c else 0.0
+    noise2 = (noise2 + np.finfo(float).eps * float(np.sum(members.variances))) * scale**2
+    if members.groups is not None:
+        groups = _in_units(members.groups, unit)
+        n_members *= groups.share
+        if not groups.is_exact:
+            noise2 = max(noise2, groups.scale**2)  # the weights cut off the inliers' far end
+    noise2 += rounding**2
+    lever = np.sum(np.square(location @ components) / np.maximum(along, np.finfo(float).tiny))
+    free = n_members - components.shape[1] - 1
     offset = -(members.mean @ directions)
     height = rows.scan(l1_objective, np.vstack([directions, offset])).total / rows.total_weight
     solution = Solution(
@@ -271,39 +226,24 @@ def as_fit(seen: Lifted, members: Members, verdict: Verdict, directions: Array) 
         confidence=verdict.confidence,
         evidence=verdict.evidence,
         groups=groups,
-        doubts=verdict.doubts,
+        doubts=tuple(map(str, verdict.doubts)),
         n_iter=1,
         converged=True,
         rank=len(W) + 1,
         distances=None,
     )
-    n_seen = np.count_nonzero(rows.gather(rows.weights))
-    noise2 = _noise2(members, view, groups) + rounding**2
-    n_members = (1.0 if groups is None else groups.share) * n_seen
-    edges = distance_edges(float(rows.norms[-1]), rows.dtype)
-    counted = members.groups
+    edges, record = distance_edges(float(rows.norms[-1]), rows.dtype), None
+    if members.groups is not None:
+        record = DistanceRecord.of(members.groups, rows.norms, *members.sizes, unit)
     return AffineFit(
         solution=solution,
         location=location,
-        origin=weigh_origin(
-            location, W, components, variances=along, noise2=noise2, n_inliers=n_members
-        ),
+        origin_distance=float(np.linalg.norm(location @ W)),
+        origin_error=math.sqrt(noise2 / free * (1 + lever)) if c and free > 0 else math.inf,
         floor=max(float(edges[0]) * unit, rounding),
         radius=radius,
-        record=None
-        if counted is None
-        else DistanceRecord.of(counted, rows.norms, *members.sizes, unit),
+        record=record,
     )
-
-
-def _noise2(members: Members, view: View, groups: TwoGroups | None) -> float:
-    """Return the variance of the noise in one coordinate, at the least what eigh can see."""
-    c = members.flat.W.shape[1]
-    seen = float(np.mean(members.variances[:c])) if c else 0.0
-    noise2 = (seen + float(np.finfo(float).eps * np.sum(members.variances))) * view.scale**2
-    if groups is not None and not groups.is_exact:
-        noise2 = max(noise2, groups.scale**2)  # the weights cut off the inliers' far end
-    return noise2
 
 
 def _components(members: Members) -> tuple[Array, Array]:
@@ -314,7 +254,7 @@ def _components(members: Members) -> tuple[Array, Array]:
     return (inside @ axes)[:, ::-1], np.maximum(variances, 0.0)[::-1]
 
 
-def in_units(groups: TwoGroups, unit: float) -> TwoGroups:
+def _in_units(groups: TwoGroups, unit: float) -> TwoGroups:
     """Return the groups with distances in other units."""
     return groups._replace(
         edges=groups.edges * unit, scale=groups.scale * unit, threshold=groups.threshold * unit

@@ -15,12 +15,11 @@ from perpend.solvers import Fit
 from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
 from perpend.structure.cloud import Axes, Cloud, sample_size
-from perpend.structure.labels import with_threshold
+from perpend.structure.labels import misfit_of, with_threshold
 from perpend.structure.law import distance_edges
 from perpend.structure.layers import Histogram, find_layers
 from perpend.structure.profile import Plateau, Profile, choose, clearness
 from perpend.structure.reweighted import fit_subspace
-from perpend.structure.row_checks import misfit_of
 
 MAX_FINISH = 60  # steps of reweighting
 FEW_STEPS = 4  # the same on the way, where a candidate that takes longer may come again
@@ -65,13 +64,9 @@ class Ground:
         if X.shape[1] > self.span.rank:
             X = X @ self.span.basis
         weight, share = self.distinct.of_kind(chosen)
+        lengths = self.rows.gather(self.rows.lengths).astype(float)[chosen]
         floor = float(distance_edges(1.0, self.rows.dtype)[0])
-        return Cloud(X, affine=False, weight=weight, share=share, floor=floor)
-
-    def inside(self, V: Array) -> Array:
-        """Return directions (R, m) of the span as the rows see them."""
-        basis = self.span.basis
-        return V if len(basis) == self.span.rank else basis @ V
+        return Cloud(X, affine=False, weight=weight, share=share, lengths=lengths, floor=floor)
 
     def axes_of(self, fit: Fit) -> Axes:
         """Return the axes of a fit as the cloud sees them."""
@@ -129,7 +124,7 @@ class Ground:
         return choose(all_) if all_ else None
 
     def _normals_at(self, p: Plateau) -> Array:
-        return self.inside(self.profile.axes_at(p).A[:, : p.c])
+        return self.span.from_span(self.profile.axes_at(p).A[:, : p.c])
 
     def law_holds(self, fit: Fit) -> bool:
         """Say whether there are outliers beside a fit that is at rest, and they follow the law."""

@@ -58,6 +58,13 @@ def outlier_misfit(counts: Array, law: Array, first: int) -> float:
     return float(np.max(np.abs(gap)) * math.sqrt(n_outliers))
 
 
+def misfit_of(groups: TwoGroups, norms: Array, c: int, rank: int, distinct: float) -> float:
+    """Return the same for two groups; `distinct` is what a row's weight counts."""
+    law = outlier_law(groups.edges, norms, c, rank - c)
+    first = min(int(np.searchsorted(groups.edges, groups.threshold)), len(law) - 1)
+    return outlier_misfit(groups.counts * distinct, law, first)
+
+
 def label_threshold(counts: Array, edges: Array, law: Array, threshold: float) -> float:
     """Return the distance that makes the fewest wrong labels, beginning with the model's.
 

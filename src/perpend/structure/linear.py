@@ -12,14 +12,13 @@ from perpend.rows import RowSource, RowSpan
 from perpend.solvers import Directions, Solution
 from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
-from perpend.structure.all_rows import among, verdict_of
-from perpend.structure.answer import Answer, as_solution
-from perpend.structure.checks import SURE, Facts, Verdict, Weighed, beyond_ellipse, confidence_of
-from perpend.structure.confirm import count
-from perpend.structure.decide import Decision
+from perpend.structure.answer import Answer, solution_of, verdict_of
+from perpend.structure.checks import SURE, Doubt, Facts, Verdict, beyond_ellipse
+from perpend.structure.confirm import among
+from perpend.structure.decide import Decision, Structure
 from perpend.structure.descents import Descent, Descents, disagreement, landed
 from perpend.structure.ground import Ground
-from perpend.structure.members import Found
+from perpend.structure.members import by_the_law
 from perpend.structure.profile import Profile, clearness
 from perpend.structure.proposals import (
     FIRST_SIZES,
@@ -30,11 +29,9 @@ from perpend.structure.proposals import (
 )
 from perpend.structure.rank import RankEvidence, rank_of_directions
 from perpend.structure.reweighted import turned_to
-from perpend.structure.row_checks import (
-    weigh_everything,
-    weigh_no_normals,
-)
+from perpend.structure.row_checks import weigh_no_normals, with_rows, with_short_rows
 from perpend.structure.search import find_structure
+from perpend.structure.settle import Found
 
 Auto: TypeAlias = Literal["auto"]
 
@@ -62,8 +59,7 @@ def find_subspace(
     decision = _decide(ground, descents)
     directions, evidence = descents.directions, descents.evidence
     if directions is None and decision is not None:  # nobody descended
-        normals = ground.inside(decision.found.axes.A[:, : decision.found.c])
-        directions = landed(ground.rows, ground.span, normals, rng)
+        directions = landed(ground.rows, ground.span, _normals(ground, decision.found), rng)
         evidence = rank_of_directions(ground.rows, directions, ground.span.rank)
     assert directions is not None
     if decision is None or (told is None and _is_unlikely(ground, decision)):
@@ -81,9 +77,12 @@ def _as_descents_say(
     c = min(evidence.value, ground.span.rank - 1) if told is None else told
     assert descents.directions is not None
     answer = as_it_is(ground, evidence.basis[:, :c], descents.directions, codimension)
-    if told is None and answer.fit is not None:
-        answer = answer._replace(verdict=_compared(answer.verdict, evidence))
-    return answer
+    if told is not None or answer.fit is None:
+        return answer
+    # Compare with the rank of the descents, where these alone have decided.
+    doubt = disagreement(c, evidence, seen=not answer.verdict.doubts)
+    verdict = _with_rank(answer.verdict, evidence)
+    return answer._replace(verdict=verdict.doubted(doubt) if doubt else verdict)
 
 
 def find_low_dimension(
@@ -103,9 +102,13 @@ def find_low_dimension(
     )
     if decision is None or decision.facts.witnesses < 2:
         return None
-    V = ground.inside(decision.found.axes.A[:, : decision.found.c])
-    directions = landed(ground.rows, ground.span, V, rng)
+    directions = landed(ground.rows, ground.span, _normals(ground, decision.found), rng)
     return _confirmed(ground, decision, directions)
+
+
+def _normals(ground: Ground, found: Found) -> Array:
+    """Return the normals (D', c) as the rows see them."""
+    return ground.span.from_span(found.axes.A[:, : found.c])
 
 
 def n_inside(span: RowSpan, codimension: int) -> int:
@@ -184,25 +187,25 @@ def _is_unlikely(ground: Ground, decision: Decision) -> bool:
 
 
 def _no_normals(ground: Ground, directions: Directions, codimension: int | Auto) -> Answer:
-    span, told = ground.span, codimension != "auto"
-    found = weigh_no_normals(span, ground.n_distinct, ground.rows.norms, ground.heaviest)
-    n_rest = None
-    if told:
-        assert codimension != "auto"
+    span = ground.span
+    verdict = weigh_no_normals(span, ground.n_distinct, ground.rows.norms, ground.heaviest)
+    n_rest, n_inside = None, 0
+    if codimension != "auto":
         n_rest = min(codimension, span.n_outside)
         # Nobody looked for normals inside the span, or some outside were not asked for.
         most = NOT_LOOKED_FOR if n_rest == span.n_outside else 0.0
-        found = found._replace(confidence=min(found.confidence, most))
-        if codimension == span.n_features:
-            found = weigh_everything(span)
+        verdict = verdict._replace(confidence=min(verdict.confidence, most))
+        if codimension == span.n_features:  # only a caller can say so
+            n_inside, asked = span.rank, "a subspace of dimension 0 was asked for"
+            verdict = Verdict(0.0, (Doubt("point", asked, "ask for less"),), {"rank": span.rank})
     return Answer(
-        found,
-        None,
+        verdict,
         span,
+        ground.rows,
         _in_data(directions, span),
         ground.n_distinct,
         converged=True,  # the descents have no part in it
-        rows=ground.rows,
+        n_inside=n_inside,
         n_rest=n_rest,
     )
 
@@ -213,14 +216,16 @@ def _in_data(directions: Directions, span: RowSpan) -> Directions:
 
 def as_it_is(ground: Ground, V: Array, directions: Directions, codimension: int | Auto) -> Answer:
     """Weigh the normals V (D', c) as they are, by how far the rows support them."""
-    span, c = ground.span, V.shape[1]
-    if not 0 < c < span.rank:
+    c = V.shape[1]
+    if not 0 < c < ground.span.rank:
         return _no_normals(ground, directions, codimension)
     fit = ground.with_threshold(ground.fitted(V, 0))
     ground.profile = profile = Profile(ground.cloud(ENOUGH_TO_WEIGH))
-    profile.add(ground.axes_of(fit))
-    chosen, free = profile.at(c), int(profile.cloud.free[c - 1])
-    ellipse, gap = beyond_ellipse(profile.cloud, ground.axes_of(fit), c)
+    cloud, axes = profile.cloud, ground.axes_of(fit)
+    profile.add(axes)
+    chosen, free = profile.at(c), int(cloud.free[c - 1])
+    found = by_the_law(cloud, axes, fit, V if len(V) == cloud.D else ground.span.basis.T @ V)
+    ellipse, gap = beyond_ellipse(cloud, axes, c)
     facts = Facts(
         contrast=chosen.T,
         parameters=c * free,
@@ -230,19 +235,14 @@ def as_it_is(ground: Ground, V: Array, directions: Directions, codimension: int 
         n_free=free,
         ellipse=ellipse,
         gap=gap,
+        needed=float(cloud.needed[c - 1]),
     )
-    _, kept = count(ground.rows, V, fit.groups.edges)
-    weighed = Weighed(facts, *confidence_of(facts), float(profile.cloud.needed[c - 1]))
-    return Answer(
-        verdict_of(weighed, fit, ground.rows, span, ground.n_distinct, kept),
-        fit,
-        span,
-        _in_data(directions, span),
-        ground.n_distinct,
+    own = Structure(found, chosen.T, chosen.length, chosen=True)
+    decision = Decision(found, facts, 0.0, (), (own,), cloud, None)
+    answer = _answered(ground, decision, directions, sampled=False)
+    return answer._replace(
         converged=bool(np.all(directions.converged)),
-        rows=ground.rows,
-        distances=kept if ground.rows is ground.given else None,
-        n_rest=None if codimension == "auto" else min(codimension, span.n_outside),
+        n_rest=None if codimension == "auto" else min(codimension, ground.span.n_outside),
     )
 
 
@@ -257,43 +257,59 @@ def _with_rank(verdict: Verdict, evidence: RankEvidence) -> Verdict:
     return verdict._replace(evidence={**numbers, **verdict.evidence})
 
 
-def _compared(verdict: Verdict, evidence: RankEvidence) -> Verdict:
-    """Compare with the rank of the descents, where these alone have decided."""
-    doubt = disagreement(verdict.codimension, evidence, seen=not verdict.doubts)
-    verdict = _with_rank(verdict, evidence)
-    if not doubt:
-        return verdict
-    return verdict.doubted(doubt)._replace(about_rows=verdict.about_rows)
-
-
 def _confirmed(ground: Ground, decision: Decision, directions: Directions) -> Answer:
     """Put the answer of these rows together, by the law where it holds."""
-    rows, span = ground.rows, ground.span
-    found = _by_the_law(ground, decision.found)
+    found = _lawful(ground, decision.found)
     sampled = found.fit is None and ground.profile.cloud.n < ground.n_distinct - 0.5
-    A = ground.inside(found.axes.A)
-    fit, kept = among(rows, span, A, found, sampled=sampled, callback=ground.callback)
-    return Answer(
-        verdict_of(decision, fit, rows, span, ground.n_distinct, kept),
-        fit,
+    return _answered(ground, decision._replace(found=found), directions, sampled=sampled)
+
+
+def _answered(
+    ground: Ground, decision: Decision, directions: Directions, *, sampled: bool
+) -> Answer:
+    """Weigh a decision with what the rows say about it, and confirm it among all of them."""
+    rows, span, cloud = ground.rows, ground.span, decision.cloud
+    found = with_short_rows(cloud, decision.found)
+    facts = with_rows(
+        decision.facts,
+        cloud,
+        found,
+        span=span,
+        norms=rows.norms,
+        n_different=ground.n_distinct,
+    )
+    decision = decision.weighed(facts, found)
+    fit, kept = among(
+        rows,
         span,
+        span.from_span(found.axes.A),
+        found,
+        sampled=sampled,
+        callback=ground.callback,
+    )
+    return Answer(
+        verdict_of(decision, fit, rows, ground.n_distinct),
+        span,
+        rows,
         _in_data(directions, span),
         ground.n_distinct,
         converged=fit.converged,
-        rows=rows,
-        decision=decision._replace(found=found),
+        fit=fit,
+        decision=decision,
         distances=kept if rows is ground.given else None,
     )
 
 
-def _by_the_law(ground: Ground, found: Found) -> Found:
+def _lawful(ground: Ground, found: Found) -> Found:
     """Let the law tell the groups apart, where the same subspace has the same noise by it."""
     if found.fit is not None or found.is_exact:
         return found
-    fit = ground.with_threshold(ground.fitted(ground.inside(found.axes.A[:, : found.c])))
+    fit = ground.with_threshold(ground.fitted(_normals(ground, found)))
     alike = abs(np.log(fit.groups.scale / found.sigma)) <= np.log(SAME_NOISE)
-    same = turned_to(fit.V, ground.inside(found.axes.A)) <= SAME
-    return found._replace(fit=fit) if alike and same and ground.law_holds(fit) else found
+    same = turned_to(fit.V, ground.span.from_span(found.axes.A)) <= SAME
+    if not (alike and same and ground.law_holds(fit)):
+        return found
+    return by_the_law(ground.profile.cloud, ground.axes_of(fit), fit)
 
 
 def solve_told(
@@ -318,4 +334,4 @@ def solve_told(
     if c:
         directions = find(ground.rows, ground.span, c)
     answer = as_it_is(ground, directions.B, directions, codimension)
-    return as_solution(rows, answer, told=True)
+    return solution_of(answer, rows, told=True)

@@ -7,7 +7,6 @@ of its finest layer.
 
 from copy import copy
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -19,32 +18,10 @@ from perpend.structure.cloud import Axes, Cloud, radius
 from perpend.structure.layers import Histogram, Layer, find_layers, histogram
 from perpend.structure.profile import LawFit, Plateau, Profile
 from perpend.structure.proposals import TOO_MANY, Part, parts
-from perpend.structure.settle import Polished, Settled, polish, settle
+from perpend.structure.settle import EXACT, Found, Settled, polish, settle, within
 
 ALONE = 1e-6  # below a leverage of 1 at the most: a row that depends on no others
-EXACT = 4.0  # times the floor: noise that is nothing but rounding errors
 AS_THIN_AXIS = k.AS_THIN**2  # in variances
-
-
-class Found(NamedTuple):
-    """A subspace with its members."""
-
-    c: int
-    axes: Axes
-    sigma: float  # deviation of the noise in one coordinate; at the floor where it is exact
-    threshold: float
-    n_members: float
-    probability: Array  # (n,) of each row of the cloud
-    layer: Layer | None
-    seen: Histogram
-    is_exact: bool
-    fit: Fit | None = None  # where the law of the outliers tells the members
-    vague: bool = False  # whether the density does not say where they end
-
-    @property
-    def end(self) -> float:
-        """The distance at which the members end."""
-        return self.threshold if self.layer is None else self.layer.radius
 
 
 def find_members(profile: Profile, chosen: Plateau) -> Found:
@@ -52,7 +29,8 @@ def find_members(profile: Profile, chosen: Plateau) -> Found:
     cloud, c = profile.cloud, chosen.c
     lawful = [one for one in profile.fits if one.lawful and _is_of(profile, chosen, one)]
     if lawful:
-        return _by_the_law(cloud, min(lawful, key=lambda one: one.fit.groups.scale))
+        finest = min(lawful, key=lambda one: one.fit.groups.scale)
+        return by_the_law(cloud, finest.axes, finest.fit)
     settled, end = settled_at(profile, chosen), float(cloud.scales[chosen.last])
     layer = _finest(profile, chosen)
     if settled.sigma <= EXACT * cloud.floor and (layer is None or layer[0].is_exact):
@@ -64,11 +42,9 @@ def find_members(profile: Profile, chosen: Plateau) -> Found:
     if np.count_nonzero(w > 0.1) < cloud.D - c + 2:
         return within(cloud, c, settled)
     allowed = partial(is_own_scale, profile, c)
-    p = polish(cloud, cloud.pca(w), c, w, least_members(cloud, c), allowed=allowed)
+    found = polish(cloud, cloud.pca(w), c, w, least_members(cloud, c), allowed=allowed)
     # Members are of the plateau's scales, and not all rows that are left in the end.
-    if p.sigma > 2 * end:
-        return within(cloud, c, settled)._replace(vague=True)
-    return _polished(cloud, c, p)
+    return within(cloud, c, settled)._replace(vague=True) if found.sigma > 2 * end else found
 
 
 def _is_of(profile: Profile, chosen: Plateau, one: LawFit) -> bool:
@@ -107,39 +83,24 @@ def least_members(cloud: Cloud, c: int) -> float:
     return max(k.FEW * cloud.n, 2.0 * float(cloud.free[c - 1]))
 
 
-def _by_the_law(cloud: Cloud, one: LawFit) -> Found:
-    c, groups = one.fit.V.shape[1], one.fit.groups
-    J = np.sqrt(cloud.squares(one.axes, c))
-    p = groups.posterior[logarithmic_bins(J, groups.edges)]
-    near = (groups.threshold >= J).astype(float)
+def by_the_law(cloud: Cloud, axes: Axes, fit: Fit, V: Array | None = None) -> Found:
+    """Take the members as the law tells them, with the axes of the fit as the cloud sees them.
+
+    The normals V (R, c), seen alike, are the first of the axes but for fits without a finish.
+    """
+    c, groups = fit.V.shape[1], fit.groups
+    J = np.sqrt(cloud.squares(axes, c)) if V is None else np.linalg.norm(cloud.X @ V, axis=1)
     return Found(
         c=c,
-        axes=one.axes,
+        axes=axes,
         sigma=groups.scale,
         threshold=groups.threshold,
-        n_members=float(near.sum() if cloud.share is None else near @ cloud.share),
-        probability=p,
-        layer=None,
+        n_members=cloud.total((groups.threshold >= J).astype(float)),
+        J=J,
+        probability=groups.posterior[logarithmic_bins(J, groups.edges)],
         seen=Histogram(groups.edges, groups.counts),
         is_exact=groups.is_exact,
-        fit=one.fit,
-    )
-
-
-def _polished(cloud: Cloud, c: int, p: Polished) -> Found:
-    exact = p.sigma <= EXACT * cloud.floor
-    return Found(c, p.axes, p.sigma, p.threshold, p.members, p.probability, p.layer, p.seen, exact)
-
-
-def within(cloud: Cloud, c: int, settled: Settled) -> Found:
-    """Take all rows up to a threshold as members."""
-    J = np.sqrt(cloud.squares(settled.axes, c))
-    near = settled.threshold >= J
-    n = float(near.sum() if cloud.share is None else near @ cloud.share)
-    seen, sigma = histogram(J, cloud.floor, cloud.share), settled.sigma
-    exact = sigma <= EXACT * cloud.floor
-    return Found(
-        c, settled.axes, sigma, settled.threshold, n, near.astype(float), None, seen, exact
+        fit=fit,
     )
 
 
@@ -225,10 +186,10 @@ def on_less(profile: Profile, found: Found, T: float) -> tuple[Found, float]:
     allowed = partial(is_own_scale, profile, more)
     least = least_members(cloud, more)
     polished = polish(cloud, found.axes, more, found.probability, least, allowed=allowed)
-    if polished.members < k.FEWER * found.n_members:
+    if polished.n_members < k.FEWER * found.n_members:
         return found, T
     profile.add(polished.axes)
-    return _polished(cloud, more, polished), float(np.max(profile.table[more - 1]))
+    return polished, float(np.max(profile.table[more - 1]))
 
 
 def of_parts(
@@ -286,4 +247,4 @@ def point_among(cloud: Cloud) -> Found:
     exact = float(count[np.square(cloud.X - axes.centre).sum(axis=1) <= cloud.floor**2].sum())
     if exact >= least:  # equal rows
         return within(cloud, D, Settled(axes, cloud.floor, cloud.floor))
-    return _polished(cloud, D, polish(cloud, axes, D, weights, least))
+    return polish(cloud, axes, D, weights, least)

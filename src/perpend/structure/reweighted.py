@@ -27,7 +27,7 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.kernels import weighted_gram
-from perpend.rows import RowSource, Scan, scan_grouped_distances
+from perpend.rows import Kept, RowSource, Scan, scan_grouped_distances
 from perpend.solvers import Fit, TwoGroups
 from perpend.solvers.loop import Callback, Status, iterate
 from perpend.structure.law import SHARE_MOST, distance_edges, group_model
@@ -55,6 +55,7 @@ class _State(NamedTuple):
     gains: tuple[float, ...]  # of the two groups over outliers alone, step by step
     steady: bool  # whether the inliers' noise is what it was a step before
     change: float
+    kept: Kept | None = None  # the distances
 
     @property
     def objective(self) -> float:
@@ -108,7 +109,8 @@ def fit_subspace(
         enough=_is_stalled if own else None,
     )
     end, converged = run.state, run.status is Status.CONVERGED
-    return Fit(end.V, end.groups, end.spectrum, end.axes, run.n_steps, converged)
+    kept = None if max_iter else end.kept  # of other looks nobody asks for them
+    return Fit(end.V, end.groups, end.spectrum, end.axes, run.n_steps, converged, kept)
 
 
 class _Reweighted:
@@ -143,7 +145,8 @@ class _Reweighted:
         inliers = self.rows.scan(weighted_gram, groups.posterior, self.edges, using=(scan.kept,))
         gains = (*gains, _evidence(groups))
         steady = before is not None and groups.scale >= STEADY_NOISE * before.groups.scale
-        return _State(V, groups, *principal_axes(inliers, self.span), gains, steady, change)
+        axes = principal_axes(inliers, self.span)
+        return _State(V, groups, *axes, gains, steady, change, scan.kept)
 
     def step(self, state: _State) -> _State:
         """Turn V to the inliers' smallest axes."""

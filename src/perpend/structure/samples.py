@@ -13,8 +13,7 @@ import numpy as np
 
 from perpend.rows import RowSource
 from perpend.solvers.loop import Callback
-from perpend.structure.all_rows import by_all_rows
-from perpend.structure.answer import Answer
+from perpend.structure.answer import Answer, by_all_rows
 from perpend.structure.proposals import STANDS_OUT, largest_by_chance, room
 
 SAMPLE_ROWS = 4096  # rows in the first sample,

@@ -14,7 +14,7 @@ import numpy as np
 from perpend._typing import Array
 from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
-from perpend.structure.checks import is_no_accident
+from perpend.structure.checks import SURE, no_accident
 from perpend.structure.cloud import Axes, radius
 from perpend.structure.decide import Decision, decide
 from perpend.structure.members import settled_at
@@ -83,7 +83,7 @@ def _faint(profile: Profile) -> Plateau | None:
         return None
     p = profile.at(int(profile.c[np.argmax(profile.T)]))
     parameters = p.c * int(profile.cloud.free[p.c - 1])
-    return p if is_no_accident(p.T, parameters) else None
+    return p if no_accident(p.T, parameters) >= SURE else None
 
 
 def _search(

@@ -8,8 +8,10 @@ import numpy as np
 from scipy import special
 
 from perpend._typing import Array
+from perpend.solvers import Fit
 from perpend.structure import constants as k
 from perpend.structure.cloud import Axes, Cloud, radius
+from perpend.structure.law import knots
 from perpend.structure.layers import (
     Histogram,
     Layer,
@@ -19,6 +21,7 @@ from perpend.structure.layers import (
     members_noise,
 )
 
+EXACT = 4.0  # times the floor: noise that is nothing but rounding errors
 SETTLE_STEPS = 12
 POLISH_STEPS = 5
 AT_REST = 0.02  # of the error that the noise makes: a turn that is too small to count
@@ -26,6 +29,28 @@ REACH = 1.75  # R = sigma (sqrt(c) + REACH) ends the weights: 84 % efficient wit
 ROOM = 1.2  # times the largest distance, where all rows are members
 UNCHANGED = 0.01  # of the weights: what may still change when the polish ends
 MOST_LEVERAGE = 0.8  # of a single row; beyond it, it is on no subspace of the others
+
+
+class Found(NamedTuple):
+    """A subspace with its members, among the rows of a cloud."""
+
+    c: int
+    axes: Axes
+    sigma: float  # deviation of the noise in one coordinate; at the floor where it is exact
+    threshold: float
+    n_members: float
+    J: Array  # (n,) the distance of each row,
+    probability: Array  # (n,) and how likely it is a member
+    seen: Histogram  # of the distances
+    is_exact: bool
+    layer: Layer | None = None  # None where all rows that are near are members
+    fit: Fit | None = None  # where the law of the outliers tells the members
+    vague: bool = False  # whether the density does not say where they end
+
+    @property
+    def end(self) -> float:
+        """The distance at which the members end."""
+        return self.threshold if self.layer is None else self.layer.radius
 
 
 class Settled(NamedTuple):
@@ -80,16 +105,22 @@ def _local_odds(cloud: Cloud, J2: Array, c: int, sigma: float, r: float) -> tupl
     return inside - outside, N
 
 
-class Polished(NamedTuple):
-    """A subspace whose members are told by the density of the distances."""
-
-    axes: Axes
-    seen: Histogram  # of the distances to the subspace of the other rows
-    probability: Array  # (n,) of a member
-    layer: Layer | None  # None where all rows that are near are members
-    threshold: float
-    sigma: float
-    members: float
+def within(cloud: Cloud, c: int, settled: Settled) -> Found:
+    """Take all rows up to a threshold as members."""
+    axes, sigma, threshold = settled
+    J = np.sqrt(cloud.squares(axes, c))
+    near = (threshold >= J).astype(float)
+    return Found(
+        c=c,
+        axes=axes,
+        sigma=sigma,
+        threshold=threshold,
+        n_members=cloud.total(near),
+        J=J,
+        probability=near,
+        seen=histogram(J, cloud.floor, cloud.share),
+        is_exact=sigma <= EXACT * cloud.floor,
+    )
 
 
 def polish(
@@ -100,7 +131,7 @@ def polish(
     least: float,
     *,
     allowed: Callable[[Layer], bool] = lambda _: True,
-) -> Polished:
+) -> Found:
     """Alternate PCA and the probabilities of members by the density, whatever the noise is like.
 
     `axes` are those of the weights w (n,). It is the finest layer with `least` rows that counts, of
@@ -120,13 +151,23 @@ def polish(
             break
         w = new
         axes = cloud.pca(w)
-    middle = seen.edges * math.sqrt(seen.edges[0] / seen.edges[1])
+    middle = knots(seen.edges)
     by_bin = layer.probability(middle) if layer else (middle <= limit).astype(float)
     sigma = members_noise(seen, by_bin, c)
     if layer is not None and not layer.is_exact:
         sigma = layer_noise(seen, layer, c)
-    members = float(p.sum() if cloud.share is None else p @ cloud.share)
-    return Polished(axes, seen, p, layer, limit, sigma, members)
+    return Found(
+        c=c,
+        axes=axes,
+        sigma=sigma,
+        threshold=limit,
+        n_members=cloud.total(p),
+        J=J,
+        probability=p,
+        seen=seen,
+        is_exact=sigma <= EXACT * cloud.floor,
+        layer=layer,
+    )
 
 
 def _bell(seen: Histogram, J: Array, c: int, layer: Layer | None) -> Array:
@@ -138,8 +179,7 @@ def _bell(seen: Histogram, J: Array, c: int, layer: Layer | None) -> Array:
     """
     if layer is None or layer.is_exact:
         return np.ones(len(J))
-    middle = seen.edges * math.sqrt(seen.edges[0] / seen.edges[1])
-    sigma = members_noise(seen, layer.probability(middle), c)
+    sigma = members_noise(seen, layer.probability(knots(seen.edges)), c)
     return np.maximum(1 - np.square(J / (sigma * (math.sqrt(c) + REACH))), 0.0)
 
 

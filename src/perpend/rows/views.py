@@ -15,13 +15,16 @@ from typing import NamedTuple
 import numpy as np
 
 from perpend._typing import Array
-from perpend.rows.centred import centred_norms
+from perpend.rows.centred import centred_norms, lift, room_for_lifted
 from perpend.rows.kinds import to_numpy
+from perpend.rows.preparation import as_rows
+from perpend.rows.source import RowSource
 
 SAMPLE_ROWS = 16_384  # rows that say where centre and scale are
 CLOUD_ROWS, CLOUD_CENTRES = 2048, 24  # rows that say whether there are clouds, asked from so many
 CLOUD_SHARES = (0.1, 0.8)  # of the rows that a cloud may hold
 STRAY = 0.05  # share of the rows that may lie between the clouds
+FAR = 100.0  # times the members' radius: rows farther away have no say
 APART = 2.0  # times as far as the rows of a cloud all others are, seen from a row of the cloud
 
 
@@ -126,3 +129,53 @@ def _cloud(sample: _Sample, draw: np.random.Generator) -> tuple[Array, float] | 
             most = float(ratio[k])
             best = sample.X[row], float(np.sqrt(most) * r[inner[k]])
     return best
+
+
+# -- rows as they are seen from there --------------------------------------------------------------
+
+
+class Lifted(NamedTuple):
+    """Rows lifted about a view, not normalised."""
+
+    rows: RowSource
+    view: View
+
+    @property
+    def unit(self) -> float:
+        """What the kernels see times this is in the units of the data."""
+        return self.view.scale * self.rows.unit
+
+
+def lifted(
+    X: Array,
+    weight: Array | None,
+    view: View,
+    *,
+    n_jobs: int,
+    unit_rows: bool = False,
+    fused: bool = True,
+) -> Lifted:
+    """Lift the rows of X (n, D) about a view; one array of the size of X is formed."""
+    L = room_for_lifted(X)
+    lift(X, view.centre, view.scale, L)
+    rows = as_rows(
+        L,
+        weight=weight,
+        mask=view.seen,
+        normalize=unit_rows,
+        memory_budget=L.nbytes - 1,  # room for values of each row, and not for another X
+        n_jobs=n_jobs,
+        fused=fused,
+    )
+    return Lifted(rows, view)
+
+
+def near_view(X: Array, centre: Array, spread: float, view: View) -> View:
+    """Return the view from the members' mean, with the size of one of their coordinates.
+
+    Rows that are far away have no say, or all others would be rounding errors beside them; nor have
+    those of another cloud, which would be members with a long lever.
+    """
+    scale = spread if spread > 0 else view.scale
+    near = to_numpy(centred_norms(X, centre)) <= FAR * scale * math.sqrt(X.shape[1])
+    return View(centre, scale, near if view.seen is None else near & view.seen)
