@@ -15,20 +15,17 @@ from perpend.structure.checks import (
     beyond_ellipse,
     confidence_of,
 )
-from perpend.structure.cloud import Axes, Cloud, radius
-from perpend.structure.layers import Histogram, find_layers, gain_of_two, layers_outside
+from perpend.structure.cloud import Cloud, radius
+from perpend.structure.layers import Histogram, gain_of_two, layers_outside
 from perpend.structure.members import (
     find_members,
-    is_own_scale,
     least_members,
-    of_parts,
     on_less,
+    smaller_inside,
     without_lone_rows,
 )
-from perpend.structure.profile import Plateau, Profile, choose, clearness
+from perpend.structure.profile import Plateau, Profile, clearness
 from perpend.structure.settle import EXACT, Found, settle, within
-
-MAX_REVISIONS = 3  # of the codimension after the members are known
 
 
 class Structure(NamedTuple):
@@ -72,15 +69,8 @@ class Decision(NamedTuple):
             "it was chosen by hand, and the answer of the fit was another one of structures_",
             f"choose({own}) would give that",
         )
-        found, n_free = other.found, int(self.cloud.free[other.found.c - 1])
-        facts = NOTHING_WRONG._replace(
-            contrast=other.score,
-            parameters=found.c * n_free,
-            length=other.length,
-            n_members=found.n_members,
-            n_free=n_free,
-            needed=float(self.cloud.needed[found.c - 1]),
-        )
+        found, plateau = other.found, Plateau(0, 0, 0, 0, other.score, other.length, 0.0)
+        facts = facts_of(self.cloud, found.c, plateau)._replace(n_members=found.n_members)
         return self._replace(
             found=found,
             confidence=DOUBTFUL * facts.no_accident,
@@ -96,19 +86,23 @@ def decide(
     """Find the members of the chosen plateau, and weigh them; the codimension may be `told`."""
     start = profile.start
     profile.start = -1  # what is refined from here on is no start's own
-    found, chosen = _members(profile, chosen, told)
-    T, all_ = chosen.T, profile.plateaus()
-    clear, n_smaller = clearness(chosen, all_), None
+    found = find_members(profile, chosen)
+    if found.fit is None:
+        profile.add(found.axes)
+    again = profile.chosen(told) or chosen
+    if again.c != chosen.c:  # which the members may show
+        found = find_members(profile, again)
+    chosen, all_ = again, profile.plateaus()
+    T, clear, n_smaller = again.T, clearness(again, all_), None
     if told is None:
         found, T = (without_lone_rows if found.is_exact else on_less)(profile, found, T)
-        if clear >= 1:
-            found, T, n_smaller = of_parts(profile, found, T, rng)
+        n_smaller = smaller_inside(profile, found, rng)
     own = [p for p in all_ if p.c == found.c]
     if found.c != chosen.c and own:
         chosen = max(own, key=lambda p: p.weight)
-        if not found.is_exact:
-            clear = min(clear, chosen.length / k.LENGTH)  # it must be seen over some scales, too
-    facts = _facts(profile, found, chosen, T, clear, n_smaller, rng)
+    facts = _facts(profile, found, chosen, rng)._replace(
+        contrast=T, clearness=clear, n_smaller=n_smaller
+    )
     confidence, doubts = confidence_of(facts)
     profile.start = start
     return Decision(
@@ -122,61 +116,45 @@ def decide(
     )
 
 
-def _members(profile: Profile, chosen: Plateau, told: int | None) -> tuple[Found, Plateau]:
-    """Find the members; they may show another codimension, up to a few times."""
-    for _ in range(MAX_REVISIONS):
-        found = find_members(profile, chosen)
-        if found.fit is None:
-            profile.add(found.axes)
-        all_ = profile.plateaus()
-        again = profile.at(told) if told is not None else choose(all_) if all_ else chosen
-        same, chosen = again.c == chosen.c, again
-        if same:
-            return found, chosen
-    return find_members(profile, chosen), chosen
-
-
-def _facts(  # noqa: PLR0917
-    profile: Profile,
-    found: Found,
-    chosen: Plateau,
-    T: float,
-    clear: float,
-    n_smaller: int | None,
-    rng: np.random.Generator,
-) -> Facts:
+def _facts(profile: Profile, found: Found, chosen: Plateau, rng: np.random.Generator) -> Facts:
     cloud, c = profile.cloud, found.c
     witnesses, rival_subspace = _agreement(profile, found, rng)
     # Rows that lie on it exactly are no smooth cloud.
-    ellipse, gap = T, cloud.typical / cloud.floor
+    ellipse, gap = chosen.T, cloud.typical / cloud.floor
     if not found.is_exact:
         ellipse, gap = beyond_ellipse(cloud, found.axes, c)
     if found.n_members > k.ALL_ROWS * cloud.n:
         ellipse = 0.0  # where there are no others, a subspace is nothing but a gap
     others = [p for p in profile.plateaus() if p.c not in {chosen.c, c}]
     rival = max(others, key=lambda p: p.length, default=None)
-    return Facts(
-        contrast=T,
-        parameters=c * int(cloud.free[c - 1]),
-        clearness=clear,
-        length=chosen.length,
+    return facts_of(cloud, c, chosen)._replace(
         rival=0 if rival is None else rival.c,
         n_members=found.n_members,
-        n_free=int(cloud.free[c - 1]),
         witnesses=witnesses,
         rival_subspace=rival_subspace,
         ellipse=ellipse,
         gap=gap,
+        suspect=_suspect(found, affine=cloud.affine),
+    )
+
+
+def facts_of(cloud: Cloud, c: int, chosen: Plateau) -> Facts:
+    """Return what a plateau says about a structure of c normals; nothing else is wrong with it."""
+    free = int(cloud.free[c - 1])
+    return NOTHING_WRONG._replace(
+        contrast=chosen.T,
+        parameters=c * free,
+        length=chosen.length,
+        n_free=free,
         needed=float(cloud.needed[c - 1]),
-        n_smaller=n_smaller,
-        suspect=_suspect(profile, found),
     )
 
 
 def _agreement(profile: Profile, found: Found, rng: np.random.Generator) -> tuple[int, bool]:
     """Return how many starts have seen the members' subspace, and whether one saw another.
 
-    With many columns a path ends as soon as it has seen what is known, and need not come near.
+    With many columns a path ends as soon as it has seen what is known, and need not come near; and
+    rows that lie on it exactly need no witnesses.
     """
     cloud, c = profile.cloud, found.c
     members = np.flatnonzero(found.probability > 0.5)
@@ -186,47 +164,17 @@ def _agreement(profile: Profile, found: Found, rng: np.random.Generator) -> tupl
         members = rng.choice(members, k.N_SAME, replace=False, shuffle=False)
     near = max(found.sigma, EXACT * cloud.floor)
     j = min(int(np.searchsorted(cloud.scales, near)), cloud.n_scales - 1)  # where it is seen best
-    near *= k.SAME * math.sqrt(c)
-
-    def settled(axes: Axes, scale: float) -> Axes:
-        return settle(cloud, axes, c, scale, least=found.sigma).axes
-
-    witnesses, rival = profile.agreement(cloud.X[members], c, j, near=near, settled=settled)
-    if found.is_exact:  # rows that lie on it exactly need no witnesses
-        return 2, rival or _other_exact(profile, found)
-    return max(witnesses, 2) if cloud.D > k.FEW_COLUMNS else witnesses, rival
+    witnesses, rival = profile.agreement(cloud.X[members], c, j, k.SAME * math.sqrt(c) * near)
+    certain = found.is_exact or cloud.D > k.FEW_COLUMNS
+    return max(witnesses, 2) if certain else witnesses, rival
 
 
-def _other_exact(profile: Profile, found: Found) -> bool:
-    """Whether as many other rows lie exactly on another subspace."""
-    cloud, own = profile.cloud, found.probability > 0.5
-    exact = np.flatnonzero(profile.best[:, 0] > 0)
-    for number in set(profile.of[exact, 0].tolist()):
-        axes = profile.seen[number]
-        c = exact[profile.of[exact, 0] == number] + 1
-        H = cloud.about(axes.centre) @ axes.A[:, : c[-1]]
-        J2 = np.cumsum(np.square(H), axis=1)[:, c - 1]
-        others = np.count_nonzero(J2[~own] <= (EXACT * cloud.floor * radius(c)) ** 2, axis=0)
-        if np.any(others[c != found.c] >= np.count_nonzero(own)):
-            return True
-    return False
-
-
-def _suspect(profile: Profile, found: Found) -> bool:
+def _suspect(found: Found, *, affine: bool) -> bool:
     """Whether something thinner may be inside: distances of rows that are not of unit length."""
-    cloud = profile.cloud
-    if found.vague:
-        return True
-    if found.is_exact or not cloud.affine:
-        return False
-    if found.c == 1 and found.layer is None:
-        members = Histogram(*(A[found.seen.edges <= 1.1 * found.end] for A in found.seen))
-        return gain_of_two(members) > k.KINK + k.UNLIKE * found.n_members
-    least = least_members(cloud, found.c)
-    # What stands on a flat density was told from that already.
-    needed = k.SUSPECT if found.layer is None else (k.SUSPECT + k.KINK) / 2
-    seen = find_layers(found.seen, found.c, least, r_max=1.1 * found.end, needed=needed)
-    return any(layer.gain > k.KINK or is_own_scale(profile, found.c, layer) for layer in seen)
+    if found.vague or found.is_exact or not affine or found.c > 1 or found.layer is not None:
+        return found.vague
+    members = Histogram(*(A[found.seen.edges <= 1.1 * found.end] for A in found.seen))
+    return gain_of_two(members) > k.KINK + k.UNLIKE * found.n_members
 
 
 def _structures(

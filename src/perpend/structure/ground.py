@@ -18,7 +18,7 @@ from perpend.structure.cloud import Axes, Cloud, sample_size
 from perpend.structure.labels import misfit_of, with_threshold
 from perpend.structure.law import distance_edges
 from perpend.structure.layers import Histogram, find_layers
-from perpend.structure.profile import Plateau, Profile, choose, clearness
+from perpend.structure.profile import Plateau, Profile, clearness
 from perpend.structure.reweighted import fit_subspace
 
 MAX_FINISH = 60  # steps of reweighting
@@ -108,7 +108,7 @@ class Ground:
         fit = self.fitted(V, FEW_STEPS)
         for _ in range(MAX_REVISIONS):
             fit = self.add(fit)
-            chosen = self._chosen()
+            chosen = self.profile.chosen()
             if chosen is None:
                 break
             if chosen.c != fit.V.shape[1]:
@@ -118,10 +118,6 @@ class Ground:
             else:
                 fit = self.fitted(fit)
         return fit, chosen
-
-    def _chosen(self) -> Plateau | None:
-        all_ = self.profile.plateaus()
-        return choose(all_) if all_ else None
 
     def _normals_at(self, p: Plateau) -> Array:
         return self.span.from_span(self.profile.axes_at(p).A[:, : p.c])

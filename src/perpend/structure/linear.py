@@ -13,9 +13,9 @@ from perpend.solvers import Directions, Solution
 from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
 from perpend.structure.answer import Answer, solution_of, verdict_of
-from perpend.structure.checks import SURE, Doubt, Facts, Verdict, beyond_ellipse
+from perpend.structure.checks import SURE, Doubt, Verdict, beyond_ellipse
 from perpend.structure.confirm import among
-from perpend.structure.decide import Decision, Structure
+from perpend.structure.decide import Decision, Structure, facts_of
 from perpend.structure.descents import Descent, Descents, disagreement, landed
 from perpend.structure.ground import Ground
 from perpend.structure.members import by_the_law
@@ -223,19 +223,14 @@ def as_it_is(ground: Ground, V: Array, directions: Directions, codimension: int 
     ground.profile = profile = Profile(ground.cloud(ENOUGH_TO_WEIGH))
     cloud, axes = profile.cloud, ground.axes_of(fit)
     profile.add(axes)
-    chosen, free = profile.at(c), int(cloud.free[c - 1])
+    chosen = profile.at(c)
     found = by_the_law(cloud, axes, fit, V if len(V) == cloud.D else ground.span.basis.T @ V)
     ellipse, gap = beyond_ellipse(cloud, axes, c)
-    facts = Facts(
-        contrast=chosen.T,
-        parameters=c * free,
+    facts = facts_of(cloud, c, chosen)._replace(
         clearness=clearness(chosen, profile.plateaus()),
-        length=chosen.length,
         n_members=fit.groups.share * ground.n_distinct,
-        n_free=free,
         ellipse=ellipse,
         gap=gap,
-        needed=float(cloud.needed[c - 1]),
     )
     own = Structure(found, chosen.T, chosen.length, chosen=True)
     decision = Decision(found, facts, 0.0, (), (own,), cloud, None)

@@ -6,7 +6,6 @@ of its finest layer.
 """
 
 from copy import copy
-from functools import partial
 
 import numpy as np
 
@@ -17,11 +16,10 @@ from perpend.structure import constants as k
 from perpend.structure.cloud import Axes, Cloud, radius
 from perpend.structure.layers import Histogram, Layer, find_layers, histogram
 from perpend.structure.profile import LawFit, Plateau, Profile
-from perpend.structure.proposals import TOO_MANY, Part, parts
+from perpend.structure.proposals import TOO_MANY, parts
 from perpend.structure.settle import EXACT, Found, Settled, polish, settle, within
 
 ALONE = 1e-6  # below a leverage of 1 at the most: a row that depends on no others
-AS_THIN_AXIS = k.AS_THIN**2  # in variances
 
 
 def find_members(profile: Profile, chosen: Plateau) -> Found:
@@ -41,8 +39,7 @@ def find_members(profile: Profile, chosen: Plateau) -> Found:
         w = layer[0].probability(np.sqrt(cloud.squares(layer[1], c)))
     if np.count_nonzero(w > 0.1) < cloud.D - c + 2:
         return within(cloud, c, settled)
-    allowed = partial(is_own_scale, profile, c)
-    found = polish(cloud, cloud.pca(w), c, w, least_members(cloud, c), allowed=allowed)
+    found = polish(cloud, cloud.pca(w), c, w, least_members(cloud, c))
     # Members are of the plateau's scales, and not all rows that are left in the end.
     return within(cloud, c, settled)._replace(vague=True) if found.sigma > 2 * end else found
 
@@ -68,14 +65,6 @@ def settled_at(profile: Profile, p: Plateau) -> Settled:
     scales = profile.cloud.scales
     least = float(scales[p.first])
     return settle(profile.cloud, profile.axes_at(p), p.c, float(scales[p.peak]), least=least)
-
-
-def is_own_scale(profile: Profile, c: int, layer: Layer) -> bool:
-    """Say whether, at the scale of a layer, no other codimension is seen better."""
-    cloud = profile.cloud
-    j = min(int(np.searchsorted(cloud.scales, layer.radius / radius(c))), cloud.n_scales - 1)
-    best = profile.best[:, j]
-    return bool(np.max(best) <= 0 or np.argmax(best) == c - 1)
 
 
 def least_members(cloud: Cloud, c: int) -> float:
@@ -126,9 +115,7 @@ def _finest(profile: Profile, chosen: Plateau) -> tuple[Layer, Axes] | None:
         # Axes that were found at another scale had all their freedom to find something here.
         luck = 0.0 if j == chosen.peak else (float(cloud.needed[c - 1]) - k.LUCK) / 2
         layers = find_layers(of, c, least_members(cloud, c), r_max=r_max, luck=luck)
-        seen += [
-            (layer, axes, layer.radius >= J) for layer in layers if is_own_scale(profile, c, layer)
-        ]
+        seen += [(layer, axes, layer.radius >= J) for layer in layers]
     best = None
     while seen:
         best = max(seen, key=lambda one: one[0].members)
@@ -174,51 +161,37 @@ def on_less(profile: Profile, found: Found, T: float) -> tuple[Found, float]:
     Where inliers and a few others lie on a common subspace, the members are the inliers alone.
     """
     cloud, variances = profile.cloud, found.axes.variances
-    more = int(np.sum(variances <= AS_THIN_AXIS * variances[found.c - 1]))
-    less = int(np.sum(variances <= k.GAP**2 * variances[found.c - 1]))
-    if less < cloud.D and variances[less] > k.GAP**4 * variances[less - 1]:
-        more = less
+    more = int(np.sum(variances <= k.AS_THIN**2 * variances[found.c - 1]))
     if not found.c < more < cloud.D:
         return found, T
     profile.add(found.axes)
     if np.max(profile.table[more - 1]) <= 0:
         return found, T
-    allowed = partial(is_own_scale, profile, more)
-    least = least_members(cloud, more)
-    polished = polish(cloud, found.axes, more, found.probability, least, allowed=allowed)
+    polished = polish(cloud, found.axes, more, found.probability, least_members(cloud, more))
     if polished.n_members < k.FEWER * found.n_members:
         return found, T
     profile.add(polished.axes)
     return polished, float(np.max(profile.table[more - 1]))
 
 
-def of_parts(
-    profile: Profile, found: Found, T: float, rng: np.random.Generator
-) -> tuple[Found, float, int | None]:
-    """Take a smaller subspace inside with most rows and more contrast; or say how many it has."""
-    cloud, n_smaller = profile.cloud, None
-    members = np.flatnonzero(found.probability > 0.5)
-    for part in parts(cloud, found.axes, found.c, members, rng):
-        smaller = _part(profile, part, found)
-        if smaller is None:
-            continue
-        most = smaller[0].n_members > k.MAJORITY * found.n_members
-        if most and smaller[1] > T:
-            return (*smaller, None)
-        n_smaller = max(n_smaller or 0, round(smaller[0].n_members))
-    return found, T, n_smaller
+def smaller_inside(profile: Profile, found: Found, rng: np.random.Generator) -> int | None:
+    """Return how many members lie on a smaller subspace inside, where that is no accident.
 
-
-def _part(profile: Profile, part: Part, found: Found) -> tuple[Found, float] | None:
-    """Settle at a part; None where it is not significant, not as thin, or holds hardly a row."""
-    cloud = profile.cloud
-    settled = settle(cloud, part.axes, part.codimension, found.sigma)
-    profile.add(settled.axes)
-    T = float(np.max(profile.table[part.codimension - 1]))
-    smaller = within(cloud, part.codimension, settled)
-    thin = settled.sigma <= k.AS_THIN * found.sigma
-    enough = smaller.n_members >= k.FEW * found.n_members
-    return (smaller, T) if T > 0 and thin and enough else None
+    It is as thin as what was found, which then may be the sum of two.
+    """
+    cloud, most = profile.cloud, 0.0
+    for part in parts(cloud, found.axes, found.c, np.flatnonzero(found.probability > 0.5), rng):
+        settled = settle(cloud, part.axes, part.codimension, found.sigma)
+        profile.add(settled.axes)
+        n = within(cloud, part.codimension, settled).n_members
+        thin = settled.sigma <= k.AS_THIN * found.sigma
+        if (
+            np.max(profile.table[part.codimension - 1]) > 0
+            and thin
+            and n >= k.FEW * found.n_members
+        ):
+            most = max(most, n)
+    return round(most) or None
 
 
 def point_among(cloud: Cloud) -> Found:

@@ -12,7 +12,6 @@ length in log s says how far apart the noise and the inliers' own variances are.
 """
 
 import math
-from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -21,6 +20,7 @@ import numpy as np
 from perpend._typing import Array, Namespace
 from perpend.solvers import Fit
 from perpend.structure import constants as k
+from perpend.structure.checks import SURE, no_accident
 from perpend.structure.cloud import Axes, Chance, Cloud, Counts
 
 
@@ -83,7 +83,6 @@ class Profile:
         self.seen: list[Axes] = []
         self.fits: list[LawFit] = []
         self.start = 0  # which start is on its way; negative for nobody
-        self.counts_for: dict[int, int] = {}  # how many starts one stands for, if not one
         self._settled: set[tuple[int, int, int]] = set()
         self._start_of: list[int] = []  # that has seen each of the axes
         self._best: dict[int, tuple[Array, Array]] = {}  # by start: contrasts, and of which axes
@@ -153,6 +152,23 @@ class Profile:
         T, share = float(self.best[c - 1, peak]), float(self.share[c - 1, peak])
         return Plateau(c, peak, peak, peak, T, 0.0, share)
 
+    def chosen(self, told: int | None = None) -> Plateau | None:
+        """Return the plateau of the answer, or that of a codimension; None where there is none."""
+        if told is not None:
+            return self.at(told) if self.seen else None
+        all_ = self.plateaus()
+        return choose(all_) if all_ else None
+
+    def faint(self) -> Plateau | None:
+        """Return what is no accident, though most rows are there by chance at every scale.
+
+        It is seen at one scale only, so its codimension is not clear.
+        """
+        if not self.seen:
+            return None
+        p = self.at(int(self.c[np.argmax(self.T)]))
+        return p if no_accident(p.T, p.c * int(self.cloud.free[p.c - 1])) >= SURE else None
+
     def axes_at(self, p: Plateau) -> Axes:
         """Return the axes that were best at the peak of a plateau."""
         return self.seen[int(self.of[p.c - 1, p.peak])]
@@ -178,14 +194,11 @@ class Profile:
             self._settled.add((p.c, p.peak, number(p)))
         return new
 
-    def agreement(
-        self, rows: Array, c: int, j: int, *, near: float, settled: Callable[[Axes, float], Axes]
-    ) -> tuple[int, bool]:
+    def agreement(self, rows: Array, c: int, j: int, near: float) -> tuple[int, bool]:
         """Return how many starts have seen the subspace of these rows, and whether one saw another.
 
         That is one of the same codimension with nearly the contrast at the scale j. A start has
-        seen the rows' own subspace if they are `near` to any of its axes, or to the best of them
-        when they are `settled`.
+        seen the rows' own subspace if they are `near` to any of its axes.
         """
         found = set[int]()
 
@@ -197,19 +210,13 @@ class Profile:
         for axes, start in zip(self.seen, self._start_of, strict=True):
             if start >= 0 and start not in found and is_near(axes):
                 found.add(start)
-        for start, (T, of) in self._best.items():
-            if len(found) < 2 and start not in found:
-                own = int(np.argmax(T[c - 1]))
-                axes = self.seen[int(of[c - 1, own])]
-                if is_near(settled(axes, float(self.cloud.scales[own]))):
-                    found.add(start)
         enough = k.AS_GOOD * self.best[c - 1, j]
         rival = any(
             T[c - 1, j] >= enough and not is_near(self.seen[int(of[c - 1, j])], k.OTHER)
             for start, (T, of) in self._best.items()
             if start not in found
         )
-        return sum(self.counts_for.get(start, 1) for start in found), rival
+        return len(found), rival
 
 
 def contrasts(chance: Cloud | Chance, counts: Counts, xp: Namespace = np) -> tuple[Array, Array]:
@@ -292,6 +299,4 @@ def choose(all_: list[Plateau]) -> Plateau:
 
 
 def _strongest(all_: list[Plateau], c: int) -> Plateau:
-    own = [p for p in all_ if p.c == c]
-    own = [p for p in own if p.share >= k.FEW] or own
-    return max(own, key=lambda p: p.weight)
+    return max((p for p in all_ if p.c == c), key=lambda p: p.weight)

@@ -14,12 +14,11 @@ import numpy as np
 from perpend._typing import Array
 from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
-from perpend.structure.checks import SURE, no_accident
 from perpend.structure.cloud import Axes, radius
 from perpend.structure.decide import Decision, decide
 from perpend.structure.members import settled_at
 from perpend.structure.path import follow
-from perpend.structure.profile import Plateau, Profile, choose, clearness
+from perpend.structure.profile import Plateau, Profile, clearness
 
 N_NEAR = 30  # rows for each column around a single one: they know their subspace to a degree
 MAX_ROUNDS = 6  # of settling, after each of which the plateaus may be others
@@ -50,7 +49,7 @@ def find_structure(
     if cloud.n <= cloud.D or not paths:  # so few rows lie on anything
         shrink = None
     chosen = _search(profile, proposals, rng, shrink, told, callback=callback)
-    chosen = chosen or _faint(profile)
+    chosen = chosen or profile.faint()
     if chosen is None:
         return None
     decision = decide(profile, chosen, rng, told)
@@ -63,27 +62,8 @@ def find_structure(
         axes = _local_axes(profile, decision.found.c, decision.found.probability > 0.5, rng)
         follow(profile, axes, decision.found.c, shrink, callback=callback)
         _settle_plateaus(profile)
-        decision = decide(profile, _chosen(profile, told) or chosen, rng, told)
+        decision = decide(profile, profile.chosen(told) or chosen, rng, told)
     return decision
-
-
-def _chosen(profile: Profile, told: int | None) -> Plateau | None:
-    if told is not None:
-        return profile.at(told) if profile.seen else None
-    all_ = profile.plateaus()
-    return choose(all_) if all_ else None
-
-
-def _faint(profile: Profile) -> Plateau | None:
-    """Return what is no accident, though most rows are there by chance at every scale.
-
-    It is seen at one scale only, so its codimension is not clear.
-    """
-    if not profile.seen:
-        return None
-    p = profile.at(int(profile.c[np.argmax(profile.T)]))
-    parameters = p.c * int(profile.cloud.free[p.c - 1])
-    return p if no_accident(p.T, parameters) >= SURE else None
 
 
 def _search(
@@ -123,7 +103,7 @@ def _search(
     for agree in proposals if shrink is None else chain(proposals, paths()):
         _settle_plateaus(profile)
         all_ = profile.plateaus()
-        now = _chosen(profile, told)
+        now = profile.chosen(told)
         if now is None or now.T <= 0:
             n_empty += 1
             chosen = chosen or now
@@ -132,7 +112,6 @@ def _search(
             continue
         same = chosen is not None and chosen.meets(now)
         chosen, witnesses, tries = now, witnesses + agree if same else agree, tries + 1
-        profile.counts_for[profile.start] = agree
         profile.start += 1
         if witnesses >= 2 and (clearness(chosen, all_) >= 1 or tries >= k.TRIES):
             break

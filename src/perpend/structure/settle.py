@@ -1,7 +1,6 @@
 """Refining axes around one scale: first by Gaussian noise, then by the density of the distances."""
 
 import math
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -129,18 +128,15 @@ def polish(
     c: int,
     w: Array,
     least: float,
-    *,
-    allowed: Callable[[Layer], bool] = lambda _: True,
 ) -> Found:
     """Alternate PCA and the probabilities of members by the density, whatever the noise is like.
 
-    `axes` are those of the weights w (n,). It is the finest layer with `least` rows that counts, of
-    those that are `allowed`.
+    `axes` are those of the weights w (n,). It is the finest layer with `least` rows that counts.
     """
     for step in range(POLISH_STEPS):
         J = others_distance(cloud, axes, c, w)
         seen = histogram(J, cloud.floor, cloud.share)
-        layers = [layer for layer in find_layers(seen, c, least) if allowed(layer)]
+        layers = find_layers(seen, c, least)
         layer = layers[0] if layers else None
         limit = _end_of_all(cloud, J, c, w) if layer is None else layer.threshold
         p = (limit >= J).astype(float) if layer is None else layer.probability(J)
