@@ -37,13 +37,13 @@ from perpend._learned import (
 from perpend._typing import Array
 from perpend._validation import TorchDevice, checked, checked_weight
 from perpend._verdict import summary, verdict, visual_block
-from perpend.callbacks import CallbackSupport, watching, with_callbacks
+from perpend.callbacks import CallbackSupport, Recorder, watching, with_callbacks
 from perpend.exceptions import CodimensionWarning, InputError
 from perpend.geometry import as_generator
 from perpend.rows import RowSource, as_rows
 from perpend.rows.kinds import Place, computing_on
 from perpend.solvers import Solution
-from perpend.solvers.loop import Callback, Recorder
+from perpend.solvers.loop import Callback
 from perpend.structure import AffineFit, find_affine, sample_size, solve_lifted
 
 if TYPE_CHECKING:

@@ -3,9 +3,9 @@ from typing import NamedTuple
 
 import pytest
 
+from perpend.callbacks import Recorder
 from perpend.exceptions import NumericalError, PerpendError
 from perpend.solvers import Progress, Status, iterate
-from perpend.solvers.loop import Recorder
 
 
 class State(NamedTuple):

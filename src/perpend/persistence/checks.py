@@ -8,9 +8,9 @@ import numpy as np
 
 from perpend._learned import OF_DESCENTS, OF_SUBSPACE
 from perpend._typing import Array
+from perpend.callbacks import History
 from perpend.estimator import SubspaceEstimator
 from perpend.exceptions import ModelFileError
-from perpend.solvers.loop import History
 from perpend.structure.labels import DistanceRecord, OutlierOdds
 
 COUNTS = ("codimension_", "n_components_", "n_features_in_", "n_starts_", "n_iter_")
