@@ -222,9 +222,8 @@ class DecayStep:
         return outcome.accepted & ((outcome.change <= tol) | (mu <= self.floor))
 
 
+# What an object must have to be a step rule, and the rules that have a name.
 STEP_METHODS = ["search", "first", "accepts", "following", "at_rest"]
-"""What an object must have to be a step rule."""
-
 STEP_RULES: dict[str, type[Any]] = {
     "auto": AutoStep,
     "mbls": MBLSStep,
@@ -235,12 +234,40 @@ STEP_RULES: dict[str, type[Any]] = {
 
 def step_rule(step: str | StepRule) -> StepRule:
     """Return the rule of that name, or the rule itself."""
-    if not isinstance(step, str):
-        return step
-    rule: StepRule = STEP_RULES[step]()
+    rule: StepRule = STEP_RULES[step]() if isinstance(step, str) else step
     return rule
 
 
+def budget(max_iter: int) -> int:
+    """Return the most passes: one for each iteration, each growth, and each halving to a floor."""
+    return 2 * max_iter + 200
+
+
+# -- on the sphere; directions are unit vectors along an axis --------------------------------------
+
+
 def _tangent(B: Array, g: Array, axis: int = 0) -> Array:
-    """Return the part of each gradient that is orthogonal to its direction, along an axis."""
+    """Return the part of each gradient that is orthogonal to its direction."""
     return g - B * library(B).sum(B * g, axis=axis, keepdims=True)
+
+
+def on_sphere(trial: Array, B: Array, axis: int = 0) -> Array:
+    """Return the trial points at unit length, and B where they have none."""
+    xp = library(trial)
+    length = xp.linalg.vector_norm(trial, axis=axis, keepdims=True)
+    # A Euclidean step of exactly 1/f can end at the origin. Staying gains nothing: refused.
+    return xp.where(length > 0, trial / xp.where(length > 0, length, 1.0), B)
+
+
+def cosine(A: Array, B: Array, axis: int = 0) -> Array:
+    """Return the cosines between vectors, 0 where one of them vanishes."""
+    xp = library(A)
+    scale = xp.linalg.vector_norm(A, axis=axis) * xp.linalg.vector_norm(B, axis=axis)
+    return xp.sum(A * B, axis=axis) / xp.where(scale > 0, scale, float("inf"))
+
+
+def resolution(moved: Array, resting: Array, tol: float) -> Array:
+    """Return the largest angle (...,) of the last steps (..., k): ends are not known better."""
+    # A start that rests without having moved was there already, as far as steps can tell.
+    moved = np.where(np.isfinite(moved), moved, np.where(resting, tol, 1.0))
+    return np.max(np.minimum(moved, 1.0), axis=-1)
