@@ -28,12 +28,13 @@ from _store import hardware, store
 
 from perpend import subspace_error
 from perpend.batch import dpcp_batch
-from perpend.batch.descent import LOOK, Limits, constants, evaluate, first, step
+from perpend.batch.descent import LOOK, Limits, constants, first, step
 from perpend.datasets import make_subspace
 from perpend.experiments._trials import RECOVERED, paper_data, starts_rng
 from perpend.experiments.phase_transition import OFTEN, OURS, PSGM
 from perpend.geometry import random_directions
 from perpend.kernels.cuda import batched, stacks
+from perpend.rows.stacks import evaluate
 from perpend.solvers import AutoStep
 
 N, M, D, C, K = 3000, 2000, 200, 5, 10

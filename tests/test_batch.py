@@ -18,10 +18,8 @@ from perpend.batch.descent import (
     Limits,
     descend,
     descend_on_device,
-    directly,
     first,
     step,
-    workspace,
 )
 from perpend.batch.finish import (
     Groups,
@@ -30,7 +28,6 @@ from perpend.batch.finish import (
     finish,
     likeliest_groups,
     log_ratio,
-    moments,
     posterior,
     sizes,
 )
@@ -38,7 +35,7 @@ from perpend.datasets import make_subspace
 from perpend.exceptions import InputError
 from perpend.geometry import random_directions
 from perpend.rows import as_rows
-from perpend.rows.stacks import Rows
+from perpend.rows.stacks import Rows, directly, moments, workspace
 from perpend.solvers import AutoStep, MBLSStep, psgm
 from perpend.structure import Axes, Cloud
 from perpend.structure.checks import beyond_ellipse, tail_excess

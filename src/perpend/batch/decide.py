@@ -6,8 +6,7 @@ Where they show nothing, a finish from the single direction of smallest objectiv
 and more normals: near the limit of what can be recovered, each finds more of the inliers.
 
 The scales are those of `perpend.structure`, at the axes of the smallest second moments of the
-probable inliers. One product gives the heights along them; cumulated, their squares are the
-distances for every codimension at once.
+probable inliers: squared heights along them, cumulated, are distances for every codimension.
 """
 
 from functools import lru_cache
@@ -17,21 +16,9 @@ import numpy as np
 from scipy import special
 
 from perpend._typing import Array, library
-from perpend.batch.descent import Run, directly
-from perpend.batch.finish import Finished, Groups, Sizes, begin, finish, lifted, sizes
-from perpend.rows.stacks import (
-    Rows,
-    counted,
-    counting,
-    double,
-    like,
-    pick,
-    put,
-    solve_positive,
-    some,
-    to_host,
-    transposed,
-)
+from perpend.batch.finish import Finished, Groups, Sizes, finish, sizes
+from perpend.rows import stacks
+from perpend.rows.stacks import Rows, Run, directly, double, like, packed, pick, some, unpacked
 from perpend.structure import constants as k
 from perpend.structure.checks import SURE, TAILS, TYLER_STEPS, Facts, confidence_of, tail_excess
 from perpend.structure.cloud import BITS, Chance, Counts, Reference, radius
@@ -60,11 +47,6 @@ class Problems(NamedTuple):
     floor: float  # distances below are rounding
     run: Run
 
-    def some(self, at: Array) -> "Problems":
-        """Return some of the problems; their shapes are new, so nothing is replayed."""
-        rows, n_rows, directions = some(self.rows, at), self.n_rows[at], self.directions[at]
-        return Problems(rows, n_rows, directions, *self[3:5], directly)
-
     def start(self, basis: Array, value: Array) -> tuple[Array, Sizes]:
         """Return the first `value` (p,) rows of a basis, zero beyond, and the problems' sizes."""
         X, (p, m, D) = self.rows.X, basis.shape
@@ -85,18 +67,12 @@ class Answer(NamedTuple):
     agrees: Array  # (p,) bool: the scales choose `value`,
     sure: Array  # (p,) bool: and surely
 
-    def beats(self, other: "Answer") -> Array:
-        """Say where this is better: the scales choose what was finished, or have more evidence."""
-        same = self.agrees == other.agrees
-        return np.where(same, self.weight > other.weight, self.agrees)
-
 
 def decide(problems: Problems, basis: Array, rank: Ranks, best: Array) -> tuple[Answer, Array]:
     """Choose codimension and normals, and say where they are clear; all this is on the host.
 
-    The first proposal are the first rows of the basis (p, m, D), by the rank of the directions, and
-    `best` (p, D) is a single direction. An answer that is clear is only compared with what has more
-    contrast.
+    The first proposal are the first rows of the basis (p, m, D), by the rank of the directions;
+    `best` (p, D) is a single direction. What is clear is only compared with what has more contrast.
     """
     answer, all_ = consider(problems, basis, rank.value), np.arange(len(best))
     tried = np.zeros(answer.others.shape, dtype=bool)
@@ -115,10 +91,14 @@ def decide(problems: Problems, basis: Array, rank: Ranks, best: Array) -> tuple[
             answer = some(answer, all_)  # replayed results are overwritten
         tried[open_, value[open_] - 1] |= ~nothing[open_]
         axes[~nothing] = answer.axes[~nothing]
-        found = consider(problems.some(open_), axes[open_], value[open_])
+        rows, n_rows, directions = (some(values, open_) for values in problems[:3])
+        part = Problems(rows, n_rows, directions, *problems[3:5], directly)  # new shapes: no replay
+        found = consider(part, axes[open_], value[open_])
         axes[open_] = found.axes
-        (better,) = np.nonzero(found.beats(some(answer, open_)))
-        put(some(found, better), answer, open_[better])
+        # Better is where the scales choose what was finished, or have more evidence.
+        as_good, more = found.agrees == answer.agrees[open_], found.weight > answer.weight[open_]
+        (better,) = np.nonzero(np.where(as_good, more, found.agrees))
+        stacks.put(some(found, better), answer, open_[better])
     return answer, clear
 
 
@@ -128,47 +108,31 @@ def consider(problems: Problems, basis: Array, value: Array) -> Answer:
     V, known = problems.start(basis, value)
     solving = problems.run if p == 1 else directly  # stacks of equations can't be captured
     end = finish(problems.rows, V, known, solving)
-    words = to_host(solving(_inverse_step, problems.directions, end))
-    A, Z, groups = np.split(words, [D * D, D * D + D * m], axis=1)
-    axes = smallest_axes(A.reshape(p, D, D), Z.reshape(p, D, m))
+    words = solving(_inverse_step, problems.directions, end)
+    A, Z, *groups = unpacked(words, (D, D), (D, m), (1,), (1,))
+    # Ritz vectors of the moments A in the span of Z: one inverse step away from the directions,
+    # moments below a gap are met to rounding, those above it only roughly, and no more is needed.
+    # Nearly parallel columns are the rule here; Householder's factors do not mind.
+    Q = np.linalg.qr(Z)[0]
+    axes = (Q @ np.linalg.eigh(Q.mT @ A @ Q)[1]).mT  # (p, m, D)
     law = reference(D, m, problems.floor)
     chance = chances(X, law, m, value, problems.n_rows)
     words = problems.run(profile, problems.rows, like(X, axes), known, chance, law.first_bin)
-    found = Groups(*groups.T[..., None])
-    judged = _judged(problems, value, found, to_host(words))
-    return Answer(end, value.copy(), found, axes, *judged)
-
-
-def regard(problems: Problems, basis: Array, value: Array) -> tuple[Finished, Array, Groups]:
-    """Look at the first `value` rows of the basis (p, m, D) as they are, without a finish."""
-    end = problems.run(begin, problems.rows, *problems.start(basis, value), False)
-    return end, value, Groups(*(to_host(column) for column in end.groups))
+    judged = _judged(problems, law, value, Groups(*groups), words)
+    return Answer(end, value.copy(), Groups(*groups), axes, *judged)
 
 
 def _inverse_step(directions: Array, end: Finished) -> Array:
     """Return moments, A^-1 times the directions (p, m, D), and groups, as one row by problem."""
-    Z = solve_positive(lifted(end.A), transposed(directions))  # (p, D, m)
-    words = [end.A.reshape(len(Z), -1), Z.reshape(len(Z), -1), *end.groups]
-    return library(Z).concatenate(words, axis=1)
+    return packed(end.A, stacks.solve_positive(end.A, directions.mT), *end.groups)
 
 
-def smallest_axes(A: Array, Z: Array) -> Array:
-    """Return Ritz vectors (p, m, D) of the moments A (p, D, D) in the span of Z (p, D, m).
-
-    One inverse step away from the directions, moments below a gap are met to rounding, those above
-    it only roughly, and no more is needed.
-    """
-    # Nearly parallel columns are the rule here; Householder's factors do not mind.
-    Q = np.linalg.qr(Z)[0]
-    return transposed(Q @ np.linalg.eigh(transposed(Q) @ A @ Q)[1])
-
-
-def _judged(problems: Problems, value: Array, groups: Groups, words: Array) -> list[Array]:
+def _judged(
+    problems: Problems, law: Reference, value: Array, groups: Groups, words: Array
+) -> list[Array]:
     """Return the last fields of an answer: choice and checks of `perpend.structure`."""
-    (_, m, D), n, t = problems.directions.shape, problems.n_rows, len(TAILS)
-    law = reference(D, m, problems.floor)
-    S = law.n_scales
-    stairs, within, below, above, spread = np.split(words, np.cumsum([5 * S, S, t, t]), axis=1)
+    (_, m, D), n, t, S = problems.directions.shape, problems.n_rows, len(TAILS), law.n_scales
+    stairs, within, below, above, spread = unpacked(words, (5, S), (S,), (t,), (t,), (m,))
     below = np.maximum(below - (D - value)[:, None], 0)
     ellipse = np.maximum(tail_excess(below, n[:, None]), tail_excess(above, n[:, None]))
     thin = np.arange(m) < value[:, None]
@@ -178,14 +142,13 @@ def _judged(problems: Problems, value: Array, groups: Groups, words: Array) -> l
     slab = (groups.share > k.ALL_ROWS) & (groups.scale > EXACT * problems.floor)
     judged = []
     for i, c in enumerate(value.tolist()):
-        seen, contrast = Staircase(*stairs[i].reshape(5, S)), np.zeros(len(law.codimensions))
+        seen, contrast = Staircase(*stairs[i]), np.zeros(len(law.codimensions))
         all_ = find_plateaus(seen, law.wide)
         if not all_:
             judged.append((contrast, min(float(np.max(seen.T)), 0.0), False, False))
             continue
         best = choose(all_)
-        for p in all_:
-            contrast[p.c - 1] = max(contrast[p.c - 1], p.T)
+        np.maximum.at(contrast, [p.c - 1 for p in all_], [p.T for p in all_])
         others = contrast / max(contrast[c - 1], 1.0)
         others[best.c - 1] = np.inf
         facts = Facts(
@@ -242,23 +205,14 @@ def profile(
     That is the staircase and, of the problem's own codimension, how many rows are within which
     scale; then counts of rows and spreads, by which to tell an elliptical cloud.
     """
-    H2 = (rows.X @ transposed(axes)) ** 2  # (p, n, m)
-    stairs, own = _staircase(H2, rows.present, sizes, chance, first_bin)
-    ellipse = _ellipse(H2 + sizes.least**2, rows.present, sizes, chance[1])
-    words = [values.reshape(len(axes), -1) for values in (*stairs, own, *ellipse)]
-    return library(axes).concatenate(words, axis=1)
-
-
-def _staircase(
-    H2: Array, present: Array, sizes: Sizes, chance: tuple[Array, Array], first_bin: int
-) -> tuple[Staircase, Array]:
-    xp, (law, own) = library(H2), chance
+    xp, (law, own) = library(axes), chance
+    H2 = (rows.X @ axes.mT) ** 2  # (p, n, m)
     C, S = len(law), law.shape[1] // 2 - 1
     known = Chance(law[:, 0], own[:, :C], law[:, 2 : S + 2], law[:, S + 2 :])
     u = xp.asarray(xp.cumsum(H2, axis=2)[..., :C] / law[:, 1], dtype=xp.float32)
     bins = xp.clip((u.view(xp.int32) >> BITS) - first_bin, 0, S - 1)
-    bins = xp.where(present[..., None] > 0, bins, S)  # rows that take no part, out of the way
-    N = xp.cumsum(counted(bins, S + 1)[..., :S], axis=2)  # (p, C, S) rows within r,
+    bins = xp.where(rows.present[..., None] > 0, bins, S)  # rows that take no part, out of the way
+    N = xp.cumsum(stacks.counted(bins, S + 1)[..., :S], axis=2)  # (p, C, S) rows within r,
     later = (  # and within more; beyond the last scale nothing is added
         xp.concatenate([N[..., steps:]] + [N[..., -1:]] * steps, axis=2)
         for steps in (k.OCTAVE, k.FAR * k.OCTAVE)
@@ -270,7 +224,8 @@ def _staircase(
     c, _, n, _ = sizes.columns[..., None]
     seen = (pick(values, best) for values in (T, local, part, excess / n))
     own_place = 0 * best + xp.asarray(c - 1, dtype=best.dtype)
-    return Staircase(best + 1, *seen), pick(N, own_place)
+    ellipse = _ellipse(H2 + sizes.least**2, rows.present, sizes, own)
+    return packed(*Staircase(best + 1, *seen), pick(N, own_place), *ellipse)
 
 
 def _ellipse(H2: Array, present: Array, sizes: Sizes, own: Array) -> list[Array]:
@@ -282,8 +237,8 @@ def _ellipse(H2: Array, present: Array, sizes: Sizes, own: Array) -> list[Array]
     here, t = present[:, None, :], len(TAILS)
     spread = here @ H2
     for _ in range(TYLER_STEPS):
-        spread = (here / transposed(H2 @ transposed(1 / spread))) @ H2  # (p, 1, m)
-    normals = double(counting(H2, H2.shape[2]) <= sizes.columns[0])[:, None, :]
-    thin = (H2 @ transposed(normals / spread)) / (H2 @ transposed(1 / spread))  # (p, n, 1)
+        spread = (here / (H2 @ (1 / spread).mT).mT) @ H2  # (p, 1, m)
+    normals = double(stacks.counting(H2, H2.shape[2]) <= sizes.columns[0])[:, None, :]
+    thin = (H2 @ (normals / spread).mT) / (H2 @ (1 / spread).mT)  # (p, n, 1)
     few = thin < own[:, None, -2 * t : -t], thin > own[:, None, -t:]
     return [*(here @ double(rows) for rows in few), spread]

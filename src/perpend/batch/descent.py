@@ -5,21 +5,17 @@ problem has its own step size and is accepted or refused by itself; one pass at 
 gives objective and subgradient of all. Directions are rows here: B is (p, k, D).
 """
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from perpend._typing import Array, library
-from perpend.rows.stacks import like, norm, on_cuda, put, some, to_host, transposed
+from perpend.rows.stacks import directly, evaluate, like, norm, on_cuda, put, some, to_host
 from perpend.solvers import AutoStep, MBLSStep, Outcome
+from perpend.solvers.steps import budget, cosine, on_sphere
 
 Rule: TypeAlias = AutoStep | MBLSStep
-Run: TypeAlias = Callable[..., Any]
-"""How a function of arrays is called: ``run(function, *arguments)``, directly or replayed."""
-
 LOOK = 10  # passes on a device between two looks at who is at rest
 
 
@@ -45,49 +41,25 @@ class Limits(NamedTuple):
     unseen: float  # a step that is shorter is lost in rounding
     low: float = 0.0  # the floor of a low precision: no rule goes on below it
 
-    @property
-    def budget(self) -> int:
-        """The number of passes, as in `psgm`: one for each iteration and for each refusal."""
-        return 2 * self.max_iter + 200
-
-
-def directly(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call the function."""
-    return function(*arguments)
-
 
 def descend(X: Array, B: Array, rule: Rule, limits: Limits) -> Starts:
     """Descend from B (p, k, D) over the unit rows X (p, n, D) until every start is at rest.
 
     Problems at rest leave the product as soon as they are half of those in it.
     """
-    state = part = first(X, B, rule)
-    running = np.arange(len(B))
-
-    def whole() -> Starts:
-        if len(running) == len(B):
-            return part
-        put(part, state, running)
-        return state
-
-    for n_done in range(limits.budget):
+    part, running = first(X, B, rule), np.arange(len(B))
+    state: Starts = some(part, running)
+    for n_done in range(budget(limits.max_iter)):
         if n_done % (LOOK if on_cuda(X) else 1) == 0:
             left = ~to_host(part.resting).all(axis=1)
             if not left.any():
                 break
             if 2 * left.sum() <= len(left):
-                state = whole()
+                put(part, state, running)
                 running, X, part = running[left], X[left], some(part, left)
         part = step(X, part, rule, limits)
-    return whole()
-
-
-def evaluate(X: Array, B: Array) -> tuple[Array, Array]:
-    """Return f (p, k) and g (p, k, D) at B: sum |x.b| and sum sign(x.b) x; sign(0) = 0."""
-    xp = library(X)
-    P = X @ transposed(xp.asarray(B, dtype=X.dtype))  # (p, n, k)
-    f = xp.sum(xp.abs(P), axis=1, dtype=B.dtype)
-    return f, xp.asarray(transposed(xp.sign(P)) @ X, dtype=B.dtype)
+    put(part, state, running)
+    return state
 
 
 def first(X: Array, B: Array, rule: Rule) -> Starts:
@@ -102,18 +74,13 @@ def first(X: Array, B: Array, rule: Rule) -> Starts:
 def step(X: Array, old: Starts, rule: Rule, limits: Limits) -> Starts:
     """Try one step with every start, and draw the conclusions of the rule."""
     xp = library(old.B)
-    trial = old.B - old.mu[..., None] * old.v
-    length = norm(trial)[..., None]
-    # A Euclidean step of exactly 1/f can end at the origin. Staying gains nothing: refused.
-    trial = xp.where(length > 0, trial / xp.where(length > 0, length, 1.0), old.B)
+    trial = on_sphere(old.B - old.mu[..., None] * old.v, old.B, axis=-1)
     f, g = evaluate(X, trial)
     accepted = rule.accepts(f, old.f, old.mu, old.slope, old.n_iter) & ~old.resting
     yes, chord = accepted[..., None], trial - old.B
     v, slope = rule.search(trial, g, axis=-1)
     streak = xp.where(accepted, old.streak + 1, xp.where(old.resting, old.streak, 0))
-    length = norm(chord)
-    scale = length * norm(v)
-    turn = xp.sum(chord * -v, axis=-1) / xp.where(scale > 0, scale, float("inf"))
+    length, turn = norm(chord), cosine(chord, -v, axis=-1)
     outcome = Outcome(accepted, streak, old.n_iter + accepted, turn=turn)
     mu = rule.following(old.mu, outcome)
     v = xp.where(yes, v, old.v)
@@ -131,15 +98,6 @@ def step(X: Array, old: Starts, rule: Rule, limits: Limits) -> Starts:
         chord=xp.where(accepted, length, old.chord),
         resting=old.resting | done,
     )
-
-
-def workspace(X: Array, k: int) -> AbstractContextManager[Any]:
-    """Lend memory and captured launches for X (p, n, D) and k starts, where they are worth it."""
-    if not on_cuda(X):
-        return nullcontext()
-    from perpend.kernels.cuda.stacks import workspace
-
-    return workspace(X, k)
 
 
 def descend_on_device(
@@ -164,7 +122,7 @@ def descend_on_device(
         engines[key] = Fused(X, B, pair=pair, mbls=mbls, times=LOOK, capture=capture)
     engine, run = engines[key], directly if space is None else space.run
     run(engine.begin, X, B, like(X, constants(rule, limits)))
-    engine.loop.run(-(-limits.budget // LOOK))
+    engine.loop.run(-(-budget(limits.max_iter) // LOOK))
     return Starts(*run(engine.end))
 
 

@@ -27,19 +27,8 @@ import numpy as np
 from scipy import special
 
 from perpend._typing import Array, library
-from perpend.batch.descent import Run
-from perpend.rows.stacks import (
-    Rows,
-    counting,
-    like,
-    norm,
-    pick,
-    put,
-    solve_positive,
-    some,
-    to_host,
-    transposed,
-)
+from perpend.rows import stacks
+from perpend.rows.stacks import Rows, Run, counting, like, moments, pick, squared_distances, to_host
 
 STEPS = 2  # between two looks: without noise the second usually finds nothing left to do
 MAX_ROUNDS = 30
@@ -94,7 +83,7 @@ def finish(rows: Rows, V: Array, sizes: Sizes, run: Run) -> Finished:
         if len(moving) == len(V):
             end = new
         else:  # a problem that stands still has the same answer, whoever its neighbours are
-            put(some(new, moving), end, moving)
+            stacks.put(stacks.some(new, moving), end, moving)
     return end
 
 
@@ -106,6 +95,7 @@ def begin(rows: Rows, V: Array, sizes: Sizes, correcting: bool) -> Finished:
 
 
 def _steps(rows: Rows, end: Finished, sizes: Sizes, correcting: bool) -> Finished:
+    xp, (c, _, n, _) = library(end.J2), sizes.columns
     V, J2, A, groups, turned = end
     for _ in range(STEPS):
         u = posterior(J2, rows.present, groups, sizes)
@@ -114,52 +104,29 @@ def _steps(rows: Rows, end: Finished, sizes: Sizes, correcting: bool) -> Finishe
             V, turned = correct(A, V)
             J2 = squared_distances(rows.X, V)
         relative = turned / groups.scale[:, 0]
-        groups = weighted_groups(J2, u, sizes)
+        # Share and scale of largest likelihood, given these probabilities.
+        total = xp.sum(u, axis=1, keepdims=True)
+        s2 = xp.sum(u * J2, axis=1, keepdims=True) / xp.clip(c * total, 1e-300, None)
+        share = xp.clip(total / n, SHARE_LEAST, 1 - SHARE_LEAST)
+        groups = Groups(share, xp.clip(xp.sqrt(s2), sizes.least, None))
     return Finished(V, J2, A, groups, relative)
 
 
 # -- normals ---------------------------------------------------------------------------------------
 
 
-def squared_distances(X: Array, V: Array) -> Array:
-    """Return ||V x||^2 (p, n)."""
-    P = X @ transposed(V)
-    return library(X).sum(P * P, axis=2)
-
-
-def moments(X: Array, u: Array) -> Array:
-    """Return sum_i u_i x_i x_i^T (p, D, D)."""
-    return transposed(X * u[..., None]) @ X
-
-
 def correct(A: Array, V: Array) -> tuple[Array, Array]:
     """Turn V (p, k, D) towards the smallest eigenvectors of A (p, D, D); return by how much too."""
     AV = V @ A  # rows
-    R = AV - (AV @ transposed(V)) @ V
-    H = lifted(A + _mean_eigenvalue(A) * (transposed(V) @ V))
-    step = transposed(solve_positive(H, transposed(R)))
-    step = step - (step @ transposed(V)) @ V
-    size = norm(step.reshape(len(V), -1))  # the Frobenius norm, at least the sine of the turn
+    R = AV - (AV @ V.mT) @ V
+    H = A + stacks.mean_eigenvalue(A) * (V.mT @ V)
+    step = stacks.solve_positive(H, R.mT).mT
+    step = step - (step @ V.mT) @ V
+    size = stacks.norm(step.reshape(len(V), -1))  # Frobenius': at least the sine of the turn
     V = V - (LONGEST / library(A).clip(size, LONGEST, None))[:, None, None] * step
     for _ in range(3):  # Newton-Schulz: V <- (3 - V V^T) V / 2, and zero rows stay zero
-        V = 1.5 * V - 0.5 * (V @ transposed(V)) @ V
+        V = 1.5 * V - 0.5 * (V @ V.mT) @ V
     return V, size
-
-
-def lifted(A: Array) -> Array:
-    """Return A with a little more on the diagonal: rounding must not make its factor fail.
-
-    It is 64 eps of the trace; the moments' own rounding is a few eps of it.
-    """
-    eye = library(A).eye(A.shape[1], dtype=A.dtype, device=A.device)
-    return A + (64 * A.shape[1] * 2.0**-52) * _mean_eigenvalue(A) * eye
-
-
-def _mean_eigenvalue(A: Array) -> Array:
-    """Return the mean eigenvalue (p, 1, 1), 1 where there are no inliers at all."""
-    xp = library(A)
-    mean = xp.sum(xp.linalg.diagonal(A), axis=1)[:, None, None] / A.shape[1]
-    return xp.where(mean > 0, mean, 1.0)
 
 
 # -- groups ----------------------------------------------------------------------------------------
@@ -182,17 +149,6 @@ def posterior(J2: Array, present: Array, groups: Groups, sizes: Sizes) -> Array:
     logit = log_ratio(J2, groups, sizes) + xp.log(groups.share / (1 - groups.share))
     # exp would overflow beyond 700; at 40 the probability is 1 to rounding.
     return present / (1 + xp.exp(-xp.clip(logit, -600.0, 40.0)))
-
-
-def weighted_groups(J2: Array, u: Array, sizes: Sizes) -> Groups:
-    """Return share and scale of largest likelihood, given the rows' probabilities u (p, n)."""
-    xp, (c, _, n, _) = library(J2), sizes.columns
-    total = xp.sum(u, axis=1, keepdims=True)
-    s2 = xp.sum(u * J2, axis=1, keepdims=True) / xp.clip(c * total, 1e-300, None)
-    return Groups(
-        share=xp.clip(total / n, SHARE_LEAST, 1 - SHARE_LEAST),
-        scale=xp.clip(xp.sqrt(s2), sizes.least, None),
-    )
 
 
 def likeliest_groups(J2: Array, present: Array, sizes: Sizes) -> Groups:

@@ -7,32 +7,15 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from perpend._typing import Array, RandomState, library
-from perpend.batch.decide import Problems, decide, regard
-from perpend.batch.descent import (
-    Limits,
-    Rule,
-    Starts,
-    descend,
-    descend_on_device,
-    directly,
-    workspace,
-)
-from perpend.batch.finish import crossing
+from perpend.batch.decide import Problems, decide
+from perpend.batch.descent import Limits, Rule, descend, descend_on_device
+from perpend.batch.finish import Groups, begin, crossing
 from perpend.exceptions import InputError, NumericalError
 from perpend.geometry import as_generator, average_height, random_directions
-from perpend.rows.stacks import (
-    check_stack,
-    cut,
-    double,
-    like,
-    on_cuda,
-    row_counts,
-    to_host,
-    transposed,
-    unit_rows,
-    usable_rows,
-)
+from perpend.rows import stacks
+from perpend.rows.stacks import like, on_cuda, to_host
 from perpend.solvers import AutoStep, MBLSStep
+from perpend.solvers.steps import resolution
 from perpend.structure.rank import CLEAR_SCORE, score_ranks
 
 PART_ON_HOST, PART_ON_DEVICE = 2**24, 2**30  # bytes of rows that are worked on together;
@@ -128,10 +111,15 @@ def dpcp_batch(
     >>> bool(np.all(found.labels == np.stack([problem.y for problem in data])))
     True
     """
-    check_stack(X)
+    stacks.check_stack(X)
     _check(n_starts=n_starts, step=step, max_iter=max_iter, tol=tol)
-    B = _directions(X, starts, n_starts, random_state)
-    count, limits = row_counts(X, n_rows), Limits(max_iter, tol, unseen=0.0)
+    if starts is None:
+        drawn = random_directions(as_generator(random_state), X.shape[2], n_starts).T
+        B = np.array(np.broadcast_to(drawn, (len(X), *drawn.shape)))
+    else:
+        B = stacks.unit_directions(X, starts)
+    count, eps = stacks.row_counts(X, n_rows), np.finfo(str(X.dtype).rpartition(".")[2]).eps
+    limits = Limits(max_iter, max(tol, 8 * float(eps)), unseen=float(eps))
     each = 8 * X.shape[1] * X.shape[2] + PER_PROBLEM
     size = max(1, (PART_ON_DEVICE if on_cuda(X) else PART_ON_HOST) // each)
     parts = [slice(start, start + size) for start in range(0, len(X), size)]
@@ -153,71 +141,51 @@ def _check(*, n_starts: int, step: Any, max_iter: int, tol: float) -> None:
         raise InputError(f"tol={tol!r}; expected an angle between 0 and 1.")
 
 
-def _directions(X: Array, starts: Array | None, n_starts: int, random_state: RandomState) -> Array:
-    """Return unit directions (p, k, D) in float64, on the host."""
-    p, _, D = X.shape
-    if starts is None:
-        B = random_directions(as_generator(random_state), D, n_starts).T
-        return np.array(np.broadcast_to(B, (p, *B.shape)))
-    shape = tuple(getattr(starts, "shape", ()))
-    if len(shape) != 3 or shape[:2] != (p, D) or shape[2] < 1:
-        raise InputError(
-            f"starts has shape {shape}; expected ({p}, {D}, k): k directions for each problem, one "
-            "a column."
-        )
-    given = to_host(starts)
-    if given.dtype.kind not in "fiu":
-        raise InputError(f"starts has dtype {given.dtype}; expected real numbers.")
-    B = transposed(given).astype(float)
-    lengths = np.linalg.norm(B, axis=2, keepdims=True)
-    if not np.all(np.isfinite(lengths) & (lengths > 0)):
-        raise InputError("starts has a direction that is zero or not finite.")
-    return B / lengths
-
-
 def _solve(
     X: Array, B: Array, count: Array, first: int, *, rule: Rule, refine: bool, limits: Limits
 ) -> BatchSolution:
     """Solve one part of the problems; `count` (p,) and B (p, k, D) are on the host."""
-    D, eps = X.shape[2], float(np.finfo(str(X.dtype).rpartition(".")[2]).eps)
-    limits = limits._replace(tol=max(limits.tol, 8 * eps), unseen=eps)
-    with workspace(X, B.shape[1]) as space:
-        run = directly if space is None else space.run
+    (_, k, D), eps = B.shape, limits.unseen
+    with stacks.workspace(X, k) as space:
+        run = stacks.directly if space is None else space.run
         with np.errstate(invalid="ignore"):  # inf / inf; what is not finite is reported below
-            own, rows, counts = run(unit_rows, cut(X, count))
-        n = usable_rows(to_host(counts), D, first)
-        start = like(X, B)
+            own, rows, counts = run(stacks.unit_rows, stacks.cut(X, count))
+        n = stacks.usable_rows(to_host(counts), D, first)
         if on_cuda(X):
             from perpend.kernels.cuda.stacks import plan
 
-            kernels, low = plan(own, B.shape[1], low_precision=refine)
+            kernels, low = plan(own, k, low_precision=refine)
             limits = limits._replace(low=low, tol=max(limits.tol, low))
-            state = descend_on_device(own, start, rule, limits, kernels=kernels, space=space)
+            state = descend_on_device(own, like(X, B), rule, limits, kernels=kernels, space=space)
         else:
-            state = descend(own, start, rule, limits)
-        ends, f, chord, n_iter, resting = _on_host(state)
+            state = descend(own, like(X, B), rule, limits)
+        words = stacks.packed(state.B, state.f, state.chord, state.n_iter, state.resting)
+        ends, f, chord, n_iter, resting = stacks.unpacked(words, (k, D), *[(k,)] * 4)
         if not np.all(np.isfinite(f)):
             raise NumericalError("The objective is not finite; please report it with X's scale.")
 
         _, s, basis = np.linalg.svd(ends, full_matrices=False)
-        problems = Problems(rows, n, like(X, basis), B.shape[1], max(200 * eps, 2.0**-26), run)
-        levels = to_host(run(heights, rows.X, problems.directions)) / n[:, None]
-        floor = np.maximum(_resolution(chord, resting > 0, limits), D * eps)
+        problems = Problems(rows, n, like(X, basis), k, max(200 * eps, 2.0**-26), run)
+        levels = to_host(run(stacks.heights, rows.X, problems.directions)) / n[:, None]
+        # Half the chord is the sine of half the angle.
+        moved = np.where(np.isfinite(chord), 2 * np.arcsin(np.minimum(chord / 2, 1)), chord)
+        floor = np.maximum(resolution(moved, resting > 0, limits.tol), max(limits.low, D * eps))
         low, high = np.median(f, axis=1) / n, average_height(D)
         rank = score_ranks(s, levels, low, high, floor=floor, rank=D)
         if refine:
             best = ends[np.arange(len(f)), np.argmin(f, axis=1)]
             (end, value, groups, *_), clear = decide(problems, basis, rank, best)
-        else:
-            end, value, groups = regard(problems, basis, rank.value)
-            clear = rank.score >= CLEAR_SCORE
+        else:  # the directions as they are
+            value, clear = rank.value, rank.score >= CLEAR_SCORE
+            end = run(begin, rows, *problems.start(basis, value), False)
+            groups = Groups(*(to_host(column) for column in end.groups))
         threshold = crossing(groups, value, D)
         labels = run(_labels, end.J2, rows.present, like(X, threshold**2))
         copy = partial(library(X).asarray, copy=True)  # replayed results are overwritten
         return BatchSolution(
             codimension=like(X, value),
-            normals=transposed(copy(end.V)),
-            directions=transposed(copy(state.B)),
+            normals=copy(end.V).mT,
+            directions=copy(state.B).mT,
             singular_values=like(X, s),
             objective=copy(state.f),
             n_iter=copy(state.n_iter),
@@ -229,27 +197,5 @@ def _solve(
         )
 
 
-def _on_host(state: Starts) -> list[Array]:
-    """Return directions, objective, last chord, iterations and rest; they come in one piece."""
-    columns = (state.f, state.chord, state.n_iter, state.resting)
-    words = [state.B, *(double(values)[..., None] for values in columns)]
-    host = to_host(library(state.B).concatenate(words, axis=2))
-    return [host[..., :-4], *np.moveaxis(host[..., -4:], 2, 0)]
-
-
-def heights(X: Array, B: Array) -> Array:
-    """Return the sums of |x.b| (p, m) over the rows X (p, n, D), for the rows of B (p, m, D)."""
-    return library(X).sum(library(X).abs(X @ transposed(B)), axis=1)
-
-
 def _labels(J2: Array, present: Array, threshold2: Array) -> Array:
     return library(J2).where((threshold2[:, None] < J2) & (present > 0), -1, 1)
-
-
-def _resolution(chord: Array, resting: Array, limits: Limits) -> Array:
-    """Return for each problem the largest angle of a last step."""
-    # Half the chord is the sine of half the angle.
-    angle = 2 * np.arcsin(np.clip(chord / 2, None, 1.0))
-    # A start that rests without having moved was there already, as far as steps can tell.
-    angle = np.where(np.isfinite(chord), angle, np.where(resting, limits.tol, 1.0))
-    return np.maximum(np.max(np.minimum(angle, 1.0), axis=1), limits.low)

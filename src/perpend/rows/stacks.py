@@ -5,13 +5,19 @@ Whatever works on stacks is written in the words that the two libraries share: `
 between host and device. torch itself is never imported: whoever passes a tensor has done so.
 """
 
-from typing import Any, NamedTuple
+import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from perpend._typing import Array, library
 from perpend.exceptions import InputError
 from perpend.rows.kinds import is_tensor
+
+Run: TypeAlias = Callable[..., Any]
+"""How a function of arrays is called: ``run(function, *arguments)``, directly or replayed."""
 
 
 class Rows(NamedTuple):
@@ -61,6 +67,25 @@ def row_counts(X: Array, n_rows: Any) -> Array:
     return count
 
 
+def unit_directions(X: Array, starts: Any) -> Array:
+    """Return the directions (p, D, k) that users give for X as unit rows (p, k, D), on the host."""
+    p, _, D = X.shape
+    shape = tuple(getattr(starts, "shape", ()))
+    if len(shape) != 3 or shape[:2] != (p, D) or shape[2] < 1:
+        raise InputError(
+            f"starts has shape {shape}; expected ({p}, {D}, k): k directions for each problem, one "
+            "a column."
+        )
+    given = to_host(starts)
+    if given.dtype.kind not in "fiu":
+        raise InputError(f"starts has dtype {given.dtype}; expected real numbers.")
+    B = given.mT.astype(float)
+    lengths = np.linalg.norm(B, axis=2, keepdims=True)
+    if not np.all(np.isfinite(lengths) & (lengths > 0)):
+        raise InputError("starts has a direction that is zero or not finite.")
+    return B / lengths
+
+
 def cut(X: Array, count: Array) -> Array:
     """Return X with zeros after the first `count` (p,) rows of each problem."""
     if np.all(count == X.shape[1]):
@@ -102,7 +127,48 @@ def usable_rows(counts: Array, n_features: int, first: int) -> Array:
     return n
 
 
-# -- what NumPy and torch spell differently --------------------------------------------------------
+# -- what the rows say -----------------------------------------------------------------------------
+
+
+def evaluate(X: Array, B: Array) -> tuple[Array, Array]:
+    """Return f (p, k) and g (p, k, D) at B: sum |x.b| and sum sign(x.b) x; sign(0) = 0."""
+    xp = library(X)
+    P = X @ xp.asarray(B, dtype=X.dtype).mT  # (p, n, k)
+    f = xp.sum(xp.abs(P), axis=1, dtype=B.dtype)
+    return f, xp.asarray(xp.sign(P).mT @ X, dtype=B.dtype)
+
+
+def heights(X: Array, B: Array) -> Array:
+    """Return the sums of |x.b| (p, m) over the rows X (p, n, D), for the rows of B (p, m, D)."""
+    return library(X).sum(library(X).abs(X @ B.mT), axis=1)
+
+
+def squared_distances(X: Array, V: Array) -> Array:
+    """Return ||V x||^2 (p, n)."""
+    P = X @ V.mT
+    return library(X).sum(P * P, axis=2)
+
+
+def moments(X: Array, u: Array) -> Array:
+    """Return sum_i u_i x_i x_i^T (p, D, D)."""
+    return (X * u[..., None]).mT @ X
+
+
+# -- between host and device -----------------------------------------------------------------------
+
+
+def directly(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call the function: the plain way to run it."""
+    return function(*arguments)
+
+
+def workspace(X: Array, k: int) -> AbstractContextManager[Any]:
+    """Lend memory and captured launches for X (p, n, D) and k starts, where they are worth it."""
+    if not on_cuda(X):
+        return nullcontext()
+    from perpend.kernels.cuda.stacks import workspace
+
+    return workspace(X, k)
 
 
 def on_cuda(X: Array) -> bool:
@@ -120,14 +186,24 @@ def like(X: Array, values: Any) -> Array:
     return library(X).asarray(np.ascontiguousarray(values), device=X.device)
 
 
+def packed(*arrays: Array) -> Array:
+    """Return arrays (p, ...) side by side, a row of float64 by problem: one way to the host."""
+    words = [double(values).reshape(len(values), -1) for values in arrays]
+    return library(words[0]).concatenate(words, axis=1)
+
+
+def unpacked(words: Array, *shapes: tuple[int, ...]) -> list[Array]:
+    """Return packed arrays on the host, given the shape of each problem's own."""
+    parts = np.split(to_host(words), np.cumsum([math.prod(shape) for shape in shapes]), axis=1)
+    return [part.reshape(-1, *shape) for part, shape in zip(parts, shapes, strict=False)]
+
+
+# -- what NumPy and torch spell differently --------------------------------------------------------
+
+
 def double(X: Array) -> Array:
     """Return X in float64."""
     return library(X).asarray(X, dtype=library(X).float64)
-
-
-def transposed(A: Array) -> Array:
-    """Return a view with the last two axes exchanged."""
-    return A.swapaxes(-1, -2)
 
 
 def norm(A: Array) -> Array:
@@ -158,11 +234,25 @@ def counted(bins: Array, size: int) -> Array:
 
 
 def solve_positive(A: Array, B: Array) -> Array:
-    """Return A^-1 B for stacks of positive definite A (p, D, D) and B (p, D, k)."""
+    """Return A^-1 B for stacks of positive A (p, D, D) and B (p, D, k).
+
+    The diagonal is lifted by 64 eps of the trace, so that rounding can't make a factor of A fail;
+    the rounding of second moments is a few eps of it.
+    """
+    D = A.shape[1]
+    eye = library(A).eye(D, dtype=A.dtype, device=A.device)
+    A = A + (64 * D * 2.0**-52) * mean_eigenvalue(A) * eye
     if isinstance(A, np.ndarray):
         return np.linalg.solve(A, B)
     # Cholesky without the check of its success, for which the host would have to wait.
     return library(A).cholesky_solve(B, library(A).linalg.cholesky_ex(A).L)
+
+
+def mean_eigenvalue(A: Array) -> Array:
+    """Return the mean eigenvalue (p, 1, 1) of A (p, D, D), 1 where that is zero."""
+    xp = library(A)
+    mean = xp.sum(xp.linalg.diagonal(A), axis=1)[:, None, None] / A.shape[1]
+    return xp.where(mean > 0, mean, 1.0)
 
 
 def some(values: Any, at: Array) -> Any:
