@@ -180,7 +180,7 @@ def _doubts(facts: Facts, clear: float) -> list[Doubt]:
             "normalize=True would help",
         ),
         (
-            facts.short > k.TOO_SHORT,
+            facts.short > 0,
             "short rows",
             f"{facts.short:.0%} of the outliers are short rows that are as near to the subspace as "
             "the inliers, in the units of the data: their noise is only large in proportion",

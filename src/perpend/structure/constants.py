@@ -64,8 +64,7 @@ NO_SUBSPACE = 0.5  # of the squared norm: so much noise is none, but the whole c
 NOISE = 0.2  # of the inliers' squared norm: more noise than that is hardly a subspace
 OVERLAP = 0.11  # of the labels: more would be wrong in any case,
 OVERLAP_ROUGH = 0.25  # or so many, where the estimate is rough
-TOO_SHORT = 0.25  # of the outliers that are as near as inliers, but for their length
-MANY_SHORT = 0.02  # of all rows: fewer of them do no harm
+TOO_SHORT = 0.25  # of the inliers: so many outliers are as near, but for their length
 LONG_ROWS = 8.0  # times the typical norm: a few such rows decide alone
 
 # How many rows are enough.

@@ -15,7 +15,7 @@ from perpend.structure.checks import (
     beyond_ellipse,
     confidence_of,
 )
-from perpend.structure.cloud import Cloud, radius
+from perpend.structure.cloud import Axes, Cloud, radius
 from perpend.structure.layers import Histogram, gain_of_two, layers_outside
 from perpend.structure.members import (
     find_members,
@@ -25,7 +25,7 @@ from perpend.structure.members import (
     without_lone_rows,
 )
 from perpend.structure.profile import Plateau, Profile, clearness
-from perpend.structure.settle import EXACT, Found, settle, within
+from perpend.structure.settle import EXACT, Found, is_thinner_inside, settle, within
 
 
 class Structure(NamedTuple):
@@ -134,7 +134,7 @@ def _facts(profile: Profile, found: Found, chosen: Plateau, rng: np.random.Gener
         rival_subspace=rival_subspace,
         ellipse=ellipse,
         gap=gap,
-        suspect=_suspect(found, affine=cloud.affine),
+        suspect=_suspect(cloud, found, float(cloud.scales[chosen.first])),
     )
 
 
@@ -164,15 +164,30 @@ def _agreement(profile: Profile, found: Found, rng: np.random.Generator) -> tupl
         members = rng.choice(members, k.N_SAME, replace=False, shuffle=False)
     near = max(found.sigma, EXACT * cloud.floor)
     j = min(int(np.searchsorted(cloud.scales, near)), cloud.n_scales - 1)  # where it is seen best
-    witnesses, rival = profile.agreement(cloud.X[members], c, j, k.SAME * math.sqrt(c) * near)
+    near *= k.SAME * math.sqrt(c)
+
+    def settled(axes: Axes, scale: float) -> Axes:
+        return settle(cloud, axes, c, scale, least=found.sigma).axes
+
+    witnesses, rival = profile.agreement(cloud.X[members], c, j, near=near, settled=settled)
     certain = found.is_exact or cloud.D > k.FEW_COLUMNS
     return max(witnesses, 2) if certain else witnesses, rival
 
 
-def _suspect(found: Found, *, affine: bool) -> bool:
-    """Whether something thinner may be inside: distances of rows that are not of unit length."""
-    if found.vague or found.is_exact or not affine or found.c > 1 or found.layer is not None:
+def _suspect(cloud: Cloud, found: Found, finest: float) -> bool:
+    """Whether something thinner may be inside, given the finest scale at which rows concentrate.
+
+    Below the scale of noise the density is flat. So where all rows are members, rows that
+    concentrate far below it are some of their own.
+    """
+    if found.is_exact or found.vague:
         return found.vague
+    if found.n_members > k.ALL_ROWS * cloud.n and 2**k.FAR * finest < found.sigma:
+        return True
+    if not cloud.affine or found.layer is not None:
+        return False
+    if found.c > 1:
+        return is_thinner_inside(cloud, found)
     members = Histogram(*(A[found.seen.edges <= 1.1 * found.end] for A in found.seen))
     return gain_of_two(members) > k.KINK + k.UNLIKE * found.n_members
 

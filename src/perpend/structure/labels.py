@@ -101,6 +101,8 @@ def label_threshold(counts: Array, edges: Array, law: Array, threshold: float) -
 
 def with_threshold(groups: TwoGroups, norms: Array, c: int, d: int, distinct: float) -> TwoGroups:
     """Return the groups with that threshold; `distinct` is what a row's weight counts."""
+    if groups.is_exact:
+        return groups  # there is no far end of noise
     law = outlier_law(groups.edges, norms, c, d)
     counts = groups.counts * distinct
     threshold = label_threshold(counts, groups.edges, law, groups.threshold)

@@ -6,6 +6,7 @@ of its finest layer.
 """
 
 from copy import copy
+from functools import partial
 
 import numpy as np
 
@@ -39,7 +40,8 @@ def find_members(profile: Profile, chosen: Plateau) -> Found:
         w = layer[0].probability(np.sqrt(cloud.squares(layer[1], c)))
     if np.count_nonzero(w > 0.1) < cloud.D - c + 2:
         return within(cloud, c, settled)
-    found = polish(cloud, cloud.pca(w), c, w, least_members(cloud, c))
+    allowed = partial(is_seen_best, profile, c)
+    found = polish(cloud, cloud.pca(w), c, w, least_members(cloud, c), allowed=allowed)
     # Members are of the plateau's scales, and not all rows that are left in the end.
     return within(cloud, c, settled)._replace(vague=True) if found.sigma > 2 * end else found
 
@@ -65,6 +67,20 @@ def settled_at(profile: Profile, p: Plateau) -> Settled:
     scales = profile.cloud.scales
     least = float(scales[p.first])
     return settle(profile.cloud, profile.axes_at(p), p.c, float(scales[p.peak]), least=least)
+
+
+def is_seen_best(profile: Profile, c: int, layer: Layer, J: Array) -> bool:
+    """Say whether, at the scale of a layer, nothing is seen better than by its distances J (n,).
+
+    Neither another codimension, as of a wire in a sheet, nor, clearly, other axes, as of a table
+    beside a compromise between the table and the floor.
+    """
+    cloud = profile.cloud
+    j = min(int(np.searchsorted(cloud.scales, layer.radius / radius(c))), cloud.n_scales - 1)
+    best = profile.best[:, j]
+    if np.max(best) <= 0 or np.argmax(best) != c - 1:
+        return bool(np.max(best) <= 0)
+    return bool(profile.contrast(np.square(J), c)[j] >= k.AS_GOOD * best[c - 1])
 
 
 def least_members(cloud: Cloud, c: int) -> float:
@@ -115,7 +131,11 @@ def _finest(profile: Profile, chosen: Plateau) -> tuple[Layer, Axes] | None:
         # Axes that were found at another scale had all their freedom to find something here.
         luck = 0.0 if j == chosen.peak else (float(cloud.needed[c - 1]) - k.LUCK) / 2
         layers = find_layers(of, c, least_members(cloud, c), r_max=r_max, luck=luck)
-        seen += [(layer, axes, layer.radius >= J) for layer in layers]
+        seen += [
+            (layer, axes, layer.radius >= J)
+            for layer in layers
+            if is_seen_best(profile, c, layer, J)
+        ]
     best = None
     while seen:
         best = max(seen, key=lambda one: one[0].members)
@@ -167,7 +187,8 @@ def on_less(profile: Profile, found: Found, T: float) -> tuple[Found, float]:
     profile.add(found.axes)
     if np.max(profile.table[more - 1]) <= 0:
         return found, T
-    polished = polish(cloud, found.axes, more, found.probability, least_members(cloud, more))
+    allowed, least = partial(is_seen_best, profile, more), least_members(cloud, more)
+    polished = polish(cloud, found.axes, more, found.probability, least, allowed=allowed)
     if polished.n_members < k.FEWER * found.n_members:
         return found, T
     profile.add(polished.axes)

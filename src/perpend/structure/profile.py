@@ -12,6 +12,7 @@ length in log s says how far apart the noise and the inliers' own variances are.
 """
 
 import math
+from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -83,6 +84,7 @@ class Profile:
         self.seen: list[Axes] = []
         self.fits: list[LawFit] = []
         self.start = 0  # which start is on its way; negative for nobody
+        self.counts_for: dict[int, int] = {}  # how many starts one stands for, if not one
         self._settled: set[tuple[int, int, int]] = set()
         self._start_of: list[int] = []  # that has seen each of the axes
         self._best: dict[int, tuple[Array, Array]] = {}  # by start: contrasts, and of which axes
@@ -129,6 +131,14 @@ class Profile:
         self._start_of.append(self.start)
         best: Array = np.max(T, axis=0)
         return best
+
+    def contrast(self, J2: Array, c: int) -> Array:
+        """Return the contrast (S,) of squared distances J2 (n,) to a subspace of c normals."""
+        cloud, of = self.cloud, slice(c - 1, c)
+        chance = Chance(cloud.free[of], cloud.needed[of], cloud.log_q[of], cloud.log_q_far[of])
+        _, T = contrasts(chance, cloud.counts_at(J2, c))
+        own: Array = T[0]
+        return own
 
     def promises(self, J2: Array, c: int) -> bool:
         """Say whether a whole table is worth it, by the distances of a path, which cost nothing."""
@@ -194,11 +204,14 @@ class Profile:
             self._settled.add((p.c, p.peak, number(p)))
         return new
 
-    def agreement(self, rows: Array, c: int, j: int, near: float) -> tuple[int, bool]:
+    def agreement(
+        self, rows: Array, c: int, j: int, *, near: float, settled: Callable[[Axes, float], Axes]
+    ) -> tuple[int, bool]:
         """Return how many starts have seen the subspace of these rows, and whether one saw another.
 
         That is one of the same codimension with nearly the contrast at the scale j. A start has
-        seen the rows' own subspace if they are `near` to any of its axes.
+        seen the rows' own subspace if they are `near` to any of its axes, or to the best of them
+        when they are `settled`.
         """
         found = set[int]()
 
@@ -210,13 +223,19 @@ class Profile:
         for axes, start in zip(self.seen, self._start_of, strict=True):
             if start >= 0 and start not in found and is_near(axes):
                 found.add(start)
+        for start, (T, of) in self._best.items():
+            if len(found) < 2 and start not in found:
+                own = int(np.argmax(T[c - 1]))
+                axes = self.seen[int(of[c - 1, own])]
+                if is_near(settled(axes, float(self.cloud.scales[own]))):
+                    found.add(start)
         enough = k.AS_GOOD * self.best[c - 1, j]
         rival = any(
             T[c - 1, j] >= enough and not is_near(self.seen[int(of[c - 1, j])], k.OTHER)
             for start, (T, of) in self._best.items()
             if start not in found
         )
-        return len(found), rival
+        return sum(self.counts_for.get(start, 1) for start in found), rival
 
 
 def contrasts(chance: Cloud | Chance, counts: Counts, xp: Namespace = np) -> tuple[Array, Array]:

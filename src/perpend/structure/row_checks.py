@@ -23,8 +23,8 @@ from perpend.structure.checks import (
     confidence_of,
 )
 from perpend.structure.cloud import Cloud
-from perpend.structure.layers import find_layers, histogram, members_noise
-from perpend.structure.settle import Found
+from perpend.structure.layers import members_noise
+from perpend.structure.settle import Found, is_thinner_inside
 
 UNEVEN = 1.1  # ratio of the longest row to the shortest from which on lengths differ
 ALL_SHORT = 0.7  # of the outliers that are short inliers: the others are no group
@@ -48,7 +48,7 @@ def with_rows(
         longest=_longest(norms),
         short=_share_of_short(cloud, found),
         zeros=_zeros(cloud, found),
-        suspect=facts.suspect or _is_thinner_inside(cloud, found),
+        suspect=facts.suspect or is_thinner_inside(cloud, found),
         outside=_exact_on_more(span, n_different, found),
     )
 
@@ -88,6 +88,8 @@ def with_short_rows(cloud: Cloud, found: Found) -> Found:
 def _share_of_short(cloud: Cloud, found: Found) -> float:
     """Return the share of outliers that are as near as inliers, in the units of the data.
 
+    It is 0 where these are few beside the inliers.
+
     Where noise is alike in all rows as they were given, it is large in proportion to short ones.
     Short outliers are near by chance, too: with the law F of their directions, if a share p of them
     is near by that, of all far rows a share s + (1 - s) p is. Rows that would be near in any
@@ -97,7 +99,7 @@ def _share_of_short(cloud: Cloud, found: Found) -> float:
     near, absolute = found.threshold >= J, J * lengths
     far = ~near & (lengths > 0)
     uneven = np.max(lengths) > UNEVEN * np.min(lengths[lengths > 0], initial=np.inf)
-    if found.is_exact or not uneven or np.mean(far) <= k.MANY_SHORT or not np.any(near):
+    if found.is_exact or not uneven or not (np.any(near) and np.any(far)):
         return 0.0
 
     def spread(J: Array) -> float:  # that of noise of one size is the smaller one
@@ -111,27 +113,8 @@ def _share_of_short(cloud: Cloud, found: Found) -> float:
     chance = np.where(reach[1:] < 1, np.maximum(by_chance - out_of_reach, 0.0), 0.0).mean()
     chance /= max(1 - out_of_reach, np.finfo(float).tiny)
     short = float(max(np.mean(absolute[far] <= limit) - chance, 0.0) / max(1 - chance, 1e-9))
-    return short if short * np.mean(far) > k.MANY_SHORT else 0.0
-
-
-def _is_thinner_inside(cloud: Cloud, found: Found) -> bool:
-    """Say whether some inliers may be thinner than the others.
-
-    Noise of one size makes short rows look like others than long ones, and noise in proportion does
-    so in the units of the data: two kinds of rows show in both. What stands on a flat density was
-    told from that already.
-    """
-    near = 1.1 * found.threshold >= found.J
-    if found.is_exact or found.layer is not None or not np.any(near):
-        return False
-    J, lengths = found.J[near], cloud.lengths[near]
-    share = None if cloud.share is None else cloud.share[near]
-
-    def suspect(J: Array, floor: float) -> bool:
-        seen = histogram(J, floor, share)
-        return bool(find_layers(seen, found.c, k.FEW * cloud.n, needed=k.SUSPECT))
-
-    return suspect(J, cloud.floor) and suspect(J * lengths, cloud.floor * float(np.median(lengths)))
+    many = short * np.count_nonzero(far) > k.TOO_SHORT * np.count_nonzero(near)
+    return short if many else 0.0
 
 
 def _exact_on_more(span: RowSpan, n_different: float, found: Found) -> int:

@@ -112,6 +112,7 @@ def _search(
             continue
         same = chosen is not None and chosen.meets(now)
         chosen, witnesses, tries = now, witnesses + agree if same else agree, tries + 1
+        profile.counts_for[profile.start] = agree
         profile.start += 1
         if witnesses >= 2 and (clearness(chosen, all_) >= 1 or tries >= k.TRIES):
             break
