@@ -33,7 +33,8 @@ N_PEAKS = 3  # of what cuts seem to gain, from which the best is looked for
 MOST_LAYERS = 5  # one inside the other
 N_BINS_OF_NOISE, N_SCALES = 48, 48  # where the noise of a layer is fitted
 LOST = 1.17  # times what is seen: half-way from the scale of Student's law to its deviation
-DEGREES = 3.0, 4.0, 6.0, 12.0  # of freedom, of single kinds of noise
+DEGREES = 3.0, 4.0, 6.0, 12.0  # of freedom, of single kinds of noise,
+POWERS = 1.0, 2.0, 4.0, 8.0  # and exp(-u^p): Laplace, Gauss, nearly uniform
 ENDS = np.array([0.7, 0.8, 0.9, 0.95, 0.98, 0.995, 1.0])  # of a slab, by the rows within
 STUDENT = (math.inf, 6.0, 3.0)  # degrees of freedom: Gaussian noise, and with heavy tails
 MOST = 0.83  # of the members: noise is measured by the distance that so many are within
@@ -351,7 +352,7 @@ def gain_of_two(of: Histogram) -> float:
     median = float(np.interp(N[-1] / 2, N, of.edges))
     s = median * np.geomspace(1 / 8, 2, N_SCALES)[:, None]
     u = np.append(edges[:-1], np.inf) / s  # the last bin has no end
-    laws = [special.erf(u / math.sqrt(2)), -np.expm1(-u)]
+    laws = [special.gammainc(1 / power, u**power) for power in POWERS]
     laws += [2 * special.stdtr(nu, u) - 1 for nu in DEGREES]
     G = np.diff(np.array(laws), axis=2).reshape(-1, len(h))  # (laws x scales, bins)
 
