@@ -217,7 +217,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
                 f"codimension={codimension} is larger than the number of features ({X.shape[1]})."
             )
         if self._may_follow_scales:
-            found = find_affine(
+            return find_affine(
                 X,
                 weight,
                 codimension=codimension,
@@ -226,11 +226,6 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
                 rng=copy.deepcopy(rng),
                 callback=callback,
             )
-            if codimension != "auto" or found.solution.normals.shape[1] > 0:
-                return found
-            # Descents may see what paths do not; but then it is not sure.
-            lifted = self._solve_lifted(X, weight, rng, place, callback).by_descents_alone()
-            return lifted if lifted.solution.normals.shape[1] > 0 else found
         return self._solve_lifted(X, weight, rng, place, callback)
 
     def _solve_lifted(

@@ -3,10 +3,6 @@
 About a centre m with the scale s, a row is ((x - m) / s, 1). Both are robust: coordinatewise
 medians. With s the typical size of *one* coordinate of x - m, the lifted rows have no preferred
 direction if the rows have none about m, which is what the law of the outliers assumes.
-
-One view is enough for one cloud. Where the rows are in two clouds that are far apart, as when
-outliers are somewhere else, one view of all rows sees two points and the line through them. Each
-cloud then gets its own view.
 """
 
 import math
@@ -21,11 +17,7 @@ from perpend.rows.preparation import as_rows
 from perpend.rows.source import RowSource
 
 SAMPLE_ROWS = 16_384  # rows that say where centre and scale are
-CLOUD_ROWS, CLOUD_CENTRES = 2048, 24  # rows that say whether there are clouds, asked from so many
-CLOUD_SHARES = (0.1, 0.8)  # of the rows that a cloud may hold
-STRAY = 0.05  # share of the rows that may lie between the clouds
 FAR = 100.0  # times the members' radius: rows farther away have no say
-APART = 2.0  # times as far as the rows of a cloud all others are, seen from a row of the cloud
 
 
 class View(NamedTuple):
@@ -42,37 +34,18 @@ class View(NamedTuple):
         return same and away <= self.scale * math.sqrt(len(self.centre))
 
 
-class _Sample(NamedTuple):
-    X: Array  # (m, D) float64
-    weight: Array  # (m,) adds up to one
-
-    def about(self, centre: Array) -> Array:
-        """Return the distances of the rows from a point."""
-        return centred_norms(self.X, centre)
-
-    def some(self, chosen: Array) -> "_Sample":
-        """Return some rows alone."""
-        return _Sample(self.X[chosen], self.weight[chosen] / self.weight[chosen].sum())
-
-
 def whole_view(X: Array, weight: Array | None, rng: np.random.Generator) -> View:
     """Return the view of all rows."""
-    return _view(_sample(X, weight, rng), None)
-
-
-def find_views(X: Array, weight: Array | None, rng: np.random.Generator) -> list[View]:
-    """Return the views to try: of all rows, or of each of two clouds that are far apart."""
     draw = np.random.default_rng(
         rng.integers(2**63)
-    )  # whatever is drawn here, `rng` moves on alike
-    sample = _sample(X, weight, draw)
-    cloud = _cloud(sample, draw)
-    if cloud is None:
-        return [_view(sample, None)]
-    centre, radius = cloud
-    near = sample.about(centre) <= radius
-    inside = to_numpy(centred_norms(X, centre)) <= radius
-    return [_view(sample.some(near), inside), _view(sample.some(~near), ~inside)]
+    )  # `rng` moves on alike, however many are drawn
+    S, w = _sample(X, weight, draw)
+    centre = typical(S, w)
+    distance = centred_norms(S, centre)
+    size = float(typical(distance, w))
+    if size == 0:  # most rows are equal
+        size = float(np.max(distance))
+    return View(centre, size / np.sqrt(len(centre)) if size > 0 else 1.0, None)
 
 
 def typical(values: Array, weight: Array) -> Array:
@@ -80,55 +53,21 @@ def typical(values: Array, weight: Array) -> Array:
     return np.quantile(values, 0.5, axis=0, weights=weight, method="inverted_cdf")
 
 
-def _view(sample: _Sample, seen: Array | None) -> View:
-    centre = typical(sample.X, sample.weight)
-    distance = sample.about(centre)
-    size = float(typical(distance, sample.weight))
-    if size == 0:  # most rows are equal
-        size = float(np.max(distance))
-    return View(centre, size / np.sqrt(len(centre)) if size > 0 else 1.0, seen)
-
-
-def _sample(X: Array, weight: Array | None, draw: np.random.Generator) -> _Sample:
-    """Draw rows by their weight; all rows where they are few."""
+def _sample(X: Array, weight: Array | None, draw: np.random.Generator) -> tuple[Array, Array]:
+    """Draw rows (m, D) by their weight (m,), which adds up to one; all rows where they are few."""
     n = X.shape[0]
     if weight is None and n > SAMPLE_ROWS:  # as `choice` draws rows of equal weight, at once
         index = np.sort((draw.random(SAMPLE_ROWS) * n).astype(int))
-        return _Sample(to_numpy(X[index]).astype(float), np.full(SAMPLE_ROWS, 1 / SAMPLE_ROWS))
+        return to_numpy(X[index]).astype(float), np.full(SAMPLE_ROWS, 1 / SAMPLE_ROWS)
     w = np.ones(n) if weight is None else to_numpy(weight).astype(float)
     if not np.any(w > 0):
         w = np.ones(n)  # the method will say what is wrong
     w = w / w.max()
     if np.count_nonzero(w) <= SAMPLE_ROWS:
         index = np.flatnonzero(w)
-        return _Sample(to_numpy(X[index]).astype(float), w[index] / w.sum())
+        return to_numpy(X[index]).astype(float), w[index] / w.sum()
     index = np.sort(draw.choice(n, SAMPLE_ROWS, p=w / w.sum()))
-    return _Sample(to_numpy(X[index]).astype(float), np.full(SAMPLE_ROWS, 1 / SAMPLE_ROWS))
-
-
-def _cloud(sample: _Sample, draw: np.random.Generator) -> tuple[Array, float] | None:
-    """Return a row and a radius that hold a cloud far from all other rows, if there is one.
-
-    Seen from a row of the cloud, all rows of the cloud are near, and then there is nothing for a
-    long way, but for a few stray rows.
-    """
-    if len(sample.X) > CLOUD_ROWS:
-        sample = sample.some(np.sort(draw.choice(len(sample.X), CLOUD_ROWS, replace=False)))
-    best, most = None, APART
-    for row in draw.permutation(len(sample.X))[:CLOUD_CENTRES]:
-        distance = sample.about(sample.X[row])
-        order = np.argsort(distance)
-        r, share = distance[order], np.cumsum(sample.weight[order])
-        first, last = np.searchsorted(share, CLOUD_SHARES)
-        inner = np.arange(max(first, sample.X.shape[1] + 1), last)
-        inner = inner[r[inner] > 0]
-        outer = np.minimum(np.searchsorted(share, share[inner] + STRAY), len(r) - 1)
-        ratio = r[outer] / r[inner]
-        if ratio.size and ratio.max() > most:
-            k = int(np.argmax(ratio))
-            most = float(ratio[k])
-            best = sample.X[row], float(np.sqrt(most) * r[inner[k]])
-    return best
+    return to_numpy(X[index]).astype(float), np.full(SAMPLE_ROWS, 1 / SAMPLE_ROWS)
 
 
 # -- rows as they are seen from there --------------------------------------------------------------

@@ -6,7 +6,7 @@ Euclidean. A method that knows only linear subspaces sees lifted rows.
 
 import math
 from collections.abc import Callable
-from typing import Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -14,12 +14,12 @@ from perpend._typing import Array
 from perpend.geometry import complement, random_directions
 from perpend.rows import RowSource, RowSpan, as_rows, distinct_rows, row_span
 from perpend.rows.kinds import to_numpy
-from perpend.rows.views import Lifted, View, find_views, lifted, near_view, whole_view
+from perpend.rows.views import Lifted, View, lifted, near_view, whole_view
 from perpend.solvers import Fit, Solution
 from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
 from perpend.structure.answer import structures_of, verdict_of
-from perpend.structure.checks import SURE, Doubt, Verdict
+from perpend.structure.checks import Doubt, Verdict
 from perpend.structure.cloud import Cloud
 from perpend.structure.confirm import STEPS
 from perpend.structure.decide import Decision
@@ -59,16 +59,6 @@ class _Chosen(NamedTuple):
     found: Found | None = None  # inside the span; None where there is nothing
     decision: Decision | None = None  # None where nothing is significant, or was looked for
 
-    @property
-    def weight(self) -> tuple[bool, float]:
-        """By what views are compared: the surer one counts, or the one with more members."""
-        sampled = self.sampled
-        if self.found is None or sampled.cloud is None:
-            exact = sampled.outside.shape[1] > 0 and sampled.n_distinct > sampled.lifted.rank + 0.5
-            return exact, float(exact)
-        sure = self.decision is not None and self.decision.confidence >= SURE
-        return sure or self.found.is_exact, self.found.n_members / sampled.cloud.n
-
 
 def find_affine(
     X: Array,
@@ -86,10 +76,8 @@ def find_affine(
     """
     weights = None if weight is None else to_numpy(weight).astype(float)
 
-    def look(view: View) -> _Chosen:
-        return _decide(X, weights, view, codimension, sample, rng=rng, callback=callback)
-
-    chosen = _best_view(look, X, weight, rng)
+    view = whole_view(X, weight, rng)
+    chosen = _decide(X, weights, view, codimension, sample, rng=rng, callback=callback)
     seen = _seen_from(X, weights, chosen, n_jobs=n_jobs)
     fit = _among(seen, chosen, codimension, rng=rng, callback=callback)
     decision, others = chosen.decision, []
@@ -101,19 +89,6 @@ def find_affine(
             by_hand = _among(seen, other, codimension, rng=rng, steps=1)
             others.append(by_hand._replace(solution=by_hand.solution._replace(profile=None)))
     return fit._replace(others=tuple(others))
-
-
-Seen = TypeVar("Seen", _Chosen, "_Linear")
-
-
-def _best_view(
-    look: Callable[[View], Seen], X: Array, weight: Array | None, rng: np.random.Generator
-) -> Seen:
-    """Return what the best view shows; where none of several shows anything, that of all rows."""
-    seen = [look(view) for view in find_views(X, weight, rng)]
-    if len(seen) > 1 and not any(one.weight[0] for one in seen):
-        seen = [look(whole_view(X, weight, rng))]
-    return max(seen, key=lambda one: one.weight)
 
 
 def _sample(
@@ -256,20 +231,6 @@ def _verdict(chosen: _Chosen, members: Members, seen: Lifted, codimension: int |
 # -- methods that know only linear subspaces -------------------------------------------------------
 
 
-class _Linear(NamedTuple):
-    """What a method finds among lifted rows."""
-
-    view: View
-    solution: Solution
-    n_rows: float  # weight of the inliers
-
-    @property
-    def weight(self) -> tuple[bool, float]:
-        """By what views are compared: the surer one with normals counts, or the larger."""
-        sure = self.solution.confidence >= SURE and self.solution.normals.shape[1] > 0
-        return sure, self.n_rows
-
-
 def solve_lifted(
     X: Array,
     weight: Array | None,
@@ -287,14 +248,8 @@ def solve_lifted(
     It sees lifted rows: unit rows if `normalize`. Without `refine` its answer is brought back as it
     is; with it, it turns to its members in a few steps.
     """
-
-    def look(view: View) -> _Linear:
-        seen = lifted(X, weight, view, n_jobs=n_jobs, unit_rows=normalize, fused=fused)
-        solution = solve(seen.rows)
-        share = 1.0 if solution.groups is None else solution.groups.share
-        return _Linear(view, solution, share * seen.rows.total_weight)
-
-    view, found, _ = _best_view(look, X, weight, rng)
+    view = whole_view(X, weight, rng)
+    found = solve(lifted(X, weight, view, n_jobs=n_jobs, unit_rows=normalize, fused=fused).rows)
     flat = as_flat(found.normals)
     seen = lifted(X, weight, view, n_jobs=n_jobs, fused=fused)
     n_outside = min(row_span(seen.rows).n_outside, flat.W.shape[1])

@@ -17,7 +17,7 @@ with c_k the components and lambda_k the inliers' variances along them.
 """
 
 import math
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -28,7 +28,7 @@ from perpend.kernels import l1_objective
 from perpend.rows.views import Lifted
 from perpend.solvers import Solution, TwoGroups
 from perpend.solvers.loop import Callback
-from perpend.structure.checks import DOUBTFUL, SURE, Verdict
+from perpend.structure.checks import SURE, Verdict
 from perpend.structure.confirm import STEPS, confirm
 from perpend.structure.labels import DistanceRecord
 from perpend.structure.law import distance_edges
@@ -110,15 +110,6 @@ class AffineFit(NamedTuple):
             return False
         remote = self.origin_distance > REMOTE * self.radius
         return self.solution.confidence >= (LIKELY if remote else SURE)
-
-    def by_descents_alone(self) -> Self:
-        """Return the same, where the scales of the rows themselves do not show it."""
-        doubt = "it is seen in homogeneous coordinates alone (more rows, or less noise, would help)"
-        solution = self.solution._replace(
-            confidence=min(self.solution.confidence, DOUBTFUL),
-            doubts=(*self.solution.doubts, doubt),
-        )
-        return self._replace(solution=solution)
 
     def is_better_than(self, linear: Solution) -> bool:
         """Whether it clearly misses the origin and the rows support it more than a linear one."""

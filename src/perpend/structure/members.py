@@ -238,7 +238,7 @@ def point_among(cloud: Cloud) -> Found:
             best, weights = contrast, w
         axes, radius = cloud.pca(w), k.SHRINK * radius
     axes, least = cloud.pca(weights), k.FEW * cloud.n
-    exact = float(count[np.square(cloud.X - axes.centre).sum(axis=1) <= cloud.floor**2].sum())
-    if exact >= least:  # equal rows
-        return within(cloud, D, Settled(axes, cloud.floor, cloud.floor))
+    most = int(np.argmax(count * (weights > 0)))
+    if count[most] >= least:  # equal rows
+        return within(cloud, D, Settled(axes._replace(centre=cloud.X[most]), *2 * (cloud.floor,)))
     return polish(cloud, axes, D, weights, least)
