@@ -97,9 +97,11 @@ def decide(
     if told is None:
         found, T = (without_lone_rows if found.is_exact else on_less)(profile, found, T)
         n_smaller = smaller_inside(profile, found, rng)
-    own = [p for p in all_ if p.c == found.c]
-    if found.c != chosen.c and own:
-        chosen = max(own, key=lambda p: p.weight)
+    if found.c != chosen.c:
+        own = [p for p in all_ if p.c == found.c]
+        chosen = max(own, key=lambda p: p.weight, default=chosen)
+        if not found.is_exact:  # it must be clear itself, beside what it is inside of
+            clear = min(clear, clearness(chosen, all_)) if own else 0.0
     facts = _facts(profile, found, chosen, rng)._replace(
         contrast=T, clearness=clear, n_smaller=n_smaller
     )
