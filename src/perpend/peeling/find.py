@@ -124,7 +124,7 @@ class Search(NamedTuple):
         found = self.weigh(data.some(left), own) if np.sum(own) > 1 else None
         if found is None or not _counts(found):
             return None
-        is_other = np.mean(data.some(labels == j).near(found)) < k.MAJORITY
+        is_other = np.mean(data.some(labels == j).near(found)) < 0.5
         return one if is_other else found
 
     def find(
@@ -153,7 +153,7 @@ class Search(NamedTuple):
         own = data.some(near)
         looks = [(complement(normals(outer)), k.AS_THIN, stretched)]
         if len(near) and not (stretched or outer.found.is_exact):
-            looks.append((_stretch(own.X), k.THINNER, True))
+            looks.append((_stretch(own.X), k.FEWER, True))
         for T, thin, already in looks:
             seen = own.mapped(T)
             inner = self.find(seen, stretched=already)

@@ -166,7 +166,7 @@ class Cloud(Reference):
         floor: float,
     ) -> None:
         rows, D = X.shape
-        self.X = np.asfortranarray(X) if D <= k.CHEAP else X  # rows too short to loop over
+        self.X = np.asfortranarray(X) if D <= k.FEW_COLUMNS else X  # rows too short to loop over
         self.weight = None if weight is None or np.all(weight == 1) else weight
         self.share = None if share is None or np.all(share == 1) else share
         self.n = float(rows) if self.share is None else float(self.share.sum())
@@ -186,7 +186,7 @@ class Cloud(Reference):
 
     def squares(self, axes: Axes, c: int) -> Array:
         """Return J_c^2 (n,), by the smaller side where there are many columns."""
-        if 2 * c <= self.D or self.D <= k.CHEAP:
+        if 2 * c <= self.D or self.D <= k.FEW_COLUMNS:
             V = axes.A[:, :c]
             H = V.T @ self.X.T
             if self.affine:
@@ -201,12 +201,12 @@ class Cloud(Reference):
     def pca(self, w: Array) -> Axes:
         """Return the principal axes of the rows with weights w (n,), about their mean if affine."""
         X, w = self.X, w if self.weight is None else w * self.weight
-        if self.D > k.CHEAP and np.count_nonzero(w) < FEW * len(w):
+        if self.D > k.FEW_COLUMNS and np.count_nonzero(w) < FEW * len(w):
             X, w = X[w > 0], w[w > 0]
         total = max(float(w.sum()), _TINY)
         centre = (w @ X) / total if self.affine else self.middle
         Z = (X - centre if self.affine else X).T
-        if self.D > k.CHEAP:
+        if self.D > k.FEW_COLUMNS:
             Z = Z * np.sqrt(w)
             moments = Z @ Z.T  # the same on both sides is half of the work
         else:

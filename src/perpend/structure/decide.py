@@ -27,6 +27,8 @@ from perpend.structure.members import (
 from perpend.structure.profile import Plateau, Profile, clearness
 from perpend.structure.settle import EXACT, Found, is_thinner_inside, settle, within
 
+N_SAME = 256  # members to see by that a subspace is the same
+
 
 class Structure(NamedTuple):
     """A significant subspace that was seen, with its members."""
@@ -162,8 +164,8 @@ def _agreement(profile: Profile, found: Found, rng: np.random.Generator) -> tupl
     members = np.flatnonzero(found.probability > 0.5)
     if len(members) == 0:
         return 0, False
-    if len(members) > k.N_SAME:
-        members = rng.choice(members, k.N_SAME, replace=False, shuffle=False)
+    if len(members) > N_SAME:
+        members = rng.choice(members, N_SAME, replace=False, shuffle=False)
     near = max(found.sigma, EXACT * cloud.floor)
     j = min(int(np.searchsorted(cloud.scales, near)), cloud.n_scales - 1)  # where it is seen best
     near *= k.SAME * math.sqrt(c)

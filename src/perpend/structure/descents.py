@@ -136,7 +136,7 @@ class Descents:
             return False
         self.evidence = rank_of_directions(self.ground.rows, directions, rank)
         self._ranks.append(self.evidence.value)
-        if n >= (k.TAKE_OVER if rank <= k.WIDE else k.TAKE_OVER_WIDE):
+        if n >= (k.TAKE_OVER if rank <= k.WIDE else 2 * k.TAKE_OVER):
             return True  # paths decide
         if self._sure is None and self._worth_a_finish(self.evidence, n):
             asked = self.evidence.value if self.told is None else self.told

@@ -21,13 +21,13 @@ from scipy import special
 from perpend._typing import Array, namespace
 from perpend.kernels import logarithmic_bins
 from perpend.solvers import Solution, TwoGroups
+from perpend.structure import constants as k
 from perpend.structure.law import crossing, knots
 
 CLEAR = 3.0  # standard deviations by which another threshold must be better than the model's
 FAR_END = 0.5  # of the model's inliers: more rows than that are a group of their own
 SAME_OUTLIERS = 0.5  # of the outliers must be seen beyond the new threshold as well
 LIKE_THE_LAW = 0.05  # Kolmogorov-Smirnov distance up to which outliers follow the law well enough
-BY_CHANCE = 2.0  # the same times the root of their number, if that is more: one in a thousand
 LEAST = 1e-300  # probability; smaller ones underflow
 MOST = 1 - 2.0**-53  # the largest probability below one
 FAR = 1e100  # times the largest distance: farther is as far
@@ -92,7 +92,7 @@ def label_threshold(counts: Array, edges: Array, law: Array, threshold: float) -
         return threshold
     best = int(np.argmax(np.where(clear, gain, -np.inf)))
     beyond = float(seen[-1] - seen[best])
-    allowed = max(BY_CHANCE, LIKE_THE_LAW * math.sqrt(beyond))
+    allowed = max(k.MISFIT, LIKE_THE_LAW * math.sqrt(beyond))
     # Most of the outliers must not turn into inliers.
     same = beyond >= SAME_OUTLIERS * n_outliers * (1 - law[best])
     lawful = same and outlier_misfit(counts, law, best) <= allowed

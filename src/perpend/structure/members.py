@@ -58,8 +58,7 @@ def _is_of(profile: Profile, chosen: Plateau, one: LawFit) -> bool:
     j = min(int(np.searchsorted(cloud.scales, groups.scale)), cloud.n_scales - 1)
     own = slice(max(j - k.OCTAVE, 0), j + 1)  # where noise of this size is seen best
     T, best = np.max(one.T[own]), np.max(profile.best[chosen.c - 1, own])
-    meets = own.start <= chosen.last and chosen.first <= j <= chosen.first + k.FAR * k.OCTAVE
-    return bool(meets and T > 0 and k.AGAIN * best <= T)
+    return bool(T > 0 and k.AS_GOOD * best <= T)
 
 
 def settled_at(profile: Profile, p: Plateau) -> Settled:
@@ -139,9 +138,11 @@ def _finest(profile: Profile, chosen: Plateau) -> tuple[Layer, Axes] | None:
     best = None
     while seen:
         best = max(seen, key=lambda one: one[0].members)
-        inside = k.THINNER * best[0].radius
+        inside = k.FEWER * best[0].radius
         rows = best[2]
-        seen = [one for one in seen if one[0].radius < inside and np.mean(rows[one[2]]) >= k.INSIDE]
+        seen = [
+            one for one in seen if one[0].radius < inside and np.mean(rows[one[2]]) >= k.AS_GOOD
+        ]
     return None if best is None else best[:2]
 
 

@@ -73,7 +73,7 @@ def follow(
 def _step(profile: Profile, state: _State, c: int, shrink: float, known: Plateau | None) -> _State:
     cloud, s = profile.cloud, state.scale
     axes, J2, w, leverage = state.axes, state.J2, state.w, state.leverage
-    for _ in range(2 if cloud.D <= k.CHEAP else 1):
+    for _ in range(2 if cloud.D <= k.FEW_COLUMNS else 1):
         reach2 = (s * (math.sqrt(c) + k.REACH)) ** 2
         w = np.maximum(1 - J2 * np.square(1 + leverage * w) / reach2, 0)
         if np.count_nonzero(w) < cloud.D + 2:
@@ -88,7 +88,7 @@ def _step(profile: Profile, state: _State, c: int, shrink: float, known: Plateau
         best = profile.add(axes)
         if np.any(best[cloud.scales <= 2 * s] > 0):
             significant = s
-        done = known is not None and profile.table[known.c - 1, known.peak] > k.AGAIN * known.T
+        done = known is not None and profile.table[known.c - 1, known.peak] > k.AS_GOOD * known.T
     s = min(shrink * s, 3 * spread)
     done = done or s <= cloud.floor or s <= significant / k.GIVE_UP
     return _State(axes, J2, w, leverage, s, significant, n_steps, done)

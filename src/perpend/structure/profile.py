@@ -39,7 +39,7 @@ class Plateau(NamedTuple):
     @property
     def weight(self) -> float:
         """Evidence times persistence."""
-        return float(max(self.T, 0.0) ** k.POWER * min(self.length, k.LONG))
+        return float(max(self.T, 0.0) ** k.POWER * self.length)
 
     def is_of_all(self, finer: "Plateau") -> bool:
         """Say whether a finer plateau is of nearly all rows of this one, and not clearly longer."""
@@ -196,8 +196,8 @@ class Profile:
             for p in all_
             if (p.c, p.peak, number(p)) not in self._settled and (p.c, number(p)) not in by_law
         ]
-        new = sorted(new, key=lambda p: -p.weight)[: k.SETTLED]
-        if new and self.cloud.D > k.CHEAP:  # beside a long one, short ones are its shoulders
+        new = sorted(new, key=lambda p: -p.weight)[: k.TRIES]
+        if new and self.cloud.D > k.FEW_COLUMNS:  # beside a long one, short ones are its shoulders
             top = max(p.weight for p in all_)
             new = [p for p in new if p.weight > k.SHOULDER * top]
         for p in new:
@@ -291,12 +291,10 @@ def clearness(chosen: Plateau, all_: list[Plateau]) -> float:
     others = [p for p in all_ if p.c != chosen.c and (p.c > chosen.c or not chosen.is_of_all(p))]
     coarser = max((p.length for p in others if p.peak > chosen.peak), default=0.0)
     finer = max(
-        (p.length for p in others if p.peak < chosen.peak and p.weight > k.RIVAL * chosen.weight),
+        (p.length for p in others if p.peak < chosen.peak and p.weight > k.AS_GOOD * chosen.weight),
         default=0.0,
     )
-    clear = (chosen.length - min(max(coarser, finer), 2 * k.LENGTH)) / k.LENGTH
-    is_rival = finer >= max(k.LENGTH, k.FINER * chosen.length)
-    return min(clear, 0.5) if is_rival else clear
+    return (chosen.length - max(min(coarser, 2 * k.LENGTH), finer)) / k.LENGTH
 
 
 def choose(all_: list[Plateau]) -> Plateau:
@@ -308,14 +306,11 @@ def choose(all_: list[Plateau]) -> Plateau:
     total: dict[int, float] = {}
     for p in all_:
         total[p.c] = total.get(p.c, 0.0) + p.weight
-    first = max(total, key=lambda c: total[c])
-    best = _strongest(all_, first)
+    most = max(total.values())
+    by_weight = sorted(all_, key=lambda p: -p.weight)
+    best = next(p for p in by_weight if total[p.c] == most)
     for p in all_:
-        good = total[p.c] >= k.NEARLY * total[first] and p.length >= k.LAYER and p.share >= k.FEW
+        good = total[p.c] >= k.AS_GOOD * most and p.length >= k.LAYER and p.share >= k.FEW
         if good and p.peak < best.peak and not best.is_of_all(p):
-            return _strongest(all_, p.c)
+            return next(strongest for strongest in by_weight if strongest.c == p.c)
     return best
-
-
-def _strongest(all_: list[Plateau], c: int) -> Plateau:
-    return max((p for p in all_ if p.c == c), key=lambda p: p.weight)

@@ -113,7 +113,7 @@ def _share_of_short(cloud: Cloud, found: Found) -> float:
     chance = np.where(reach[1:] < 1, np.maximum(by_chance - out_of_reach, 0.0), 0.0).mean()
     chance /= max(1 - out_of_reach, np.finfo(float).tiny)
     short = float(max(np.mean(absolute[far] <= limit) - chance, 0.0) / max(1 - chance, 1e-9))
-    many = short * np.count_nonzero(far) > k.TOO_SHORT * np.count_nonzero(near)
+    many = short * np.count_nonzero(far) > k.OVERLAP_ROUGH * np.count_nonzero(near)
     return short if many else 0.0
 
 

@@ -21,7 +21,6 @@ from perpend.structure.path import follow
 from perpend.structure.profile import Plateau, Profile, clearness
 
 N_NEAR = 30  # rows for each column around a single one: they know their subspace to a degree
-MAX_ROUNDS = 6  # of settling, after each of which the plateaus may be others
 
 
 def find_structure(
@@ -43,7 +42,7 @@ def find_structure(
     cloud = profile.cloud
     if cloud.D < 2:
         return None
-    shrink: float | None = k.SHRINK if cloud.D <= k.CHEAP else k.QUICK
+    shrink: float | None = k.SHRINK if cloud.D <= k.FEW_COLUMNS else k.SHRINK**2
     if slowly:
         shrink = k.SLOW if cloud.D <= k.WIDE else None
     if cloud.n <= cloud.D or not paths:  # so few rows lie on anything
@@ -107,7 +106,7 @@ def _search(
         if now is None or now.T <= 0:
             n_empty += 1
             chosen = chosen or now
-            if cloud.D > k.WIDE and n_empty >= k.IN_VAIN and walking:
+            if cloud.D > k.WIDE and n_empty >= k.TRIES and walking:
                 break
             continue
         same = chosen is not None and chosen.meets(now)
@@ -123,10 +122,9 @@ def _sizes(D: int) -> list[int]:
     """Return the numbers of normals to follow.
 
     >>> _sizes(3), _sizes(30), _sizes(2)
-    ([1, 2], [1, 2, 4, 8, 29, 28, 26, 22], [1])
+    ([1], [1, 2, 4, 8], [1])
     """
-    few = [2**j for j in range(12) if 2**j <= D // 2]
-    return few + [D - c for c in few if D - c > D // 2]
+    return [2**j for j in range(12) if 2**j <= max(D // 2, 1)]
 
 
 def _near(profile: Profile, p: Plateau | None) -> Array:
@@ -158,9 +156,5 @@ def _local_axes(profile: Profile, c: int, near: Array, rng: np.random.Generator)
 
 
 def _settle_plateaus(profile: Profile) -> None:
-    for _ in range(MAX_ROUNDS):
-        new = profile.to_settle()
-        if not new:
-            return
-        for p in new:
-            profile.add(settled_at(profile, p).axes)
+    for p in profile.to_settle():
+        profile.add(settled_at(profile, p).axes)
