@@ -23,8 +23,7 @@ from perpend.rows import as_rows
 from perpend.solvers import AutoStep
 from perpend.structure import Descent, find_structure
 from perpend.structure.descents import Descents
-from perpend.structure.ground import Ground
-from perpend.structure.proposals import smallest_axes, sweep_sizes
+from perpend.structure.ground import Ground, smallest_axes, sweep_sizes
 
 SHAPES = [  # rows, features, seeds
     (5, 2, 60),

@@ -40,8 +40,8 @@ from perpend.solvers import AutoStep, MBLSStep, psgm
 from perpend.structure import Axes, Cloud
 from perpend.structure.checks import beyond_ellipse, tail_excess
 from perpend.structure.constants import LUCK
+from perpend.structure.descents import Ranks
 from perpend.structure.profile import Profile
-from perpend.structure.rank import Ranks
 from perpend.structure.reweighted import fit_subspace
 
 EPS = 2.0**-52

@@ -22,6 +22,7 @@ from perpend.rows.stacks import Rows, Run, directly, double, like, packed, pick,
 from perpend.structure import constants as k
 from perpend.structure.checks import SURE, TAILS, TYLER_STEPS, Facts, confidence_of, tail_excess
 from perpend.structure.cloud import BITS, Chance, Counts, Reference, radius
+from perpend.structure.descents import CLEAR_SCORE, Ranks
 from perpend.structure.layers import Histogram, find_layers
 from perpend.structure.profile import (
     Staircase,
@@ -31,7 +32,6 @@ from perpend.structure.profile import (
     contrasts,
     find_plateaus,
 )
-from perpend.structure.rank import CLEAR_SCORE, Ranks
 from perpend.structure.settle import EXACT
 
 MAX_TURNS = 7  # of proposals: one, two, four and eight normals, and three more

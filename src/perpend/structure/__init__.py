@@ -8,15 +8,20 @@ range of scales over which it does not.
 from perpend.structure.affine import find_affine, solve_lifted
 from perpend.structure.answer import Answer, solution_of
 from perpend.structure.checks import DOUBTFUL, SURE
-from perpend.structure.cloud import Axes, Cloud, sample_size
+from perpend.structure.cloud import (
+    Axes,
+    Cloud,
+    sample_size,
+    sample_sizes,
+    size_for_low_dimension,
+)
 from perpend.structure.decide import Decision, Structure
-from perpend.structure.descents import Descent
+from perpend.structure.descents import Descent, RankEvidence, rank_of_directions
 from perpend.structure.flats import AffineFit
 from perpend.structure.layers import Layer, find_layers
 from perpend.structure.linear import find_low_dimension, find_subspace, solve_told
 from perpend.structure.profile import Profile
-from perpend.structure.rank import RankEvidence, rank_of_directions
-from perpend.structure.samples import Look, by_sample, sample_sizes, size_for_low_dimension
+from perpend.structure.samples import Look, by_sample
 from perpend.structure.search import find_structure
 
 __all__ = [

@@ -18,9 +18,9 @@ from perpend.rows.views import Lifted, View, lifted, near_view, whole_view
 from perpend.solvers import Fit, Solution
 from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
-from perpend.structure.answer import structures_of, verdict_of
+from perpend.structure.answer import structures_of, verdict_of, weigh_no_normals
 from perpend.structure.checks import Doubt, Verdict
-from perpend.structure.cloud import Cloud
+from perpend.structure.cloud import GROWTH, Cloud
 from perpend.structure.confirm import STEPS
 from perpend.structure.decide import Decision
 from perpend.structure.descents import N_LANDED
@@ -29,8 +29,6 @@ from perpend.structure.law import distance_edges
 from perpend.structure.linear import NOT_LOOKED_FOR
 from perpend.structure.members import point_among
 from perpend.structure.profile import Profile
-from perpend.structure.row_checks import weigh_no_normals
-from perpend.structure.samples import GROWTH
 from perpend.structure.search import find_structure
 from perpend.structure.settle import Found
 

@@ -1,18 +1,26 @@
 """From a decision to what the estimator needs: evidence, structures, bases of the whole space."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from perpend._typing import Array
-from perpend.geometry import complement
+from perpend.geometry import average_height, complement
 from perpend.rows import Kept, RowSource, RowSpan, in_their_span, rank_tolerance, row_span
 from perpend.solvers import Directions, Fit, Solution
 from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
-from perpend.structure.checks import SURE, Verdict
+from perpend.structure.checks import (
+    DOUBTFUL,
+    NOTHING_WRONG,
+    SURE,
+    Doubt,
+    Verdict,
+    confidence_of,
+)
 from perpend.structure.confirm import among
-from perpend.structure.decide import Decision
+from perpend.structure.decide import Decision, longest
 from perpend.structure.labels import misfit_of
 from perpend.structure.settle import Found
 
@@ -101,6 +109,59 @@ def verdict_of(decision: Decision, fit: Fit, rows: RowSource, n_distinct: float)
     if facts.outside:
         evidence["exact_codimension"] = facts.outside
     return Verdict(decision.confidence, decision.doubts, evidence)
+
+
+def weigh_no_normals(span: RowSpan, n_rows: float, norms: Array, heaviest: float = 0.0) -> Verdict:
+    """Weigh the answer that there is no normal inside the span of the rows.
+
+    `n_rows` counts rows that are equal up to sign once, and `heaviest` is the share of all rows
+    that are equal to the most frequent one: these lie on a line, but are evidence for one row only.
+
+    In a span of lower dimension R the rows lie on a subspace anyway; by accident only if there are
+    no more than R of them, or because columns are zero or multiples of one another. Where the rows
+    span everything but for such columns, the codimension is 0. A subspace with N
+    rows is a minimiser of the l1 objective only if N c_R > sqrt(M), roughly: the inliers' pull must
+    exceed that of M outliers in random directions. So the descents would have seen a subspace that
+    holds more than the share sqrt(n) / (n c_R) of the rows.
+    """
+    if span.n_features == 1:
+        return Verdict(1.0, (), {"rank": 1})  # a row that is not zero spans the line
+    if span.rank + span.n_idle_columns < span.n_features:
+        confidence = 1 - 2.0 ** -max(n_rows - span.rank, 0.0)
+        sentence = f"{n_rows:.0f} distinct rows lie on a subspace of dimension {span.rank} anyway"
+        remedy = "more rows would help"
+        nearest = math.sqrt(float(span.variances[0]) / span.rounding)
+        if nearest < k.GAP:  # as between the axes of any cloud
+            confidence = min(confidence, DOUBTFUL)
+            sentence = (
+                "the spread of the rows falls to rounding errors without a gap: the smallest that "
+                f"counts is only {nearest:.2g} times above those"
+            )
+            remedy = "scaling the columns would help"
+    else:
+        share = min(1.0, 1 / (math.sqrt(n_rows) * average_height(span.rank)))
+        confidence = 1 - max(share, heaviest)
+        # Idle columns alone make a subspace: then it is a smaller one that was looked for.
+        what = "smaller subspace" if span.rank < span.n_features else "subspace"
+        sentence, remedy = f"no {what} was found, but the rows are too few to see one", "add rows"
+        if share < 0.5:
+            sentence = (
+                f"no {what} was found; one that holds more than about {share:.0%} of the rows "
+                "would have been seen"
+            )
+            remedy = "more rows would show smaller ones"
+        if heaviest > share:
+            sentence = (
+                f"{heaviest:.0%} of the weight is on rows that are equal up to sign, and so lie on "
+                "a line, but count as one row here"
+            )
+            remedy = "look at these rows alone"
+    if n_rows < 1.5:
+        sentence = "all rows are equal up to sign and so count as one, which shows no subspace"
+        remedy = "add rows that differ"
+    doubts = (Doubt("no normals", sentence, remedy),) if confidence < SURE else ()
+    _, of_rows = confidence_of(NOTHING_WRONG._replace(longest=longest(norms)))
+    return Verdict(confidence, doubts, {"rank": span.rank}).doubted(*of_rows)
 
 
 def largest_gaps(spectrum: Array, dtype: Any) -> tuple[float, float]:

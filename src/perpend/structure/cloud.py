@@ -11,8 +11,9 @@ to an octave: four to each factor two of J^2, by the first bits of its mantissa.
 """
 
 import math
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -22,6 +23,11 @@ from perpend.structure import constants as k
 
 BITS = 21  # of a single-precision number below the sign, the exponent and two of the mantissa
 _TINY = np.finfo(float).tiny
+SAMPLE_ROWS = 4096  # rows in the first sample,
+SAMPLE_ROWS_PER_FEATURE = 24  # or so many for each feature, if that is more
+WORTH_IT = 4  # times as many rows as in the sample there must be
+GROWTH = 4  # the next sample, in units of the last
+LOW_DIMENSION_ROWS = 256  # in which a subspace of low dimension among many features stands out
 BLOCK, LEAST_BLOCK = 2**15, 512  # numbers in a block of rows, and rows
 FEW = 0.7  # of the rows: so few are brought together
 
@@ -53,6 +59,44 @@ def sample_size(n_features: int) -> int:
     """
     least = k.SAMPLE if n_features <= k.FEW_COLUMNS else k.SAMPLE_WIDE
     return max(least, k.SAMPLE_PER_COLUMN * n_features)
+
+
+def size_for_low_dimension(
+    sample_size: int | Literal["auto"] | None, n_rows: int, n_features: int
+) -> int | None:
+    """Return how many rows to ask first for a subspace of low dimension, where that is worth it.
+
+    What takes long are spectra, of as many features as there are, or as there are rows.
+
+    >>> size_for_low_dimension("auto", 1000, 1024), size_for_low_dimension("auto", 10**6, 100)
+    (256, None)
+    """
+    worth_it = min(n_rows, n_features) >= 2 * LOW_DIMENSION_ROWS
+    return LOW_DIMENSION_ROWS if sample_size == "auto" and worth_it else None
+
+
+def sample_sizes(
+    sample_size: int | Literal["auto"] | None, n_rows: int, n_features: int
+) -> Iterator[int]:
+    """Yield the sizes of the samples to try, one after the other, before all rows.
+
+    >>> list(sample_sizes("auto", 100_000, 20))
+    [4096, 16384]
+    >>> list(sample_sizes("auto", 10_000, 20)), list(sample_sizes(None, 10**9, 20))
+    ([], [])
+    >>> list(sample_sizes(5000, 10_000, 20))
+    [5000]
+    """
+    if sample_size is None:
+        return
+    worth_it = 1
+    if sample_size == "auto":
+        sample_size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_FEATURE * n_features)
+        worth_it = WORTH_IT
+    sample_size = int(sample_size)  # a small NumPy integer would overflow
+    while worth_it * sample_size < n_rows:
+        yield sample_size
+        sample_size *= GROWTH
 
 
 class Chance(NamedTuple):

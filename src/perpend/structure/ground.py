@@ -1,16 +1,32 @@
-"""The rows of a linear search: in their span, in memory as a cloud, and refined by the law.
+r"""The rows of a linear search: in their span, in memory as a cloud, and refined by the law.
 
 The law of outliers without preferred direction (`perpend.structure.law`) is the most efficient way
 from normals that are nearly right to the best ones, and near the spectral limit the only one. It
 proposes; whether what it finds is a subspace is for the profile to say.
+
+With many columns or few rows, descents are at a loss or take long. But a subspace of low dimension
+stands out in second moments: those of n rows without preferred direction in R dimensions stay below
+
+.. math:: \frac nR \Bigl(1 + \sqrt{R / n}\Bigr)^2
+
+(Marchenko and Pastur). Where the largest one exceeds this, reweighting begins at the complement of
+a few of the largest axes. From the smallest axes it finds what is near the spectral limit. And of n
+rows that span R < n dimensions, those whose leverage is 1 depend on no others,
+
+.. math:: w_i \, x_i^T G^+ x_i = 1,
+
+so the others and their subspace are found without any search.
 """
 
+import math
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
 
 from perpend._typing import Array
-from perpend.rows import Distinct, RowSource, distinct_rows, in_their_span
+from perpend.kernels import distances
+from perpend.rows import Distinct, RowSource, RowSpan, distinct_rows, in_their_span
 from perpend.solvers import Fit
 from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
@@ -21,6 +37,11 @@ from perpend.structure.layers import Histogram, find_layers
 from perpend.structure.profile import Plateau, Profile, clearness
 from perpend.structure.reweighted import fit_subspace
 
+STANDS_OUT = 1.2  # times the largest second moment of rows without preferred direction
+FEW_ROWS = 2.0  # rows per dimension of the span; with fewer, descents are at a loss
+ALONE = 1e-4  # below a leverage of 1 at the most
+MAX_SWEEP = 120  # steps of reweighting from a start that is hardly better than chance
+FIRST_SIZES = 3  # codimensions from which reweighting looks before any path
 MAX_FINISH = 60  # steps of reweighting
 FEW_STEPS = 4  # the same on the way, where a candidate that takes longer may come again
 MAX_REVISIONS = 4  # of the codimension, after a look at the profile
@@ -150,3 +171,78 @@ class Ground:
     def _distinct(self) -> float:
         """What a row's weight counts as evidence."""
         return self.n_distinct / self.rows.total_weight
+
+
+# -- proposals -------------------------------------------------------------------------------------
+
+
+def largest_axes(ground: Ground) -> Iterator[int]:
+    """Propose what reweighting finds from the complements of a few of the largest axes.
+
+    One start alone may run through a few outliers, so there are several.
+    """
+    R, n = ground.span.rank, ground.rows.shape[0]
+    few = n < FEW_ROWS * R
+    if R < 2 or not (few or R >= k.WIDE) or not stands_out(ground.span, n):
+        return
+    for d in dict.fromkeys((min(16, -(-R // 3)), min(32, R // 2), max(min(4, R // 6), 1))):
+        ground.propose(ground.span.axes[:, : R - d])
+        yield 1
+
+
+def stands_out(span: RowSpan, n_rows: int) -> bool:
+    """Say whether the largest second moment exceeds that of rows without preferred direction.
+
+    Linearly independent rows have room in all features of the data, not only in their span.
+    """
+    largest = float(span.variances[-1] / np.sum(span.variances)) * n_rows
+    return largest > STANDS_OUT * largest_by_chance(n_rows, room(span, n_rows))
+
+
+def room(span: RowSpan, n_rows: int) -> int:
+    """Return the number of dimensions in which rows without preferred direction would be."""
+    return span.rank if span.rank < n_rows else span.n_features
+
+
+def largest_by_chance(n_rows: float, room: int) -> float:
+    """Return the largest second moment of unit rows without preferred direction."""
+    return (1 + math.sqrt(n_rows / room)) ** 2
+
+
+def dependent_rows(ground: Ground) -> Iterator[int]:
+    """Propose the subspace of the rows that depend on one another, where others do not."""
+    rows, span = ground.rows, ground.span
+    if span.n_outside == 0 or ground.distinct.n_different <= span.rank + 1:
+        return
+    root = span.axes / np.sqrt(span.variances)  # (D', R): G^+ is this times its transpose
+    kept = rows.scan(distances, root, keep=True).kept
+    assert kept is not None
+    leverage = ground.distinct.in_common * np.square(rows.gather(kept))
+    # Weights that differ by orders of magnitude cost as many digits.
+    rounding = max(ALONE, 10 * math.sqrt(float(np.finfo(rows.dtype).eps)))
+    lone = np.flatnonzero(leverage > 1 - rounding)
+    if not 0 < ground.distinct.part[lone].sum() < span.rank - 0.5:
+        return
+    # G^+ x of such a row is orthogonal to every other row.
+    B = root @ (root.T @ rows.take(lone).T.astype(float))
+    U, s, _ = np.linalg.svd(B / np.linalg.norm(B, axis=0), full_matrices=False)
+    ground.add(ground.fitted(U[:, s > ALONE * s[0]]))
+    yield 2  # no search, so nothing to be led astray
+
+
+def smallest_axes(ground: Ground, sizes: list[int]) -> Iterator[int]:
+    """Propose what reweighting finds from the axes of least variance, at these codimensions."""
+    for c in sizes:
+        ground.add(ground.fitted(ground.span.axes[:, :c], MAX_SWEEP, ground.span.variances))
+        yield 1
+
+
+def sweep_sizes(rank: int, near: int = 1) -> list[int]:
+    """Return the codimensions from which to look, each at most 1.5 times another; nearest first.
+
+    >>> sweep_sizes(30)
+    [1, 2, 3, 4, 6, 8, 12, 16, 24]
+    """
+    sizes = {m * 2**j for j in range(rank.bit_length()) for m in (1, 3)} | {2}
+    some = [size for size in sizes if size < rank]
+    return sorted(some, key=lambda size: abs(math.log(size / near)))

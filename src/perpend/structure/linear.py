@@ -12,24 +12,35 @@ from perpend.rows import RowSource, RowSpan
 from perpend.solvers import Directions, Solution
 from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
-from perpend.structure.answer import Answer, solution_of, verdict_of
+from perpend.structure.answer import Answer, solution_of, verdict_of, weigh_no_normals
 from perpend.structure.checks import SURE, Doubt, Verdict, beyond_ellipse
 from perpend.structure.confirm import among
-from perpend.structure.decide import Decision, Structure, facts_of
-from perpend.structure.descents import Descent, Descents, disagreement, landed
-from perpend.structure.ground import Ground
-from perpend.structure.members import by_the_law
-from perpend.structure.profile import Profile, clearness
-from perpend.structure.proposals import (
+from perpend.structure.decide import (
+    Decision,
+    Structure,
+    facts_of,
+    with_rows,
+    with_short_rows,
+)
+from perpend.structure.descents import (
+    Descent,
+    Descents,
+    RankEvidence,
+    disagreement,
+    landed,
+    rank_of_directions,
+)
+from perpend.structure.ground import (
     FIRST_SIZES,
+    Ground,
     dependent_rows,
     largest_axes,
     smallest_axes,
     sweep_sizes,
 )
-from perpend.structure.rank import RankEvidence, rank_of_directions
+from perpend.structure.members import by_the_law
+from perpend.structure.profile import Profile, clearness
 from perpend.structure.reweighted import turned_to
-from perpend.structure.row_checks import weigh_no_normals, with_rows, with_short_rows
 from perpend.structure.search import find_structure
 from perpend.structure.settle import Found
 

@@ -6,21 +6,15 @@ replaced by a larger one, up to all rows. Among many features, a few rows alread
 low dimension, and the spectra of all features are then left to confirming.
 """
 
-from collections.abc import Callable, Iterator
-from typing import Literal, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from perpend.rows import RowSource
 from perpend.solvers.loop import Callback
 from perpend.structure.answer import Answer, by_all_rows
-from perpend.structure.proposals import STANDS_OUT, largest_by_chance, room
-
-SAMPLE_ROWS = 4096  # rows in the first sample,
-SAMPLE_ROWS_PER_FEATURE = 24  # or so many for each feature, if that is more
-WORTH_IT = 4  # times as many rows as in the sample there must be
-GROWTH = 4  # the next sample, in units of the last
-LOW_DIMENSION_ROWS = 256  # in which a subspace of low dimension among many features stands out
+from perpend.structure.ground import STANDS_OUT, largest_by_chance, room
 
 
 class Look(NamedTuple):
@@ -64,41 +58,3 @@ def _others_stand_out(found: Answer, rows: RowSource) -> bool:
     noise = fit.groups.scale**2 * span.rank / (total / rows.total_weight)  # of the squared norm
     by_chance = largest_by_chance(n_rows - n_inliers, space)
     return largest > STANDS_OUT * (by_chance + noise * largest_by_chance(n_inliers, space))
-
-
-def size_for_low_dimension(
-    sample_size: int | Literal["auto"] | None, n_rows: int, n_features: int
-) -> int | None:
-    """Return how many rows to ask first for a subspace of low dimension, where that is worth it.
-
-    What takes long are spectra, of as many features as there are, or as there are rows.
-
-    >>> size_for_low_dimension("auto", 1000, 1024), size_for_low_dimension("auto", 10**6, 100)
-    (256, None)
-    """
-    worth_it = min(n_rows, n_features) >= 2 * LOW_DIMENSION_ROWS
-    return LOW_DIMENSION_ROWS if sample_size == "auto" and worth_it else None
-
-
-def sample_sizes(
-    sample_size: int | Literal["auto"] | None, n_rows: int, n_features: int
-) -> Iterator[int]:
-    """Yield the sizes of the samples to try, one after the other, before all rows.
-
-    >>> list(sample_sizes("auto", 100_000, 20))
-    [4096, 16384]
-    >>> list(sample_sizes("auto", 10_000, 20)), list(sample_sizes(None, 10**9, 20))
-    ([], [])
-    >>> list(sample_sizes(5000, 10_000, 20))
-    [5000]
-    """
-    if sample_size is None:
-        return
-    worth_it = 1
-    if sample_size == "auto":
-        sample_size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_FEATURE * n_features)
-        worth_it = WORTH_IT
-    sample_size = int(sample_size)  # a small NumPy integer would overflow
-    while worth_it * sample_size < n_rows:
-        yield sample_size
-        sample_size *= GROWTH

@@ -222,23 +222,3 @@ def _end_of_all(cloud: Cloud, J: Array, c: int, w: Array) -> float:
     ends = (N[b + 1] - N[b - 2] <= 2 * outside * shell / room) & (r[b] >= start)
     # Where there is nobody else, some room is left for rows of the same kind.
     return float(r[b[np.argmax(ends)]]) if np.any(ends) else ROOM * float(J.max())
-
-
-def is_thinner_inside(cloud: Cloud, found: Found) -> bool:
-    """Say whether some members may be thinner than the others.
-
-    Noise of one size makes short rows look like others than long ones, and noise in proportion does
-    so in the units of the data: two kinds of rows show in both. What stands on a flat density was
-    told from that already.
-    """
-    near = 1.1 * found.threshold >= found.J
-    if found.is_exact or found.layer is not None or not np.any(near):
-        return False
-    J, lengths = found.J[near], cloud.lengths[near]
-    share = None if cloud.share is None else cloud.share[near]
-
-    def suspect(J: Array, floor: float) -> bool:
-        seen = histogram(J, floor, share)
-        return bool(find_layers(seen, found.c, k.FEW * cloud.n, needed=k.SUSPECT))
-
-    return suspect(J, cloud.floor) and suspect(J * lengths, cloud.floor * float(np.median(lengths)))
