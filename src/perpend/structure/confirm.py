@@ -154,13 +154,6 @@ def among(
     The axes A (D', R) of a decision are those of all members, unless its rows were `sampled`.
     """
     c, basis, longest = found.c, span.basis, float(rows.norms[-1])
-    if found.fit is not None and not sampled:
-        fit = found.fit
-        kept = (
-            fit.kept or scan_grouped_distances(rows, fit.V, fit.groups.edges, fit.axes[:, c:]).kept
-        )
-        assert kept is not None
-        return fit, kept
 
     def turn(V: Array, moments: Array) -> tuple[Array, float]:
         _, axes = axes_of_moments(moments, basis)

@@ -14,7 +14,6 @@ SLOW = 0.985  # the same where nothing was found: near the spectral limit
 REACH = 2.0  # weights end at s (sqrt(k) + REACH)
 GIVE_UP = 16.0  # times below the last significant scale nothing more will come
 LOOK = 3  # steps between two tables; a table costs about as much as two steps
-PROMISE = 0.3  # of the needed contrast, at the k normals of a path: a table is worth it
 WIDE = 64  # columns from which on tables and spectra are saved where little can come of them
 
 # Which codimension: evidence times persistence.

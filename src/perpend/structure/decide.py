@@ -18,18 +18,16 @@ from perpend.structure.checks import (
     beyond_ellipse,
     confidence_of,
 )
-from perpend.structure.cloud import Axes, Cloud, radius
+from perpend.structure.cloud import Axes, Cloud
 from perpend.structure.layers import (
     Histogram,
     find_layers,
     gain_of_two,
     histogram,
-    layers_outside,
     members_noise,
 )
 from perpend.structure.members import (
     find_members,
-    least_members,
     on_less,
     smaller_inside,
     without_lone_rows,
@@ -212,22 +210,9 @@ def _suspect(cloud: Cloud, found: Found, finest: float) -> bool:
 def _structures(
     profile: Profile, found: Found, chosen: Plateau, all_: list[Plateau]
 ) -> list[Structure]:
-    """List what was seen, finest first: the layers of the answer, and the other plateaus."""
+    """List what was seen, finest first: the answer, what it is inside of, and other plateaus."""
     cloud, c = profile.cloud, found.c
     listed = [Structure(found, chosen.T, chosen.length, chosen=True)]
-    for layer in layers_outside(found.seen, c, least_members(cloud, c), found.end):
-        if layer.members > found.n_members / k.FEWER:
-            J = np.sqrt(cloud.squares(found.axes, c))
-            outer = found._replace(
-                axes=cloud.pca(layer.probability(J)),
-                sigma=layer.radius / float(radius(c)),
-                threshold=layer.threshold,
-                n_members=layer.members,
-                layer=layer,
-                is_exact=False,
-                fit=None,
-            )
-            listed.append(Structure(outer, chosen.T, 0.0))
     coarse = float(cloud.scales[chosen.peak])
     if coarse > 4 * found.sigma and chosen.share * cloud.n > found.n_members / k.FEWER:
         listed.append(_of_plateau(profile, chosen, coarse))

@@ -108,29 +108,13 @@ def find_layers(
     return found
 
 
-def layers_outside(of: Histogram, c: int, least: float, r_min: float) -> list[Layer]:
-    """Return the layers that hold what is within r_min, finest first."""
-    N, top = np.cumsum(of.counts), len(of.edges) - 1
-    found: list[Layer] = []
-    while len(found) < MOST_LAYERS:
-        bottom = min(int(np.searchsorted(of.edges, r_min)), top)
-        layer = _cut(of.edges, N, c, top, bottom=bottom)
-        if layer is None or layer.gain < k.KINK or layer.members < least:
-            break
-        found.append(layer)
-        r_min, least = layer.radius, layer.members / k.FEWER
-    return found
-
-
-def _cut(
-    edges: Array, N: Array, c: int, top: int, *, bottom: int = 0, needed: float = k.KINK
-) -> Layer | None:
-    """Return the best place to cut the density between two edges into two bells, if any.
+def _cut(edges: Array, N: Array, c: int, top: int, *, needed: float) -> Layer | None:
+    """Return the best place to cut the density up to an edge into two bells, if any.
 
     What the other bell may gain is known roughly from the first alone. Where that has a peak both
     are fitted, and from the best of these on to their neighbours.
     """
-    bins = _density(edges, N, c, top, bottom)
+    bins = _density(edges, N, c, top)
     if bins is None:
         return None
     x, y, h, outer = bins
@@ -233,19 +217,16 @@ def _half(x: Array, f: Array, b: int) -> float:
     return float(np.exp(x[j - 1] + part * (x[j] - x[j - 1])))
 
 
-def _density(
-    edges: Array, N: Array, c: int, top: int, bottom: int
-) -> tuple[Array, Array, Array, Array] | None:
+def _density(edges: Array, N: Array, c: int, top: int) -> tuple[Array, Array, Array, Array] | None:
     """Return log radius, log density, rows and outer edge of bins that hold enough rows each.
 
     The nearest rows, which any subspace can be laid through, are left out.
     """
-    n = N[top] - (N[bottom] if bottom else 0.0)
-    enough = max(k.ENOUGH, n / N_BINS_OF_DENSITY)
-    if n < 6 * enough:
+    enough = max(k.ENOUGH, N[top] / N_BINS_OF_DENSITY)
+    if N[top] < 6 * enough:
         return None
     step = max(round(_LOG_2 / k.OCTAVE / math.log(edges[1] / edges[0])), 1)
-    first = max(int(np.searchsorted(N, enough)), bottom)
+    first = int(np.searchsorted(N, enough))
     index = np.arange(top, first - 1, -step)[::-1]
     kept, end = [], -math.inf
     for j, inside in zip(index.tolist(), N[index].tolist(), strict=True):

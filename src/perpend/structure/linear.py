@@ -8,7 +8,7 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.rows import RowSource, RowSpan
+from perpend.rows import RowSource, RowSpan, scan_distances
 from perpend.solvers import Directions, Solution
 from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
@@ -285,14 +285,12 @@ def _answered(
         n_different=ground.n_distinct,
     )
     decision = decision.weighed(facts, found)
-    fit, kept = among(
-        rows,
-        span,
-        span.from_span(found.axes.A),
-        found,
-        sampled=sampled,
-        callback=ground.callback,
-    )
+    if found.fit is not None and not sampled:  # by all rows already
+        fit = found.fit
+        kept = fit.kept or scan_distances(rows, fit.V, fit.axes[:, found.c :]).kept
+    else:
+        A = span.from_span(found.axes.A)
+        fit, kept = among(rows, span, A, found, sampled=sampled, callback=ground.callback)
     return Answer(
         verdict_of(decision, fit, rows, ground.n_distinct),
         span,

@@ -83,8 +83,7 @@ def _step(profile: Profile, state: _State, c: int, shrink: float, known: Plateau
         leverage = _mean_leverage(axes, c, float(w.sum()))
     spread = math.sqrt(float(w @ J2) / (c * float(w.sum())))
     n_steps, significant, done = state.n_steps + 1, state.significant, False
-    sudden = 3 * spread < (shrink if cloud.D <= k.WIDE else 0.3) * s
-    if (n_steps % k.LOOK == 0 or sudden) and profile.promises(J2, c):
+    if n_steps % k.LOOK == 0:
         best = profile.add(axes)
         if np.any(best[cloud.scales <= 2 * s] > 0):
             significant = s

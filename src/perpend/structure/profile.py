@@ -140,13 +140,6 @@ class Profile:
         own: Array = T[0]
         return own
 
-    def promises(self, J2: Array, c: int) -> bool:
-        """Say whether a whole table is worth it, by the distances of a path, which cost nothing."""
-        counts = self.cloud.counts_at(J2, c)
-        free, q = self.cloud.free[c - 1], self.cloud.log_q[c - 1]
-        gain = _contrast(counts.near[0] - free, counts.double[0] - free, q)
-        return bool(np.max(gain) > k.PROMISE * self.cloud.needed[c - 1])
-
     def plateaus(self) -> list[Plateau]:
         """Return the plateaus, finest first."""
         c, scale = self.c, np.arange(self.cloud.n_scales)
