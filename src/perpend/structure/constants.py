@@ -18,7 +18,8 @@ WIDE = 64  # columns from which on tables and spectra are saved where little can
 
 # Which codimension: evidence times persistence.
 POWER = 0.5  # of the evidence: a long plateau with less is worth more (homographies, notes)
-LAYER = 1.0  # if it is so long (a factor e)
+LONG = 6.0  # plateaus longer than a factor e^6 are not more convincing
+LAYER = 1.0  # length from which on a finer plateau that is as good is preferred
 FEWER = 0.8  # of the rows: a finer plateau with fewer is of rows of their own
 SHOULDER = 0.3  # of the best weight: plateaus with less are the shoulders of others
 LENGTH = 0.26  # of a plateau, beyond the longest rival's, that makes a codimension clear

@@ -193,11 +193,12 @@ def _suspect(cloud: Cloud, found: Found, finest: float) -> bool:
     """Whether something thinner may be inside, given the finest scale at which rows concentrate.
 
     Below the scale of noise the density is flat. So where all rows are members, rows that
-    concentrate far below it are some of their own.
+    concentrate far below it are some of their own (but for short ones around a line).
     """
     if found.is_exact or found.vague:
         return found.vague
-    if found.n_members > k.ALL_ROWS * cloud.n and 2**k.FAR * finest < found.sigma:
+    alone = found.n_members > k.ALL_ROWS * cloud.n and cloud.free[found.c - 1] > 1
+    if alone and 2**k.FAR * finest < _typical_noise(found):
         return True
     if not cloud.affine or found.layer is not None:
         return False
@@ -241,9 +242,8 @@ def with_rows(
 
     `norms` are those of all rows, and `n_different` is the number of rows that differ.
     """
-    sigma = found.sigma
-    if found.n_members > k.ALL_ROWS * cloud.n:  # noise of one size is large beside short rows
-        sigma = members_noise(found.seen, found.seen.edges <= found.threshold, found.c, most=0.5)
+    all_ = found.n_members > k.ALL_ROWS * cloud.n
+    sigma = _typical_noise(found) if all_ else found.sigma
     return facts._replace(
         noise=sigma**2 * cloud.D / cloud.typical**2,
         overlap=_overlap(cloud, found),
@@ -254,6 +254,11 @@ def with_rows(
         suspect=facts.suspect or is_thinner_inside(cloud, found),
         outside=_exact_on_more(span, n_different, found),
     )
+
+
+def _typical_noise(found: Found) -> float:
+    """Return the noise by the median distance: beside short rows, noise of one size is large."""
+    return members_noise(found.seen, found.seen.edges <= found.threshold, found.c, most=0.5)
 
 
 def _overlap(cloud: Cloud, found: Found) -> float:

@@ -196,6 +196,9 @@ def on_less(profile: Profile, found: Found, T: float) -> tuple[Found, float]:
     """
     cloud, variances = profile.cloud, found.axes.variances
     more = int(np.sum(variances <= k.AS_THIN**2 * variances[found.c - 1]))
+    less = int(np.sum(variances <= k.GAP**2 * variances[found.c - 1]))
+    if less < cloud.D and variances[less] > k.GAP**4 * variances[less - 1]:
+        more = less  # noise that differs from axis to axis, far below the others
     if not found.c < more < cloud.D:
         return found, T
     profile.add(found.axes)

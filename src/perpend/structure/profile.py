@@ -39,7 +39,7 @@ class Plateau(NamedTuple):
     @property
     def weight(self) -> float:
         """Evidence times persistence."""
-        return float(max(self.T, 0.0) ** k.POWER * self.length)
+        return float(max(self.T, 0.0) ** k.POWER * min(self.length, k.LONG))
 
     def is_of_all(self, finer: "Plateau") -> bool:
         """Say whether a finer plateau is of nearly all rows of this one, and not clearly longer."""
