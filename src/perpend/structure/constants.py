@@ -31,7 +31,6 @@ TRIES = 4  # paths where something is significant, but not clear: others do not 
 
 # Layers: where the density of the distances stops falling.
 KINK = 14.0  # twice the log-likelihood; single bells reach 11 in one of a hundred cases, 15 never
-SUSPECT = 6.5  # the same from which on a layer is possible; 2 % of single bells reach it
 UNLIKE = 0.05  # the same for each row: a shape between those of Gauss, Laplace, Student has .03
 ENOUGH = 12  # rows in a bin of the density
 FEW = 0.05  # of the rows: smaller layers, as single rings of a scanner, are not the answer

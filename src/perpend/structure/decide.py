@@ -355,8 +355,9 @@ def is_thinner_inside(cloud: Cloud, found: Found) -> bool:
     J, lengths = found.J[near], cloud.lengths[near]
     share = None if cloud.share is None else cloud.share[near]
 
-    def suspect(J: Array, floor: float) -> bool:
-        seen = histogram(J, floor, share)
-        return bool(find_layers(seen, found.c, k.FEW * cloud.n, needed=k.SUSPECT))
+    def has_layers(unit: Array) -> bool:
+        seen = histogram(J * unit, cloud.floor * float(np.median(unit)), share)
+        return bool(find_layers(seen, found.c, k.FEW * cloud.n))
 
-    return suspect(J, cloud.floor) and suspect(J * lengths, cloud.floor * float(np.median(lengths)))
+    even = np.ptp(lengths) == 0
+    return has_layers(np.ones(len(J))) and (even or has_layers(lengths))

@@ -87,7 +87,6 @@ def find_layers(
     *,
     r_max: float = math.inf,
     luck: float = 0.0,
-    needed: float = k.KINK,
 ) -> list[Layer]:
     """Return the layers within r_max that have at least so many members, finest first.
 
@@ -96,9 +95,10 @@ def find_layers(
     N = np.cumsum(of.counts)
     top = min(int(np.searchsorted(of.edges, r_max)), len(of.edges) - 1)
     found: list[Layer] = []
+    needed = k.KINK + 2 * luck
     while len(found) < MOST_LAYERS:
-        layer = _cut(of.edges, N, c, top, needed=needed + 2 * luck)
-        if layer is None or layer.gain < needed + 2 * luck or layer.members < least:
+        layer = _cut(of.edges, N, c, top, needed)
+        if layer is None or layer.gain < needed or layer.members < least:
             break
         found.insert(0, layer)
         top = int(np.searchsorted(of.edges, layer.radius * 1.1))
@@ -108,7 +108,7 @@ def find_layers(
     return found
 
 
-def _cut(edges: Array, N: Array, c: int, top: int, *, needed: float) -> Layer | None:
+def _cut(edges: Array, N: Array, c: int, top: int, needed: float) -> Layer | None:
     """Return the best place to cut the density up to an edge into two bells, if any.
 
     What the other bell may gain is known roughly from the first alone. Where that has a peak both
