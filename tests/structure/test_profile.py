@@ -107,4 +107,4 @@ def test_a_finer_rival_makes_it_unclear_a_coarser_one_does_not():
     chosen = plateau(2, 100, 400.0, 3.0)
     assert clearness(chosen, [chosen]) > 5
     assert clearness(chosen, [chosen, plateau(4, 150, 500.0, 3.0)]) > 5
-    assert clearness(chosen, [plateau(4, 50, 400.0, 3.0, share=0.4), chosen]) == 0.5
+    assert clearness(chosen, [plateau(4, 50, 400.0, 3.0, share=0.4), chosen]) < 1

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from perpend._learned import OF_DESCENTS, OF_SUBSPACE
+from perpend._learned import OF_DESCENTS, OF_SUBSPACE, DistanceRecord
 from perpend._typing import Array
 from perpend.callbacks import History
 from perpend.estimator import SubspaceEstimator
 from perpend.exceptions import ModelFileError
-from perpend.structure.labels import DistanceRecord, OutlierOdds
+from perpend.structure.labels import OutlierOdds
 
 COUNTS = ("codimension_", "n_components_", "n_features_in_", "n_starts_", "n_iter_")
 NUMBERS = ("threshold_", "offset_", "noise_", "objective_", "confidence_")

@@ -4,13 +4,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from perpend._learned import DistanceRecord
 from perpend._typing import Array
 from perpend.plots._display import ModelDisplay, say
 from perpend.plots._lines import few_ticks
 from perpend.plots._style import MISSING, MUTED, RIGHT, WRONG
 from perpend.plots._words import count, percent, unit
 from perpend.rows.kinds import to_numpy
-from perpend.structure.labels import DistanceRecord
 
 N_BARS = 48
 UNEQUAL = 25.0  # times as many rows in the highest bar of one group: a logarithmic axis shows both

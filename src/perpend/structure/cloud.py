@@ -216,7 +216,8 @@ class Cloud(Reference):
         self.n = float(rows) if self.share is None else float(self.share.sum())
         self.middle = np.median(X, axis=0) if affine else np.zeros(D)
         self.lengths = np.ones(rows) if lengths is None else lengths
-        norms = np.linalg.norm(X - self.middle, axis=1)
+        Z = X - self.middle if affine else X
+        norms = np.sqrt(np.einsum("ij,ij->i", Z, Z))
         super().__init__(norms[norms > 0], D, np.arange(1, D), affine=affine, floor=floor)
         self.needed = self.needed_among(self.n)
 

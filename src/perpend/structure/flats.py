@@ -30,7 +30,6 @@ from perpend.solvers import Solution, TwoGroups
 from perpend.solvers.loop import Callback
 from perpend.structure.checks import SURE, Verdict
 from perpend.structure.confirm import STEPS, confirm
-from perpend.structure.labels import DistanceRecord
 from perpend.structure.law import distance_edges
 from perpend.structure.reweighted import turned_by
 from perpend.structure.settle import Found
@@ -75,7 +74,8 @@ class AffineFit(NamedTuple):
     origin_error: float  # standard error of each coordinate of the offset
     floor: float  # a distance below this is a rounding error
     radius: float  # of the inliers about the location
-    record: DistanceRecord | None  # of the rows that were seen; None where all are inliers
+    norms: Array  # of the lifted rows, in the units of the data
+    sizes: tuple[int, int]  # numbers of normals and of other directions in their span
     others: tuple["AffineFit", ...] = ()  # for each structure of the solution that is not chosen
 
     @property
@@ -223,9 +223,7 @@ def as_fit(seen: Lifted, members: Members, verdict: Verdict, directions: Array) 
         rank=len(W) + 1,
         distances=None,
     )
-    edges, record = distance_edges(float(rows.norms[-1]), rows.dtype), None
-    if members.groups is not None:
-        record = DistanceRecord.of(members.groups, rows.norms, *members.sizes, unit)
+    edges = distance_edges(float(rows.norms[-1]), rows.dtype)
     return AffineFit(
         solution=solution,
         location=location,
@@ -233,7 +231,8 @@ def as_fit(seen: Lifted, members: Members, verdict: Verdict, directions: Array) 
         origin_error=math.sqrt(noise2 / free * (1 + lever)) if c and free > 0 else math.inf,
         floor=max(float(edges[0]) * unit, rounding),
         radius=radius,
-        record=record,
+        norms=rows.norms * unit,
+        sizes=members.sizes,
     )
 
 
