@@ -36,11 +36,8 @@ TOL = 1e-3  # times the inliers' scale: a turn that is smaller ends the steps
 MAX_LEVERAGE = 1.0  # of a single row; the first order means nothing beyond
 FIRST_STEPS = 10  # from the spectral start, in which
 FIRST_SHARE = 0.5  # is the largest share of inliers: with all of them the start would never move
-APART = 2.0  # evidence of an inlier (in nats) from which on the groups are told apart
-MANY = 6  # inliers for each dimension, from which on no single one turns the subspace by much
-NEGLIGIBLE = 0.1  # of the error that the noise makes: what is left undone
+NEGLIGIBLE = 0.05  # of the error that the noise makes: what is left undone
 SMALL_TURN = 0.2  # of the inliers' distances, whose squares hardly change by it, nor do the groups
-CAREFUL = 0.5  # times these limits, where the groups are not told apart or the inliers are few
 STEADY = 0.9  # ratio of a turn to the one before, from which on turns do not shrink
 STEADY_NOISE = 0.95  # ratio of the noise to what it was a step before, from which on it rests
 PATIENCE = 10  # steps after which the evidence must have grown
@@ -166,29 +163,13 @@ def _is_settled(state: _State, change: float, n_inliers: float) -> bool:
     The noise of N rows turns their subspace by about scale sqrt(d R / N). Turns that shrink by the
     same ratio q every time still add up to change q / (1 - q). The inliers' distances, about
     scale sqrt(c), change by at most this turn.
-
-    Turns that do not shrink go round in circles, if rows at the edge of a bin make them. Then the
-    evidence falls now and then, while expectation-maximisation would make it grow with every step.
-    (Not at first: only the second look sees each row from the subspace of the others.)
-
-    Where the groups are not yet told apart, a rest may be a pause before the noise falls further,
-    and among few inliers a slow turn may hide behind a fast one.
     """
     R, c = len(state.spectrum), state.V.shape[1]
-    error = np.sqrt((R - c) * R / max(n_inliers, 1.0))
-    ratio = change / state.change
-    told_apart = state.gains[-1] >= APART * state.weight
-    careful = not told_apart or n_inliers < MANY * (R - c)
+    error, ratio = np.sqrt((R - c) * R / max(n_inliers, 1.0)), change / state.change
     if ratio > STEADY:
-        in_circles = len(state.gains) > 2 and state.gains[-1] < state.gains[-2]
-        if careful or not in_circles:
-            return bool(change <= CAREFUL * NEGLIGIBLE * min(error, 1.0))
-        to_come = change
-    else:
-        to_come = change * ratio / (1 - ratio)
-    limit, small = (CAREFUL, CAREFUL) if careful else (1.0, np.sqrt(c))
-    rests = state.steady and change <= small * SMALL_TURN
-    return bool(rests and to_come <= limit * NEGLIGIBLE * error)
+        return bool(change <= NEGLIGIBLE * min(error, 1.0))
+    rests = state.steady and change <= SMALL_TURN * np.sqrt(c)
+    return bool(rests and change * ratio / (1 - ratio) <= NEGLIGIBLE * error)
 
 
 def _evidence(groups: TwoGroups) -> float:
