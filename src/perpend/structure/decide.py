@@ -249,7 +249,7 @@ def with_rows(
         overlap=_overlap(cloud, found),
         rough=found.fit is None,
         longest=longest(norms),
-        short=_share_of_short(cloud, found),
+        short=_many_short(cloud, found),
         zeros=_zeros(cloud, found),
         suspect=facts.suspect or is_thinner_inside(cloud, found),
         outside=_exact_on_more(span, n_different, found),
@@ -293,10 +293,14 @@ def with_short_rows(cloud: Cloud, found: Found) -> Found:
     return found._replace(n_members=cloud.n, fit=None, layer=None)
 
 
+def _many_short(cloud: Cloud, found: Found) -> float:
+    """Return the share of short inliers among the outliers, if they are many beside the inliers."""
+    short, near = _share_of_short(cloud, found), np.count_nonzero(found.threshold >= found.J)
+    return short if short * (len(found.J) - near) > k.OVERLAP_ROUGH * near else 0.0
+
+
 def _share_of_short(cloud: Cloud, found: Found) -> float:
     """Return the share of outliers that are as near as inliers, in the units of the data.
-
-    It is 0 where these are few beside the inliers.
 
     Where noise is alike in all rows as they were given, it is large in proportion to short ones.
     Short outliers are near by chance, too: with the law F of their directions, if a share p of them
@@ -320,9 +324,7 @@ def _share_of_short(cloud: Cloud, found: Found) -> float:
     out_of_reach, *by_chance = special.betainc(c / 2, (cloud.D - c) / 2, np.square(reach))
     chance = np.where(reach[1:] < 1, np.maximum(by_chance - out_of_reach, 0.0), 0.0).mean()
     chance /= max(1 - out_of_reach, np.finfo(float).tiny)
-    short = float(max(np.mean(absolute[far] <= limit) - chance, 0.0) / max(1 - chance, 1e-9))
-    many = short * np.count_nonzero(far) > k.OVERLAP_ROUGH * np.count_nonzero(near)
-    return short if many else 0.0
+    return float(max(np.mean(absolute[far] <= limit) - chance, 0.0) / max(1 - chance, 1e-9))
 
 
 def _exact_on_more(span: RowSpan, n_different: float, found: Found) -> int:
