@@ -156,6 +156,5 @@ def _local_axes(profile: Profile, c: int, near: Array, rng: np.random.Generator)
 
 
 def _settle_plateaus(profile: Profile) -> None:
-    for _ in range(k.TRIES):  # after each of which the plateaus may be others
-        for p in profile.to_settle():
-            profile.add(settled_at(profile, p).axes)
+    for p in profile.to_settle():
+        profile.add(settled_at(profile, p).axes)
