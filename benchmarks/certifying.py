@@ -24,7 +24,7 @@ from perpend import dpcp
 from perpend.datasets import make_subspace
 from perpend.kernels import l1_objective_and_gradient, weighted_gram
 from perpend.rows import as_rows
-from perpend.structure import constants as k
+from perpend.structure import effort
 
 BAR = 3
 SHAPES = ((10, 6, 2000, 0.8), (30, 5, 1000, 0.7), (200, 10, 1500, 0.6), (200, 10, 1500, 0.7))
@@ -46,7 +46,7 @@ def trial(shape: tuple[int, int, int, float], noise: float, seed: int) -> Trial:
     data = make_subspace(N, M, n_features=D, codimension=c, noise=noise, random_state=seed)
     rows = CountingRows(as_rows(data.X))
     solution = dpcp(rows, rng=np.random.default_rng(1_000_000 + seed))
-    asked = k.TAKE_OVER if D <= k.WIDE else k.TAKE_OVER_WIDE
+    asked = effort.TAKE_OVER * (1 if D <= effort.WIDE else 2)
     clear = rows.n_scans[l1_objective_and_gradient.__name__] < asked
     return Trial(solution.normals.shape[1] == c, clear, rows.n_scans[weighted_gram.__name__])
 

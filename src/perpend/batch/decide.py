@@ -20,9 +20,10 @@ from perpend.batch.finish import Finished, Groups, Sizes, finish, sizes
 from perpend.rows import stacks
 from perpend.rows.stacks import Rows, Run, directly, double, like, packed, pick, some, unpacked
 from perpend.structure import constants as k
-from perpend.structure.checks import SURE, TAILS, TYLER_STEPS, Facts, confidence_of, tail_excess
+from perpend.structure import effort
+from perpend.structure.checks import TAILS, TYLER_STEPS, Facts, confidence_of, tail_excess
 from perpend.structure.cloud import BITS, Chance, Counts, Reference, radius
-from perpend.structure.descents import CLEAR_SCORE, Ranks
+from perpend.structure.descents import Ranks
 from perpend.structure.layers import Histogram, find_layers
 from perpend.structure.profile import (
     Staircase,
@@ -32,7 +33,6 @@ from perpend.structure.profile import (
     contrasts,
     find_plateaus,
 )
-from perpend.structure.settle import EXACT
 
 MAX_TURNS = 7  # of proposals: one, two, four and eight normals, and three more
 
@@ -81,7 +81,7 @@ def decide(problems: Problems, basis: Array, rank: Ranks, best: Array) -> tuple[
         nothing = answer.weight <= 0
         tried[all_, answer.value - 1] |= ~nothing
         others = np.where(tried, 0.0, answer.others)
-        clear = answer.sure & (answer.value == rank.value) & (rank.score >= CLEAR_SCORE)
+        clear = answer.sure & (answer.value == rank.value) & (rank.score >= k.CLEAR_SCORE)
         value = np.where(others.max(axis=1) > clear, np.argmax(others, axis=1) + 1, 0)
         value[nothing] = 2**turn if 3 * 2**turn <= 2 * basis.shape[1] else 0
         (open_,) = np.nonzero(value)
@@ -139,7 +139,7 @@ def _judged(
     gap = np.min(np.where(thin, np.inf, spread), axis=1)
     gap = np.sqrt(gap / np.max(np.where(thin, spread, 0.0), axis=1)) * np.exp(-2 / np.sqrt(n))
     # Where nearly all rows are near, with noise, they may be of two kinds: a plane in a slab.
-    slab = (groups.share > k.ALL_ROWS) & (groups.scale > EXACT * problems.floor)
+    slab = (groups.share > k.ALL_ROWS) & (groups.scale > k.EXACT * problems.floor)
     judged = []
     for i, c in enumerate(value.tolist()):
         seen, contrast = Staircase(*stairs[i]), np.zeros(len(law.codimensions))
@@ -162,7 +162,7 @@ def _judged(
             gap=float(gap[i]),
         )
         # The last of the axes are only roughly met, if they are not all that there are.
-        sure = best.c == c and (m == D or 3 * c <= 2 * m) and confidence_of(facts)[0] >= SURE
+        sure = best.c == c and (m == D or 3 * c <= 2 * m) and confidence_of(facts)[0] >= k.SURE
         if sure and slab[i, 0]:
             distances = Histogram(law.scales * radius(c), np.diff(within[i], prepend=0.0))
             sure = not find_layers(distances, c, max(k.FEW * n[i], 2.0 * (D - c)))
@@ -215,7 +215,7 @@ def profile(
     N = xp.cumsum(stacks.counted(bins, S + 1)[..., :S], axis=2)  # (p, C, S) rows within r,
     later = (  # and within more; beyond the last scale nothing is added
         xp.concatenate([N[..., steps:]] + [N[..., -1:]] * steps, axis=2)
-        for steps in (k.OCTAVE, k.FAR * k.OCTAVE)
+        for steps in (effort.OCTAVE, k.FAR * effort.OCTAVE)
     )
     counts = Counts(N, *later)
     local, T = contrasts(known, counts, xp)

@@ -16,7 +16,8 @@ from perpend.rows import stacks
 from perpend.rows.stacks import like, on_cuda, to_host
 from perpend.solvers import AutoStep, MBLSStep
 from perpend.solvers.steps import resolution
-from perpend.structure.descents import CLEAR_SCORE, score_ranks
+from perpend.structure.constants import CLEAR_SCORE
+from perpend.structure.descents import score_ranks
 
 PART_ON_HOST, PART_ON_DEVICE = 2**24, 2**30  # bytes of rows that are worked on together;
 PER_PROBLEM = 2**20  # bytes that a problem takes besides its rows

@@ -14,7 +14,7 @@ import numpy as np
 from perpend._typing import Array
 from perpend.geometry import complement
 from perpend.rows import rank_tolerance
-from perpend.structure import Cloud, Decision, Profile, find_structure, sample_size
+from perpend.structure import Cloud, Decision, Profile, effort, find_structure, sample_size
 from perpend.structure import constants as k
 from perpend.structure.checks import confidence_of
 from perpend.structure.law import distance_edges
@@ -176,7 +176,7 @@ class Search(NamedTuple):
         if n <= D or not (told is None or 0 < told < D):
             return None
         first = min(n, sample_size(D))
-        for size in sorted({first, min(n, max(first, k.MOST_PER_COLUMN * D))}):
+        for size in sorted({first, min(n, max(first, effort.MOST_PER_COLUMN * D))}):
             drawn = np.sort(self.rng.choice(n, size, replace=False, shuffle=False))
             cloud = data.some(drawn).cloud()
             profile, proposals = Profile(cloud), []

@@ -15,7 +15,7 @@ from perpend.peeling.find import Data, Search, lifted, normals, share_out
 from perpend.rows import as_rows, distinct_rows, row_span
 from perpend.rows.kinds import Place, to_numpy
 from perpend.structure import Decision
-from perpend.structure.checks import SURE
+from perpend.structure.constants import SURE
 
 
 class Subspace(NamedTuple):

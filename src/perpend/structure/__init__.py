@@ -7,7 +7,6 @@ range of scales over which it does not.
 
 from perpend.structure.affine import find_affine, solve_lifted
 from perpend.structure.answer import Answer, solution_of
-from perpend.structure.checks import DOUBTFUL, SURE
 from perpend.structure.cloud import (
     Axes,
     Cloud,
@@ -15,6 +14,7 @@ from perpend.structure.cloud import (
     sample_sizes,
     size_for_low_dimension,
 )
+from perpend.structure.constants import DOUBTFUL, SURE
 from perpend.structure.decide import Decision, Structure
 from perpend.structure.descents import Descent, RankEvidence, rank_of_directions
 from perpend.structure.flats import AffineFit

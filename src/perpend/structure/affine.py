@@ -17,7 +17,7 @@ from perpend.rows.kinds import to_numpy
 from perpend.rows.views import Lifted, View, lifted, near_view, whole_view
 from perpend.solvers import Fit, Solution
 from perpend.solvers.loop import Callback
-from perpend.structure import constants as k
+from perpend.structure import effort
 from perpend.structure.answer import structures_of, verdict_of, weigh_no_normals
 from perpend.structure.checks import Doubt, Verdict
 from perpend.structure.cloud import GROWTH, Cloud
@@ -157,7 +157,7 @@ def _decide(
     ):
         sample *= GROWTH
         chosen = look(sample)
-    if chosen.found is None and n_seen <= k.MOST_PER_COLUMN * X.shape[1]:
+    if chosen.found is None and n_seen <= effort.MOST_PER_COLUMN * X.shape[1]:
         chosen = look(None, slowly=True)
     return chosen
 

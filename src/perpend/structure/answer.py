@@ -11,14 +11,8 @@ from perpend.rows import Kept, RowSource, RowSpan, in_their_span, rank_tolerance
 from perpend.solvers import Directions, Fit, Solution
 from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
-from perpend.structure.checks import (
-    DOUBTFUL,
-    NOTHING_WRONG,
-    SURE,
-    Doubt,
-    Verdict,
-    confidence_of,
-)
+from perpend.structure import effort
+from perpend.structure.checks import NOTHING_WRONG, Doubt, Verdict, confidence_of
 from perpend.structure.confirm import among
 from perpend.structure.decide import Decision, longest
 from perpend.structure.labels import misfit_of
@@ -44,7 +38,7 @@ class Answer(NamedTuple):
     @property
     def sure(self) -> bool:
         """Whether it is sure."""
-        return self.converged and self.verdict.confidence >= SURE
+        return self.converged and self.verdict.confidence >= k.SURE
 
 
 def by_all_rows(
@@ -132,7 +126,7 @@ def weigh_no_normals(span: RowSpan, n_rows: float, norms: Array, heaviest: float
         remedy = "more rows would help"
         nearest = math.sqrt(float(span.variances[0]) / span.rounding)
         if nearest < k.GAP:  # as between the axes of any cloud
-            confidence = min(confidence, DOUBTFUL)
+            confidence = min(confidence, k.DOUBTFUL)
             sentence = (
                 "the spread of the rows falls to rounding errors without a gap: the smallest that "
                 f"counts is only {nearest:.2g} times above those"
@@ -159,7 +153,7 @@ def weigh_no_normals(span: RowSpan, n_rows: float, norms: Array, heaviest: float
     if n_rows < 1.5:
         sentence = "all rows are equal up to sign and so count as one, which shows no subspace"
         remedy = "add rows that differ"
-    doubts = (Doubt("no normals", sentence, remedy),) if confidence < SURE else ()
+    doubts = (Doubt("no normals", sentence, remedy),) if confidence < k.SURE else ()
     _, of_rows = confidence_of(NOTHING_WRONG._replace(longest=longest(norms)))
     return Verdict(confidence, doubts, {"rank": span.rank}).doubted(*of_rows)
 
@@ -248,7 +242,7 @@ def structures_of(
         return structures, None
     shown = np.flatnonzero(np.any(decision.best > 0, axis=0))
     first, last = (shown[0], shown[-1]) if len(shown) else (0, 0)
-    part = slice(max(first - k.OCTAVE, 0), last + k.OCTAVE + 1)
+    part = slice(max(first - effort.OCTAVE, 0), last + effort.OCTAVE + 1)
     return structures, {
         "scales": decision.cloud.scales[part] * unit,
         "codimensions": decision.cloud.codimensions + n_outside,

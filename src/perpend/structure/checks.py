@@ -15,8 +15,6 @@ from perpend._typing import Array
 from perpend.structure import constants as k
 from perpend.structure.cloud import Axes, Cloud
 
-SURE = 0.95  # from this confidence on, an answer counts as sure
-DOUBTFUL = 0.9  # an answer with a doubt is never surer than that
 TAILS = np.array([0.05, 0.02, 0.01, 0.005])  # shares of a cloud at which its rows are counted
 TYLER_STEPS = 8
 
@@ -42,7 +40,7 @@ class Verdict(NamedTuple):
 
     def doubted(self, *doubts: Doubt) -> "Verdict":
         """Return the same with more doubts."""
-        least = min(self.confidence, DOUBTFUL) if doubts else self.confidence
+        least = min(self.confidence, k.DOUBTFUL) if doubts else self.confidence
         return self._replace(confidence=least, doubts=(*self.doubts, *doubts))
 
 
@@ -84,7 +82,7 @@ class Facts(NamedTuple):
     @property
     def is_significant(self) -> bool:
         """Whether more rows could not cure any doubt."""
-        return self.no_accident >= SURE
+        return self.no_accident >= k.SURE
 
 
 NOTHING_WRONG = Facts(math.inf, 0, math.inf, 0.0, 0.0, 0, math.inf, math.inf)
@@ -102,7 +100,7 @@ def confidence_of(facts: Facts) -> tuple[float, tuple[Doubt, ...]]:
     """Return the confidence, and the doubts that lower it."""
     clear = float(special.expit(4 * (facts.clearness - 1) + 3))  # .95 where it is just clear
     doubts = tuple(_doubts(facts, clear))
-    return facts.no_accident * clear * (DOUBTFUL if doubts else 1.0), doubts
+    return facts.no_accident * clear * (k.DOUBTFUL if doubts else 1.0), doubts
 
 
 def _doubts(facts: Facts, clear: float) -> list[Doubt]:
@@ -117,7 +115,7 @@ def _doubts(facts: Facts, clear: float) -> list[Doubt]:
             "more rows would help",
         ),
         (
-            clear < SURE,
+            clear < k.SURE,
             "codimension",
             f"the number of normals is the same only over a factor of {factor:.2g} in scale"
             f"{against}",

@@ -20,6 +20,7 @@ from scipy import special
 
 from perpend._typing import Array
 from perpend.structure import constants as k
+from perpend.structure import effort
 
 BITS = 21  # of a single-precision number below the sign, the exponent and two of the mantissa
 _TINY = np.finfo(float).tiny
@@ -57,8 +58,8 @@ def sample_size(n_features: int) -> int:
     >>> sample_size(3), sample_size(200)
     (8192, 4000)
     """
-    least = k.SAMPLE if n_features <= k.FEW_COLUMNS else k.SAMPLE_WIDE
-    return max(least, k.SAMPLE_PER_COLUMN * n_features)
+    least = effort.SAMPLE if n_features <= effort.FEW_COLUMNS else effort.SAMPLE_WIDE
+    return max(least, effort.SAMPLE_PER_COLUMN * n_features)
 
 
 def size_for_low_dimension(
@@ -132,7 +133,7 @@ class Reference:
     def _set_scales(self, floor: float) -> None:
         self.first_bin = _bits(np.float32(floor**2))
         self.n_scales = _bits(np.float32(4.0)) - self.first_bin
-        beyond = (k.FAR + 1) * k.OCTAVE - 1
+        beyond = (k.FAR + 1) * effort.OCTAVE - 1
         self.wide = self.typical * _scales(self.first_bin, self.n_scales + beyond)
         self.scales = self.wide[: self.n_scales]
         self.floor = float(self.scales[0])
@@ -149,7 +150,7 @@ class Reference:
         self._norms, self._norm_shares = tuple(norms / self.typical), tuple(np.diff(p))
         if norms[-1] < 1.01 * norms[0]:  # one length
             self._norms, self._norm_shares = (1.0,), (1.0,)
-        S, far = self.n_scales, k.FAR * k.OCTAVE
+        S, far = self.n_scales, k.FAR * effort.OCTAVE
         size = tuple(self.codimensions.tolist())
         law = _law_at_scales(self.D, size, self.first_bin, S + far, self._norms, self._norm_shares)
 
@@ -158,7 +159,7 @@ class Reference:
             ratio = law[:, :S] - law[:, steps : steps + S]
             return np.minimum(np.where(law[:, steps : steps + S] < -600, flat, ratio), -1e-12)
 
-        self.log_q, self.log_q_far = within(k.OCTAVE), within(far)
+        self.log_q, self.log_q_far = within(effort.OCTAVE), within(far)
 
     def law(self, c: int, r: Array) -> Array:
         """Return log F_c(r), the share of rows without preferred direction within r."""
@@ -210,7 +211,8 @@ class Cloud(Reference):
         floor: float,
     ) -> None:
         rows, D = X.shape
-        self.X = np.asfortranarray(X) if D <= k.FEW_COLUMNS else X  # rows too short to loop over
+        # Rows of few columns are too short to loop over.
+        self.X = np.asfortranarray(X) if D <= effort.FEW_COLUMNS else X
         self.weight = None if weight is None or np.all(weight == 1) else weight
         self.share = None if share is None or np.all(share == 1) else share
         self.n = float(rows) if self.share is None else float(self.share.sum())
@@ -231,7 +233,7 @@ class Cloud(Reference):
 
     def squares(self, axes: Axes, c: int) -> Array:
         """Return J_c^2 (n,), by the smaller side where there are many columns."""
-        if 2 * c <= self.D or self.D <= k.FEW_COLUMNS:
+        if 2 * c <= self.D or self.D <= effort.FEW_COLUMNS:
             V = axes.A[:, :c]
             H = V.T @ self.X.T
             if self.affine:
@@ -246,12 +248,12 @@ class Cloud(Reference):
     def pca(self, w: Array) -> Axes:
         """Return the principal axes of the rows with weights w (n,), about their mean if affine."""
         X, w = self.X, w if self.weight is None else w * self.weight
-        if self.D > k.FEW_COLUMNS and np.count_nonzero(w) < FEW * len(w):
+        if self.D > effort.FEW_COLUMNS and np.count_nonzero(w) < FEW * len(w):
             X, w = X[w > 0], w[w > 0]
         total = max(float(w.sum()), _TINY)
         centre = (w @ X) / total if self.affine else self.middle
         Z = (X - centre if self.affine else X).T
-        if self.D > k.FEW_COLUMNS:
+        if self.D > effort.FEW_COLUMNS:
             Z = Z * np.sqrt(w)
             moments = Z @ Z.T  # the same on both sides is half of the work
         else:
@@ -300,7 +302,9 @@ class Cloud(Reference):
     def _balls(self, N: Array) -> Counts:
         S = self.n_scales
         later = np.arange(S)
-        double, far = (N[:, np.minimum(later + steps, S)] for steps in (k.OCTAVE, k.FAR * k.OCTAVE))
+        double, far = (
+            N[:, np.minimum(later + steps, S)] for steps in (effort.OCTAVE, k.FAR * effort.OCTAVE)
+        )
         return Counts(N[:, :S], double, far)
 
 

@@ -21,7 +21,7 @@ from perpend.structure.labels import with_threshold
 from perpend.structure.law import distance_edges, knots, two_groups
 from perpend.structure.layers import Histogram, find_layers, layer_noise, members_noise
 from perpend.structure.reweighted import axes_of_moments, turned_to
-from perpend.structure.settle import REACH, Found
+from perpend.structure.settle import Found
 
 STEPS = 4
 AT_REST = 1e-3  # of the noise: a turn that changes no distance
@@ -104,7 +104,7 @@ def _weights(found: Found, edges: Array) -> Array:
     if found.layer is None:
         return (middle <= max(found.threshold, float(edges[0]))).astype(float)
     inner = found.layer.probability(knots(found.seen.edges))
-    reach = members_noise(found.seen, inner, found.c) * (math.sqrt(found.c) + REACH)
+    reach = members_noise(found.seen, inner, found.c) * (math.sqrt(found.c) + k.NEAR_REACH)
     bell = np.maximum(1 - np.square(middle / reach), 0.0)
     return found.layer.probability(middle) * bell
 

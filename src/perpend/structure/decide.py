@@ -9,15 +9,8 @@ from scipy import special
 from perpend._typing import Array
 from perpend.rows import RowSpan
 from perpend.structure import constants as k
-from perpend.structure.checks import (
-    DOUBTFUL,
-    NOTHING_WRONG,
-    SURE,
-    Doubt,
-    Facts,
-    beyond_ellipse,
-    confidence_of,
-)
+from perpend.structure import effort
+from perpend.structure.checks import NOTHING_WRONG, Doubt, Facts, beyond_ellipse, confidence_of
 from perpend.structure.cloud import Axes, Cloud
 from perpend.structure.layers import (
     Histogram,
@@ -33,11 +26,8 @@ from perpend.structure.members import (
     without_lone_rows,
 )
 from perpend.structure.profile import Plateau, Profile, clearness
-from perpend.structure.settle import EXACT, Found, settle, within
+from perpend.structure.settle import Found, settle, within
 
-UNEVEN = 1.1  # ratio of the longest row to the shortest from which on lengths differ
-ALL_SHORT = 0.7  # of the outliers that are short inliers: the others are no group
-AS_NEAR = 0.95  # of the inliers are nearer: what is so near, in the units of the data, is one
 N_SAME = 256  # members to see by that a subspace is the same
 
 
@@ -86,7 +76,7 @@ class Decision(NamedTuple):
         facts = facts_of(self.cloud, found.c, plateau)._replace(n_members=found.n_members)
         return self._replace(
             found=found,
-            confidence=DOUBTFUL * facts.no_accident,
+            confidence=k.DOUBTFUL * facts.no_accident,
             doubts=(doubt,),
             facts=facts,
             structures=tuple(one._replace(chosen=one is other) for one in self.structures),
@@ -177,7 +167,7 @@ def _agreement(profile: Profile, found: Found, rng: np.random.Generator) -> tupl
         return 0, False
     if len(members) > N_SAME:
         members = rng.choice(members, N_SAME, replace=False, shuffle=False)
-    near = max(found.sigma, EXACT * cloud.floor)
+    near = max(found.sigma, k.EXACT * cloud.floor)
     j = min(int(np.searchsorted(cloud.scales, near)), cloud.n_scales - 1)  # where it is seen best
     near *= k.SAME * math.sqrt(c)
 
@@ -185,7 +175,7 @@ def _agreement(profile: Profile, found: Found, rng: np.random.Generator) -> tupl
         return settle(cloud, axes, c, scale, least=found.sigma).axes
 
     witnesses, rival = profile.agreement(cloud.X[members], c, j, near=near, settled=settled)
-    certain = found.is_exact or cloud.D > k.FEW_COLUMNS
+    certain = found.is_exact or cloud.D > effort.FEW_COLUMNS
     return max(witnesses, 2) if certain else witnesses, rival
 
 
@@ -287,7 +277,7 @@ def _zeros(cloud: Cloud, found: Found) -> int:
 
 def with_short_rows(cloud: Cloud, found: Found) -> Found:
     """Take all rows as members where there are no outliers but short inliers."""
-    if _share_of_short(cloud, found) <= ALL_SHORT:
+    if _share_of_short(cloud, found) <= k.ALL_SHORT:
         return found
     found = found._replace(threshold=math.inf, probability=np.ones(len(cloud.X)))
     return found._replace(n_members=cloud.n, fit=None, layer=None)
@@ -310,7 +300,7 @@ def _share_of_short(cloud: Cloud, found: Found) -> float:
     J, lengths = found.J, cloud.lengths
     near, absolute = found.threshold >= J, J * lengths
     far = ~near & (lengths > 0)
-    uneven = np.max(lengths) > UNEVEN * np.min(lengths[lengths > 0], initial=np.inf)
+    uneven = np.max(lengths) > k.AS_THIN * np.min(lengths[lengths > 0], initial=np.inf)
     if found.is_exact or not uneven or not (np.any(near) and np.any(far)):
         return 0.0
 
@@ -319,7 +309,7 @@ def _share_of_short(cloud: Cloud, found: Found) -> float:
 
     if spread(absolute[near]) >= spread(J[near]):
         return 0.0
-    limit, c = np.quantile(absolute[near], AS_NEAR), found.c
+    limit, c = np.quantile(absolute[near], k.AS_NEAR), found.c
     reach = np.minimum(np.array([float(np.max(J[near])), *(limit / lengths[far])]), 1.0)
     out_of_reach, *by_chance = special.betainc(c / 2, (cloud.D - c) / 2, np.square(reach))
     chance = np.where(reach[1:] < 1, np.maximum(by_chance - out_of_reach, 0.0), 0.0).mean()
@@ -334,7 +324,7 @@ def _exact_on_more(span: RowSpan, n_different: float, found: Found) -> int:
     shape of the inliers. Columns that are zero or multiples of others say nothing about the rows,
     and one row that depends on two others is an accident of the data, and no group.
     """
-    accident = span.n_outside == 0 or n_different - span.rank < -math.log2(1 - SURE)
+    accident = span.n_outside == 0 or n_different - span.rank < -math.log2(1 - k.SURE)
     idle = accident or span.rank + span.n_idle_columns >= span.n_features
     return 0 if found.is_exact or idle else span.n_outside
 

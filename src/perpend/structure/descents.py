@@ -30,14 +30,14 @@ from perpend.solvers import (
     spectral_starts,
 )
 from perpend.structure import constants as k
-from perpend.structure.checks import SURE, Doubt, no_accident
+from perpend.structure import effort
+from perpend.structure.checks import Doubt, no_accident
 from perpend.structure.ground import Ground
 from perpend.structure.profile import clearness
 
 Auto: TypeAlias = Literal["auto"]
 
 N_STARTS_FIRST = 16
-CLEAR_SCORE = 0.2  # of the directions' rank: a gap of 1.6 with the full rise of the objective
 CLEAR_GAP = 2.0  # in the directions' singular values; with less, weighing them is not worth a scan
 SETTLED = 32  # evaluations from which on "no gap anywhere" may mean "as many normals as starts"
 STEADY = 3  # looks with the same rank: it is worth a finish, though it is not clear
@@ -250,7 +250,7 @@ class Descents:
             return False
         self.evidence = rank_of_directions(self.ground.rows, directions, rank)
         self._ranks.append(self.evidence.value)
-        if n >= (k.TAKE_OVER if rank <= k.WIDE else 2 * k.TAKE_OVER):
+        if n >= (effort.TAKE_OVER if rank <= effort.WIDE else 2 * effort.TAKE_OVER):
             return True  # paths decide
         if self._sure is None and self._worth_a_finish(self.evidence, n):
             asked = self.evidence.value if self.told is None else self.told
@@ -267,7 +267,7 @@ class Descents:
         if evidence.saturated:
             return n_evaluations >= SETTLED
         steady = len(self._ranks) >= STEADY and len(set(self._ranks[-STEADY:])) == 1
-        return steady or evidence.score >= CLEAR_SCORE
+        return steady or evidence.score >= k.CLEAR_SCORE
 
     def _finish(self, V: Array) -> None:
         """Ask the rows about normals V (D', c) of descents on their way."""
@@ -282,7 +282,7 @@ class Descents:
             chosen = best
         clear = clearness(chosen, ground.profile.plateaus()) >= 1
         parameters = chosen.c * int(ground.profile.cloud.free[chosen.c - 1])
-        if clear and fit.converged and no_accident(chosen.T, parameters) >= SURE:
+        if clear and fit.converged and no_accident(chosen.T, parameters) >= k.SURE:
             self._sure = fit
 
     def _repeats(self, B: Array) -> Array:
@@ -354,7 +354,7 @@ def disagreement(value: int, evidence: RankEvidence, *, seen: bool = True) -> Do
     if rank != value:
         sentence = f"the descents suggest codimension {rank}, the inliers {value}"
         return Doubt(what, sentence, "more starts or more rows would help")
-    if evidence.score < CLEAR_SCORE:
+    if evidence.score < k.CLEAR_SCORE:
         sentence = (
             f"the descents show no clear rank: their singular values fall by {evidence.gap:.3g} "
             f"there, and the objective rises by {evidence.rise:.0%}"

@@ -28,7 +28,8 @@ from perpend.kernels import l1_objective
 from perpend.rows.views import Lifted
 from perpend.solvers import Solution, TwoGroups
 from perpend.solvers.loop import Callback
-from perpend.structure.checks import SURE, Verdict
+from perpend.structure import constants as k
+from perpend.structure.checks import Verdict
 from perpend.structure.confirm import STEPS, confirm
 from perpend.structure.law import distance_edges
 from perpend.structure.reweighted import turned_by
@@ -39,9 +40,7 @@ FARTHEST = 1e6
 ideal hyperplane, on which nothing lies."""
 
 LIKELY = 0.5  # confidence from which on an affine subspace may be preferred to a linear one
-REMOTE = 3.0  # times the inliers' radius
 ROUNDING = 8.0  # times eps and the size of the numbers: a distance that is nothing but rounding
-BY_CHANCE = 1e-6  # the chance by which a subspace through the origin would seem to miss it
 
 
 class Flat(NamedTuple):
@@ -106,14 +105,14 @@ class AffineFit(NamedTuple):
         It clearly misses the origin, and the rows are sure of it; or it is likely, and the inliers
         are so far from the origin that from there they all lie in one direction.
         """
-        if self.origin_chance >= BY_CHANCE:
+        if self.origin_chance >= k.BY_CHANCE:
             return False
-        remote = self.origin_distance > REMOTE * self.radius
-        return self.solution.confidence >= (LIKELY if remote else SURE)
+        remote = self.origin_distance > k.REMOTE * self.radius
+        return self.solution.confidence >= (LIKELY if remote else k.SURE)
 
     def is_better_than(self, linear: Solution) -> bool:
         """Whether it clearly misses the origin and the rows support it more than a linear one."""
-        likely = self.origin_chance < BY_CHANCE and self.solution.confidence >= LIKELY
+        likely = self.origin_chance < k.BY_CHANCE and self.solution.confidence >= LIKELY
         return likely and _support(self.solution) > _support(linear)
 
 

@@ -30,6 +30,7 @@ from perpend.rows import Distinct, RowSource, RowSpan, distinct_rows, in_their_s
 from perpend.solvers import Fit
 from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
+from perpend.structure import effort
 from perpend.structure.cloud import Axes, Cloud, sample_size
 from perpend.structure.labels import misfit_of, with_threshold
 from perpend.structure.law import distance_edges
@@ -183,7 +184,7 @@ def largest_axes(ground: Ground) -> Iterator[int]:
     """
     R, n = ground.span.rank, ground.rows.shape[0]
     few = n < FEW_ROWS * R
-    if R < 2 or not (few or R >= k.WIDE) or not stands_out(ground.span, n):
+    if R < 2 or not (few or R >= effort.WIDE) or not stands_out(ground.span, n):
         return
     for d in dict.fromkeys((min(16, -(-R // 3)), min(32, R // 2), max(min(4, R // 6), 1))):
         ground.propose(ground.span.axes[:, : R - d])

@@ -23,10 +23,8 @@ from perpend.solvers import Solution, TwoGroups
 from perpend.structure import constants as k
 from perpend.structure.law import crossing, knots
 
-CLEAR = 3.0  # standard deviations by which another threshold must be better than the model's
 FAR_END = 0.5  # of the model's inliers: more rows than that are a group of their own
 SAME_OUTLIERS = 0.5  # of the outliers must be seen beyond the new threshold as well
-LIKE_THE_LAW = 0.05  # Kolmogorov-Smirnov distance up to which outliers follow the law well enough
 LEAST = 1e-300  # probability; smaller ones underflow
 MOST = 1 - 2.0**-53  # the largest probability below one
 FAR = 1e100  # times the largest distance: farther is as far
@@ -86,12 +84,12 @@ def label_threshold(counts: Array, edges: Array, law: Array, threshold: float) -
     gain = more - 2 * n_outliers * (law - law[own])
     # A gain without a row in between is no evidence: the threshold would creep to the last inlier.
     deviation = np.sqrt(np.maximum(np.abs(more), 1.0))
-    clear = (gain > CLEAR * deviation) & (more <= FAR_END * seen[own])
+    clear = (gain > k.BETTER * deviation) & (more <= FAR_END * seen[own])
     if not np.any(clear):
         return threshold
     best = int(np.argmax(np.where(clear, gain, -np.inf)))
     beyond = float(seen[-1] - seen[best])
-    allowed = max(k.MISFIT, LIKE_THE_LAW * math.sqrt(beyond))
+    allowed = max(k.MISFIT, k.LIKE_THE_LAW * math.sqrt(beyond))
     # Most of the outliers must not turn into inliers.
     same = beyond >= SAME_OUTLIERS * n_outliers * (1 - law[best])
     lawful = same and outlier_misfit(counts, law, best) <= allowed

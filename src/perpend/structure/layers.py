@@ -24,6 +24,7 @@ from scipy import optimize, special
 from perpend._typing import Array
 from perpend.kernels import logarithmic_bins
 from perpend.structure import constants as k
+from perpend.structure import effort
 
 N_BINS = 1024  # of a histogram of distances
 N_BINS_OF_DENSITY = 80  # at the most
@@ -32,12 +33,10 @@ HINTED = 4.0  # times what cuts seem to gain: of 1441 none gained more, where th
 N_PEAKS = 3  # of what cuts seem to gain, from which the best is looked for
 MOST_LAYERS = 5  # one inside the other
 N_BINS_OF_NOISE, N_SCALES = 48, 48  # where the noise of a layer is fitted
-LOST = 1.17  # times what is seen: half-way from the scale of Student's law to its deviation
 DEGREES = 3.0, 4.0, 6.0, 12.0  # of freedom, of single kinds of noise,
 POWERS = 1.0, 2.0, 4.0, 8.0  # and exp(-u^p): Laplace, Gauss, nearly uniform
 ENDS = np.array([0.7, 0.8, 0.9, 0.95, 0.98, 0.995, 1.0])  # of a slab, by the rows within
 STUDENT = (math.inf, 6.0, 3.0)  # degrees of freedom: Gaussian noise, and with heavy tails
-MOST = 0.83  # of the members: noise is measured by the distance that so many are within
 _LOG_2 = math.log(2)
 
 
@@ -225,7 +224,7 @@ def _density(edges: Array, N: Array, c: int, top: int) -> tuple[Array, Array, Ar
     enough = max(k.ENOUGH, N[top] / N_BINS_OF_DENSITY)
     if N[top] < 6 * enough:
         return None
-    step = max(round(_LOG_2 / k.OCTAVE / math.log(edges[1] / edges[0])), 1)
+    step = max(round(_LOG_2 / effort.OCTAVE / math.log(edges[1] / edges[0])), 1)
     first = int(np.searchsorted(N, enough))
     index = np.arange(top, first - 1, -step)[::-1]
     kept, end = [], -math.inf
@@ -262,7 +261,7 @@ def _slope(x: Array, y: Array) -> Array:
     return np.concatenate([pieces[:1], inside, pieces[-1:]])
 
 
-def members_noise(of: Histogram, probability: Array, c: int, most: float = MOST) -> float:
+def members_noise(of: Histogram, probability: Array, c: int, most: float = k.MOST) -> float:
     """Return the deviation of the noise in one coordinate; `probability` (m,) is by bin.
 
     It is by the distance that `most` members are within, so that heavy tails count in part: for
@@ -306,12 +305,12 @@ def layer_noise(of: Histogram, layer: Layer, c: int) -> float:
         likelihood = (h * np.log(expected) - expected).sum(axis=1)
         top = int(np.argmax(likelihood))
         N = np.cumsum(expected[top] * member)
-        within = float(np.interp(MOST * N[-1], N, r[1:]))
-        p = (1 + MOST) / 2
+        within = float(np.interp(k.MOST * N[-1], N, r[1:]))
+        p = (1 + k.MOST) / 2
         reach = special.ndtri(p) if gaussian else special.stdtrit(nu, p)
         fits.append((float(likelihood[top]), float(s[top, 0] * reach) / within))
     _, correction = max(fits)
-    return seen * min(max(correction, 1.0), LOST)
+    return seen * min(max(correction, 1.0), k.LOST)
 
 
 def gain_of_two(of: Histogram) -> float:

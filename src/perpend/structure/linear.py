@@ -12,8 +12,9 @@ from perpend.rows import RowSource, RowSpan, scan_distances
 from perpend.solvers import Directions, Solution
 from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
+from perpend.structure import effort
 from perpend.structure.answer import Answer, solution_of, verdict_of, weigh_no_normals
-from perpend.structure.checks import SURE, Doubt, Verdict, beyond_ellipse
+from perpend.structure.checks import Doubt, Verdict, beyond_ellipse
 from perpend.structure.confirm import among
 from perpend.structure.decide import (
     Decision,
@@ -46,8 +47,6 @@ from perpend.structure.settle import Found
 
 Auto: TypeAlias = Literal["auto"]
 
-SAME = 0.1  # sine of the largest angle up to which two answers are the same
-SAME_NOISE = 1.5  # ratio up to which two estimates of the noise are of the same rows
 ENOUGH_TO_WEIGH = 1024  # rows, where nothing is looked for
 NOT_LOOKED_FOR = 0.5  # confidence in "no normals" at the most, where that was told and not found
 
@@ -142,7 +141,7 @@ def _decide(ground: Ground, descents: Descents) -> Decision | None:
 
     def sweeping(*, late: bool = False) -> Iterator[int]:
         # Paths take long with many columns, and reweighting is quick where it leads anywhere.
-        wide = rank > k.WIDE
+        wide = rank > effort.WIDE
         if paths and (wide or late) and not _is_low(ground):
             near = 1 if descents.evidence is None else max(descents.evidence.value, 1)
             sizes = sweep_sizes(rank, min(near, rank - 1))
@@ -158,7 +157,7 @@ def _decide(ground: Ground, descents: Descents) -> Decision | None:
         callback=ground.callback,
     )
     n = ground.rows.shape[0]
-    if decision is None and paths and n <= k.MOST_PER_COLUMN * rank:
+    if decision is None and paths and n <= effort.MOST_PER_COLUMN * rank:
         if ground.profile.cloud.n < ground.n_distinct:
             ground.profile = Profile(ground.cloud())
         decision = find_structure(
@@ -174,7 +173,7 @@ def _decide(ground: Ground, descents: Descents) -> Decision | None:
 
 def _is_low(ground: Ground) -> bool:
     """Whether something has so many normals that descents would take long for them."""
-    if ground.span.rank < k.WIDE:
+    if ground.span.rank < effort.WIDE:
         return False
     all_ = ground.profile.plateaus()
     return any(2 * p.c >= ground.span.rank for p in all_)
@@ -194,7 +193,7 @@ def _is_unlikely(ground: Ground, decision: Decision) -> bool:
     certain = span.n_outside > 0 and ground.n_distinct > span.rank + 0.5
     if not certain or found.is_exact:
         return False
-    return found.fit is None or decision.confidence < SURE
+    return found.fit is None or decision.confidence < k.SURE
 
 
 def _no_normals(ground: Ground, directions: Directions, codimension: int | Auto) -> Answer:
@@ -309,8 +308,8 @@ def _lawful(ground: Ground, found: Found) -> Found:
     if found.fit is not None or found.is_exact:
         return found
     fit = ground.with_threshold(ground.fitted(_normals(ground, found)))
-    alike = abs(np.log(fit.groups.scale / found.sigma)) <= np.log(SAME_NOISE)
-    same = turned_to(fit.V, ground.span.from_span(found.axes.A)) <= SAME
+    alike = abs(np.log(fit.groups.scale / found.sigma)) <= np.log(k.SAME_NOISE)
+    same = turned_to(fit.V, ground.span.from_span(found.axes.A)) <= k.SAME_ANGLE
     if not (alike and same and ground.law_holds(fit)):
         return found
     return by_the_law(ground.profile.cloud, ground.axes_of(fit), fit)

@@ -26,10 +26,11 @@ from perpend._typing import Array
 from perpend.kernels import logarithmic_bins
 from perpend.solvers import Fit
 from perpend.structure import constants as k
+from perpend.structure import effort
 from perpend.structure.cloud import Axes, Cloud, radius
 from perpend.structure.layers import Histogram, Layer, find_layers, histogram
 from perpend.structure.profile import LawFit, Plateau, Profile
-from perpend.structure.settle import EXACT, Found, Settled, polish, settle, within
+from perpend.structure.settle import Found, Settled, polish, settle, within
 
 TOO_MANY = 4096  # rows: the walk is a matrix of their square
 POWER_STEPS = 40  # of the power method
@@ -45,7 +46,7 @@ def find_members(profile: Profile, chosen: Plateau) -> Found:
         return by_the_law(cloud, finest.axes, finest.fit)
     settled, end = settled_at(profile, chosen), float(cloud.scales[chosen.last])
     layer = _finest(profile, chosen)
-    if settled.sigma <= EXACT * cloud.floor and (layer is None or layer[0].is_exact):
+    if settled.sigma <= k.EXACT * cloud.floor and (layer is None or layer[0].is_exact):
         return within(cloud, c, settled)
     if layer is None:
         w = (cloud.squares(settled.axes, c) <= settled.threshold**2).astype(float)
@@ -69,7 +70,7 @@ def _is_of(profile: Profile, chosen: Plateau, one: LawFit) -> bool:
     if one.fit.V.shape[1] != chosen.c:
         return False
     j = min(int(np.searchsorted(cloud.scales, groups.scale)), cloud.n_scales - 1)
-    own = slice(max(j - k.OCTAVE, 0), j + 1)  # where noise of this size is seen best
+    own = slice(max(j - effort.OCTAVE, 0), j + 1)  # where noise of this size is seen best
     T, best = np.max(one.T[own]), np.max(profile.best[chosen.c - 1, own])
     return bool(T > 0 and k.AS_GOOD * best <= T)
 
@@ -131,7 +132,7 @@ def _finest(profile: Profile, chosen: Plateau) -> tuple[Layer, Axes] | None:
     scales = scales[scales <= chosen.last]
     seen: list[tuple[Layer, Axes, Array]] = []
     tried = set()
-    for j in [chosen.peak, *scales[:: -k.OCTAVE // 2]]:
+    for j in [chosen.peak, *scales[:: -effort.OCTAVE // 2]]:
         number = int(profile.of[c - 1, j])
         if number in tried:
             continue
@@ -246,7 +247,7 @@ def parts(
 
     `members` are numbers of rows.
     """
-    d, enough = cloud.D - c, max(k.ENOUGH_FOR_WALK, 2 * (cloud.D - c))
+    d, enough = cloud.D - c, max(effort.ENOUGH_FOR_WALK, 2 * (cloud.D - c))
     if len(members) > enough:
         members = np.sort(rng.choice(members, enough, replace=False, shuffle=False))
     if d < 2 or not d + int(cloud.affine) < len(members) <= TOO_MANY:
@@ -314,7 +315,7 @@ def point_among(cloud: Cloud) -> Found:
         contrast = near * np.log(near * 2.0**D / double)
         if contrast >= (1 - 1e-9) * best:  # the smaller of two that are as good
             best, weights = contrast, w
-        axes, radius = cloud.pca(w), k.SHRINK * radius
+        axes, radius = cloud.pca(w), effort.SHRINK * radius
     axes, least = cloud.pca(weights), k.FEW * cloud.n
     most = int(np.argmax(count * (weights > 0)))
     if count[most] >= least:  # equal rows

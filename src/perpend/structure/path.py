@@ -13,6 +13,7 @@ import numpy as np
 from perpend._typing import Array
 from perpend.solvers.loop import Callback, iterate
 from perpend.structure import constants as k
+from perpend.structure import effort
 from perpend.structure.cloud import Axes
 from perpend.structure.profile import Plateau, Profile
 
@@ -73,7 +74,7 @@ def follow(
 def _step(profile: Profile, state: _State, c: int, shrink: float, known: Plateau | None) -> _State:
     cloud, s = profile.cloud, state.scale
     axes, J2, w, leverage = state.axes, state.J2, state.w, state.leverage
-    for _ in range(2 if cloud.D <= k.FEW_COLUMNS else 1):
+    for _ in range(2 if cloud.D <= effort.FEW_COLUMNS else 1):
         reach2 = (s * (math.sqrt(c) + k.REACH)) ** 2
         w = np.maximum(1 - J2 * np.square(1 + leverage * w) / reach2, 0)
         if np.count_nonzero(w) < cloud.D + 2:
@@ -83,13 +84,13 @@ def _step(profile: Profile, state: _State, c: int, shrink: float, known: Plateau
         leverage = _mean_leverage(axes, c, float(w.sum()))
     spread = math.sqrt(float(w @ J2) / (c * float(w.sum())))
     n_steps, significant, done = state.n_steps + 1, state.significant, False
-    if n_steps % k.LOOK == 0:
+    if n_steps % effort.LOOK == 0:
         best = profile.add(axes)
         if np.any(best[cloud.scales <= 2 * s] > 0):
             significant = s
         done = known is not None and profile.table[known.c - 1, known.peak] > k.AS_GOOD * known.T
     s = min(shrink * s, 3 * spread)
-    done = done or s <= cloud.floor or s <= significant / k.GIVE_UP
+    done = done or s <= cloud.floor or s <= significant / effort.GIVE_UP
     return _State(axes, J2, w, leverage, s, significant, n_steps, done)
 
 

@@ -21,7 +21,8 @@ import numpy as np
 from perpend._typing import Array, Namespace
 from perpend.solvers import Fit
 from perpend.structure import constants as k
-from perpend.structure.checks import SURE, no_accident
+from perpend.structure import effort
+from perpend.structure.checks import no_accident
 from perpend.structure.cloud import Axes, Chance, Cloud, Counts
 
 
@@ -170,7 +171,7 @@ class Profile:
         if not self.seen:
             return None
         p = self.at(int(self.c[np.argmax(self.T)]))
-        return p if no_accident(p.T, p.c * int(self.cloud.free[p.c - 1])) >= SURE else None
+        return p if no_accident(p.T, p.c * int(self.cloud.free[p.c - 1])) >= k.SURE else None
 
     def axes_at(self, p: Plateau) -> Axes:
         """Return the axes that were best at the peak of a plateau."""
@@ -189,8 +190,10 @@ class Profile:
             for p in all_
             if (p.c, p.peak, number(p)) not in self._settled and (p.c, number(p)) not in by_law
         ]
-        new = sorted(new, key=lambda p: -p.weight)[: k.TRIES]
-        if new and self.cloud.D > k.FEW_COLUMNS:  # beside a long one, short ones are its shoulders
+        new = sorted(new, key=lambda p: -p.weight)[: effort.TRIES]
+        if (
+            new and self.cloud.D > effort.FEW_COLUMNS
+        ):  # beside a long one, short ones are its shoulders
             top = max(p.weight for p in all_)
             new = [p for p in new if p.weight > k.SHOULDER * top]
         for p in new:

@@ -13,7 +13,7 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.solvers.loop import Callback
-from perpend.structure import constants as k
+from perpend.structure import effort
 from perpend.structure.cloud import Axes, radius
 from perpend.structure.decide import Decision, decide
 from perpend.structure.members import settled_at
@@ -42,9 +42,9 @@ def find_structure(
     cloud = profile.cloud
     if cloud.D < 2:
         return None
-    shrink: float | None = k.SHRINK if cloud.D <= k.FEW_COLUMNS else k.SHRINK**2
+    shrink: float | None = effort.SHRINK if cloud.D <= effort.FEW_COLUMNS else effort.SHRINK**2
     if slowly:
-        shrink = k.SLOW if cloud.D <= k.WIDE else None
+        shrink = effort.SLOW if cloud.D <= effort.WIDE else None
     if cloud.n <= cloud.D or not paths:  # so few rows lie on anything
         shrink = None
     chosen = _search(profile, proposals, rng, shrink, told, callback=callback)
@@ -52,7 +52,7 @@ def find_structure(
     if chosen is None:
         return None
     decision = decide(profile, chosen, rng, told)
-    for _ in range(k.LOCAL_STARTS if cloud.D <= k.FEW_COLUMNS else 0):
+    for _ in range(effort.LOCAL_STARTS if cloud.D <= effort.FEW_COLUMNS else 0):
         facts = decision.facts
         # The sum of two may be a compromise between them: others may end on one.
         if shrink is None or not (facts.starts_disagree or facts.n_smaller):
@@ -83,7 +83,7 @@ def _search(
     def starts() -> Iterator[tuple[Axes, int]]:
         first, sizes = cloud.first_axes(), _sizes(cloud.D)
         yield first, sizes[0]
-        if cloud.affine and cloud.D <= k.FEW_COLUMNS:  # where nobody else proposes
+        if cloud.affine and cloud.D <= effort.FEW_COLUMNS:  # where nobody else proposes
             c = 1 if chosen is None else chosen.c
             yield _local_axes(profile, c, _near(profile, chosen), rng), c
         for c in sizes[1:]:
@@ -94,7 +94,7 @@ def _search(
         n_empty, walking = 0, True  # what others proposed in vain says nothing about paths
         for axes, c in starts():
             clear = chosen is not None and clearness(chosen, all_) >= 1
-            known = chosen if cloud.D > k.FEW_COLUMNS and clear else None
+            known = chosen if cloud.D > effort.FEW_COLUMNS and clear else None
             assert shrink is not None
             follow(profile, axes, c, shrink, known=known, callback=callback)
             yield 1
@@ -106,14 +106,14 @@ def _search(
         if now is None or now.T <= 0:
             n_empty += 1
             chosen = chosen or now
-            if cloud.D > k.WIDE and n_empty >= k.TRIES and walking:
+            if cloud.D > effort.WIDE and n_empty >= effort.TRIES and walking:
                 break
             continue
         same = chosen is not None and chosen.meets(now)
         chosen, witnesses, tries = now, witnesses + agree if same else agree, tries + 1
         profile.counts_for[profile.start] = agree
         profile.start += 1
-        if witnesses >= 2 and (clearness(chosen, all_) >= 1 or tries >= k.TRIES):
+        if witnesses >= 2 and (clearness(chosen, all_) >= 1 or tries >= effort.TRIES):
             break
     return chosen
 
@@ -143,7 +143,7 @@ def _local_axes(profile: Profile, c: int, near: Array, rng: np.random.Generator)
     """
     cloud, rows = profile.cloud, np.flatnonzero(near)
     best, most = cloud.first_axes(), -np.inf
-    for row in rng.choice(rows if len(rows) else len(cloud.X), k.LOCAL_STARTS):
+    for row in rng.choice(rows if len(rows) else len(cloud.X), effort.LOCAL_STARTS):
         away = np.square(cloud.X - cloud.X[row]).sum(axis=1)
         n_near = min(N_NEAR * cloud.D, len(away) // 2)
         axes = cloud.pca((away <= np.partition(away, n_near)[n_near]).astype(float))

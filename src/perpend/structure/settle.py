@@ -10,6 +10,7 @@ from scipy import special
 from perpend._typing import Array
 from perpend.solvers import Fit
 from perpend.structure import constants as k
+from perpend.structure import effort
 from perpend.structure.cloud import Axes, Cloud, radius
 from perpend.structure.law import knots
 from perpend.structure.layers import (
@@ -21,11 +22,9 @@ from perpend.structure.layers import (
     members_noise,
 )
 
-EXACT = 4.0  # times the floor: noise that is nothing but rounding errors
 SETTLE_STEPS = 12
 POLISH_STEPS = 5
 AT_REST = 0.02  # of the error that the noise makes: a turn that is too small to count
-REACH = 1.75  # R = sigma (sqrt(c) + REACH) ends the weights: 84 % efficient with one normal
 ROOM = 1.2  # times the largest distance, where all rows are members
 UNCHANGED = 0.01  # of the weights: what may still change when the polish ends
 MOST_LEVERAGE = 0.8  # of a single row; beyond it, it is on no subspace of the others
@@ -119,7 +118,7 @@ def within(cloud: Cloud, c: int, settled: Settled) -> Found:
         J=J,
         probability=near,
         seen=histogram(J, cloud.floor, cloud.share),
-        is_exact=sigma <= EXACT * cloud.floor,
+        is_exact=sigma <= k.EXACT * cloud.floor,
     )
 
 
@@ -165,7 +164,7 @@ def polish(
         J=J,
         probability=p,
         seen=seen,
-        is_exact=sigma <= EXACT * cloud.floor,
+        is_exact=sigma <= k.EXACT * cloud.floor,
         layer=layer,
     )
 
@@ -173,14 +172,14 @@ def polish(
 def _bell(seen: Histogram, J: Array, c: int, layer: Layer | None) -> Array:
     """Return weights 1 - J^2 / R^2 that hold rows at the edge of a layer for less than its core.
 
-    R = sigma (sqrt(c) + REACH) is within that of a path. With one normal this costs 9 % of
+    R = sigma (sqrt(c) + k.NEAR_REACH) is within that of a path. With one normal this costs 9 % of
     precision where the noise is Gaussian, with more of them less; and a slope beside a road, say,
     hardly turns the plane.
     """
     if layer is None or layer.is_exact:
         return np.ones(len(J))
     sigma = members_noise(seen, layer.probability(knots(seen.edges)), c)
-    return np.maximum(1 - np.square(J / (sigma * (math.sqrt(c) + REACH))), 0.0)
+    return np.maximum(1 - np.square(J / (sigma * (math.sqrt(c) + k.NEAR_REACH))), 0.0)
 
 
 def others_distance(cloud: Cloud, axes: Axes, c: int, w: Array) -> Array:
@@ -209,16 +208,16 @@ def _end_of_all(cloud: Cloud, J: Array, c: int, w: Array) -> float:
     sigma = math.sqrt(float(np.mean(np.square(members))) / c) if len(members) else cloud.floor
     # The largest of n distances of Gaussian noise is about sigma (sqrt(c) + sqrt(2 log n)).
     start = max(sigma, cloud.floor) * (math.sqrt(c) + math.sqrt(2 * math.log(len(J))))
-    far = 2 * k.OCTAVE
+    step, far = effort.OCTAVE, 2 * effort.OCTAVE
     octaves = max(math.log2(max(float(J.max()) / start, 1.0)), 0.0)
-    r = start * 2 ** (np.arange(-k.OCTAVE, int(k.OCTAVE * octaves) + far + 2) / k.OCTAVE)
+    r = start * 2 ** (np.arange(-step, int(step * octaves) + far + 2) / step)
     N = np.searchsorted(np.sort(J), r, side="right").astype(float)
     law = cloud.law(c, r)
-    b = np.arange(k.OCTAVE, len(r) - far - 1)
-    outside = np.maximum(N[b + far] - N[b + k.OCTAVE], 0)
+    b = np.arange(step, len(r) - far - 1)
+    outside = np.maximum(N[b + far] - N[b + step], 0)
     top = law[b + far]
     shell = np.exp(law[b + 1] - top) - np.exp(law[b - 2] - top)
-    room = np.maximum(-np.expm1(law[b + k.OCTAVE] - top), 1e-12)
+    room = np.maximum(-np.expm1(law[b + step] - top), 1e-12)
     ends = (N[b + 1] - N[b - 2] <= 2 * outside * shell / room) & (r[b] >= start)
     # Where there is nobody else, some room is left for rows of the same kind.
     return float(r[b[np.argmax(ends)]]) if np.any(ends) else ROOM * float(J.max())
