@@ -103,7 +103,7 @@ def neighbours(value: float) -> tuple[float, float]:
         return (value - 1, value + 1) if small else (round(low * value), round(high * value))
     one = 1 if NEAR_ONE[0] < value < NEAR_ONE[1] and value != 1 else 0
     smaller, larger = sorted(one + factor * (value - one) for factor in FACTORS)
-    return round(smaller, 6), round(larger, 6)
+    return float(f"{smaller:.6g}"), float(f"{larger:.6g}")
 
 
 def problems(first: int, most: int | None = None) -> list[Task]:
