@@ -61,11 +61,7 @@ def find_members(profile: Profile, chosen: Plateau) -> Found:
 
 
 def _is_of(profile: Profile, chosen: Plateau, one: LawFit) -> bool:
-    """Say whether a fit is of the chosen plateau, and at its own scale as good as any other.
-
-    Below the scale of noise the density is flat; where the plateau goes on, something thinner is
-    inside.
-    """
+    """Say whether a fit is of the chosen codimension, and at its own scale as good as any other."""
     cloud, groups = profile.cloud, one.fit.groups
     if one.fit.V.shape[1] != chosen.c:
         return False
