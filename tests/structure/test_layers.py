@@ -116,3 +116,12 @@ def test_a_bell_that_hardly_stands_out_of_its_slab(seed):
     rng = np.random.default_rng(seed)
     J = np.append(distances(rng, "student", 1600, 1), 5 * distances(rng, "uniform", 2400, 1))
     assert gain_of_two(histogram(J, 1e-9)) > KINK + UNLIKE * len(J)
+
+
+@pytest.mark.parametrize("blur", [0.03, 0.1, 0.3])
+def test_uniform_noise_with_soft_ends_is_of_one_kind(blur):
+    """As that of a box whose axes are known up to an angle."""
+    rng = np.random.default_rng(0)
+    for n in (500, 5000):
+        J = np.abs(rng.uniform(-1, 1, n) + blur * rng.standard_normal(n))
+        assert gain_of_two(seen(J)) < KINK + UNLIKE * n

@@ -1,10 +1,13 @@
 """Structures of whole clouds: found where they are, and not where there are none."""
 
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import perpend
 from perpend import DPCP, load
 from perpend.datasets import make_subspace
 from perpend.structure import Cloud, Profile, find_structure
@@ -175,3 +178,22 @@ def test_a_clear_fit_asks_for_one_table(seed, monkeypatch):
     data = make_subspace(600, 400, n_features=40, codimension=5, noise=0.01, random_state=seed)
     assert DPCP(random_state=seed).fit(data.X).confidence_ >= 0.95
     assert len(calls) == 1
+
+
+def test_a_clear_fit_visits_few_modules():
+    """Whoever follows one fit through the house should not need to open more than 30 doors."""
+    X = make_subspace(300, 200, n_features=20, codimension=3, random_state=0).X
+    package, visited = Path(perpend.__file__).parent, set()
+
+    def visit(frame, event, _):
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and package in path.parents:
+            visited.add(path)
+
+    sys.setprofile(visit)
+    try:
+        model = DPCP(random_state=0).fit(X)
+    finally:
+        sys.setprofile(None)
+    assert model.confidence_ >= 0.95
+    assert 10 < len(visited) <= 30
