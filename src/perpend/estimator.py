@@ -223,19 +223,9 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
                 codimension=codimension,
                 sample=self._sample_rows(X.shape[1]),
                 n_jobs=effective_n_jobs(self.n_jobs),
-                rng=copy.deepcopy(rng),
+                rng=rng,
                 callback=callback,
             )
-        return self._solve_lifted(X, weight, rng, place, callback)
-
-    def _solve_lifted(
-        self,
-        X: Array,
-        weight: Array | None,
-        rng: np.random.Generator,
-        place: Place,
-        callback: Callback | None,
-    ) -> AffineFit:
         return solve_lifted(
             X,
             weight,

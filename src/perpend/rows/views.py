@@ -36,10 +36,8 @@ class View(NamedTuple):
 
 def whole_view(X: Array, weight: Array | None, rng: np.random.Generator) -> View:
     """Return the view of all rows."""
-    draw = np.random.default_rng(
-        rng.integers(2**63)
-    )  # `rng` moves on alike, however many are drawn
-    S, w = _sample(X, weight, draw)
+    # Of its own, so that `rng` moves on alike, however many rows are drawn.
+    S, w = _sample(X, weight, np.random.default_rng(rng.integers(2**63)))
     centre = typical(S, w)
     distance = centred_norms(S, centre)
     size = float(typical(distance, w))
@@ -112,9 +110,8 @@ def lifted(
 def near_view(X: Array, centre: Array, spread: float, view: View) -> View:
     """Return the view from the members' mean, with the size of one of their coordinates.
 
-    Rows that are far away have no say, or all others would be rounding errors beside them; nor have
-    those of another cloud, which would be members with a long lever.
+    Rows that are far away have no say, or all others would be rounding errors beside them.
     """
     scale = spread if spread > 0 else view.scale
     near = to_numpy(centred_norms(X, centre)) <= FAR * scale * math.sqrt(X.shape[1])
-    return View(centre, scale, near if view.seen is None else near & view.seen)
+    return View(centre, scale, near)

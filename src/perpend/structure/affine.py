@@ -50,7 +50,7 @@ class _Sampled(NamedTuple):
 
 
 class _Chosen(NamedTuple):
-    """What a sample shows from one view."""
+    """What a sample shows."""
 
     view: View
     sampled: _Sampled
@@ -93,8 +93,7 @@ def _sample(
     X: Array, weight: Array | None, view: View, size: int | None, rng: np.random.Generator
 ) -> _Sampled:
     """Bring some rows to memory, in coordinates of their affine span."""
-    takes_part = np.ones(X.shape[0], dtype=bool) if view.seen is None else view.seen
-    chosen = np.flatnonzero(takes_part if weight is None else takes_part & (weight > 0))
+    chosen = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight > 0)
     if size is not None and len(chosen) > size:
         chosen = np.sort(rng.choice(chosen, size, replace=False, shuffle=False))
     given = to_numpy(X[chosen])
@@ -128,7 +127,7 @@ def _decide(
     rng: np.random.Generator,
     callback: Callback | None,
 ) -> _Chosen:
-    """Find the structure of the rows that are seen: by a sample, slowly by all where it is none."""
+    """Find the structure of the rows: by a sample, slowly by all where it is none."""
 
     def look(sample: int | None, *, slowly: bool = False) -> _Chosen:
         sampled = _sample(X, weight, view, sample, rng)
@@ -147,17 +146,16 @@ def _decide(
             return nothing
         return nothing._replace(found=decision.found, decision=decision)
 
-    n_seen = X.shape[0] if view.seen is None else np.count_nonzero(view.seen)
     chosen = look(sample)
     while (  # more rows cure one doubt, that it may be an accident
         chosen.decision is not None
         and not chosen.decision.facts.is_significant
         and sample is not None
-        and sample < n_seen
+        and sample < X.shape[0]
     ):
         sample *= GROWTH
         chosen = look(sample)
-    if chosen.found is None and n_seen <= effort.MOST_PER_COLUMN * X.shape[1]:
+    if chosen.found is None and X.shape[0] <= effort.MOST_PER_COLUMN * X.shape[1]:
         chosen = look(None, slowly=True)
     return chosen
 
