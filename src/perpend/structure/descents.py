@@ -41,7 +41,7 @@ N_STARTS_FIRST = 16
 CLEAR_GAP = 2.0  # in the directions' singular values; with less, weighing them is not worth a scan
 SETTLED = 32  # evaluations from which on "no gap anywhere" may mean "as many normals as starts"
 STEADY = 3  # looks with the same rank: it is worth a finish, though it is not clear
-REPEATS = 0.1  # sine to normals of which the rows are sure; below it a start only repeats them
+NEARLY_THERE = 0.3  # sine to normals of which the rows are sure: chance is that near one time in 20
 BACK_OFF = 2  # times as many evaluations as at the last finish before the next one
 N_LANDED = 16  # starts that are shown where nobody descends
 
@@ -178,6 +178,7 @@ class Descents:
         self.evidence: RankEvidence | None = None
         self._sure: Fit | None = None  # of which the rows are sure, whoever agrees
         self._next_finish = 0  # evaluations
+        self._share_there = 0.0  # of the starts that are nearly among those normals
         self._ranks: list[int] = []  # of the directions, look by look
 
     def proposals(self) -> Iterator[int]:
@@ -212,7 +213,6 @@ class Descents:
                 max_iter=descent.max_iter,
                 tol=tol,
                 enough=enough if watched else None,
-                known=self._repeats if watched else None,
                 callback=self.ground.callback,
             )
 
@@ -236,11 +236,13 @@ class Descents:
 
     @property
     def agree(self) -> bool:
-        """Whether the rows are sure of a subspace, and the rank of the directions is the same."""
+        """Whether the rows are sure of a subspace, and the descents lead there.
+
+        Their directions have its rank, or most of them lie among its normals.
+        """
         if self._sure is None or self.evidence is None:
             return False
-        c = self._sure.V.shape[1]
-        return self.evidence.value == c or not disagreement(c, self.evidence)
+        return self.evidence.value == self._sure.V.shape[1] or self._share_there > 0.5
 
     def _enough(self, directions: Directions) -> bool:
         """Say whether the descents may end here."""
@@ -256,6 +258,7 @@ class Descents:
             asked = self.evidence.value if self.told is None else self.told
             self._finish(self.evidence.basis[:, :asked])
             self._next_finish = BACK_OFF * n
+        self._share_there = self._share_at(directions.B)
         return self.agree
 
     def _worth_a_finish(self, evidence: RankEvidence, n_evaluations: int) -> bool:
@@ -285,12 +288,12 @@ class Descents:
         if clear and fit.converged and no_accident(chosen.T, parameters) >= k.SURE:
             self._sure = fit
 
-    def _repeats(self, B: Array) -> Array:
-        """Say which directions (D', k) lie among normals of which the rows are sure already."""
+    def _share_at(self, B: Array) -> float:
+        """Return the share of directions (D', k) nearly among the normals that rows are sure of."""
         if self._sure is None:
-            return np.zeros(B.shape[1], dtype=bool)
+            return 0.0
         V = self._sure.V
-        return np.linalg.norm(B - V @ (V.T @ B), axis=0) <= REPEATS
+        return float(np.mean(np.linalg.norm(B - V @ (V.T @ B), axis=0) <= NEARLY_THERE))
 
     def _without_stragglers(self, directions: Directions) -> Directions:
         """Leave out starts that are still on their way, far behind most of the others.

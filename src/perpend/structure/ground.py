@@ -45,6 +45,7 @@ MAX_SWEEP = 120  # steps of reweighting from a start that is hardly better than 
 FIRST_SIZES = 3  # codimensions from which reweighting looks before any path
 MAX_FINISH = 60  # steps of reweighting
 FEW_STEPS = 4  # the same on the way, where a candidate that takes longer may come again
+ALIKE = 1e-3  # of the largest variance: along axes with less, rows vary as good as not at all
 MAX_REVISIONS = 4  # of the codimension, after a look at the profile
 
 
@@ -127,7 +128,10 @@ class Ground:
 
         Also return the plateau that was chosen last; the fit is at rest where that is clear.
         """
-        fit = self.fitted(V, FEW_STEPS)
+        fit = self.fitted(V, 0)
+        c = _steepest(fit.spectrum)  # of the rows that are near, before anything is weighed
+        start = fit if c == V.shape[1] else fit.axes[:, :c]
+        fit = self.fitted(start, FEW_STEPS)
         for _ in range(MAX_REVISIONS):
             fit = self.add(fit)
             chosen = self.profile.chosen()
@@ -172,6 +176,12 @@ class Ground:
     def _distinct(self) -> float:
         """What a row's weight counts as evidence."""
         return self.n_distinct / self.rows.total_weight
+
+
+def _steepest(spectrum: Array) -> int:
+    """Return after how many axes the variances (R,) rise most; tiny ones are alike."""
+    t = np.maximum(spectrum, ALIKE * spectrum[-1])
+    return int(np.argmax(t[1:] / t[:-1])) + 1
 
 
 # -- proposals -------------------------------------------------------------------------------------
