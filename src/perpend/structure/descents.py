@@ -178,7 +178,7 @@ class Descents:
         self.evidence: RankEvidence | None = None
         self._sure: Fit | None = None  # of which the rows are sure, whoever agrees
         self._next_finish = 0  # evaluations
-        self._share_there = 0.0  # of the starts that are nearly among those normals
+        self._lead_there = False  # whether most starts end among the normals of that
         self._ranks: list[int] = []  # of the directions, look by look
 
     def proposals(self) -> Iterator[int]:
@@ -236,13 +236,10 @@ class Descents:
 
     @property
     def agree(self) -> bool:
-        """Whether the rows are sure of a subspace, and the descents lead there.
-
-        Their directions have its rank, or most of them lie among its normals.
-        """
+        """Whether the rows are sure of a subspace, and the descents lead to all its normals."""
         if self._sure is None or self.evidence is None:
             return False
-        return self.evidence.value == self._sure.V.shape[1] or self._share_there > 0.5
+        return self.evidence.value == self._sure.V.shape[1] or self._lead_there
 
     def _enough(self, directions: Directions) -> bool:
         """Say whether the descents may end here."""
@@ -258,7 +255,7 @@ class Descents:
             asked = self.evidence.value if self.told is None else self.told
             self._finish(self.evidence.basis[:, :asked])
             self._next_finish = BACK_OFF * n
-        self._share_there = self._share_at(directions.B)
+        self._lead_there = self._sure is not None and lead_to(self._sure.V, directions.B)
         return self.agree
 
     def _worth_a_finish(self, evidence: RankEvidence, n_evaluations: int) -> bool:
@@ -279,7 +276,8 @@ class Descents:
             fit = ground.add(ground.fitted(V))
             chosen = ground.profile.at(self.told)
         else:
-            fit, best = ground.propose(V)
+            assert self.evidence is not None
+            fit, best = ground.propose(V, rough=self.evidence.score < k.CLEAR_SCORE)
             if best is None or best.c != fit.V.shape[1]:
                 return
             chosen = best
@@ -287,13 +285,6 @@ class Descents:
         parameters = chosen.c * int(ground.profile.cloud.free[chosen.c - 1])
         if clear and fit.converged and no_accident(chosen.T, parameters) >= k.SURE:
             self._sure = fit
-
-    def _share_at(self, B: Array) -> float:
-        """Return the share of directions (D', k) nearly among the normals that rows are sure of."""
-        if self._sure is None:
-            return 0.0
-        V = self._sure.V
-        return float(np.mean(np.linalg.norm(B - V @ (V.T @ B), axis=0) <= NEARLY_THERE))
 
     def _without_stragglers(self, directions: Directions) -> Directions:
         """Leave out starts that are still on their way, far behind most of the others.
@@ -307,6 +298,20 @@ class Descents:
         high *= rows.total_weight
         behind = directions.objective > (low + high) / 2
         return directions.some(directions.converged | ~behind) if low < high else directions
+
+
+def lead_to(V: Array, B: Array) -> bool:
+    """Say whether most directions B (D, k) are nearly among the normals V (D, c), all together.
+
+    Along each of the normals they reach farther than they are off.
+    """
+    along = V.T @ B
+    off = B - V @ along
+    there = np.linalg.norm(off, axis=0) <= NEARLY_THERE
+    if np.count_nonzero(there) <= len(there) / 2:
+        return False
+    reach = np.linalg.svd(along[:, there], compute_uv=False)
+    return bool(reach[-1] > np.linalg.norm(off[:, there], 2))
 
 
 def _has_gap(B: Array) -> bool:
