@@ -158,14 +158,14 @@ class Ground:
             return fit.converged
         norms, c, rank = self.rows.norms, fit.V.shape[1], self.span.rank
         misfit = misfit_of(groups, norms, c, rank, self._distinct)
-        few = (1 - groups.share) * self.n_distinct < k.ENOUGH  # to say that they follow it
+        few = (1 - groups.share) * self.n_distinct < k.ROWS_IN_BIN  # to say that they follow it
         return misfit <= k.MISFIT and not (few and groups.share > k.ALL_ROWS)
 
     def _is_single(self, fit: Fit) -> bool:
         """Say whether the members are of one kind, and not some thinner than the others."""
         groups = fit.groups
         counts = groups.counts * self._distinct
-        seen, least = Histogram(groups.edges, counts), k.FEW * float(counts.sum())
+        seen, least = Histogram(groups.edges, counts), k.LEAST_SHARE * float(counts.sum())
         end = 1.1 * groups.threshold
         return groups.is_exact or not find_layers(seen, fit.V.shape[1], least, r_max=end)
 
