@@ -53,7 +53,7 @@ axes.legend()
 plt.show()
 
 # %%
-# The codimension and the confidence. At 90 % outliers the model is not sure any more, and the
+# The codimension and the confidence. At 90 % outliers one result is wrong, and it is not sure: the
 # warning above says why.
 
 print("outliers  codimension           confidence")
