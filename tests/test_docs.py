@@ -94,7 +94,7 @@ def test_headline_numbers_are_those_of_the_stored_results(page):
     )
     many = stored("many_rows")
     assert re.search(rf"\b{many['seconds']:.0f} s", text)
-    assert f"{many['memory_beyond_the_data_gib']:.1f} GiB beside the data" in text
+    assert f"{many['memory_beyond_the_data_gib']:.1f} GiB on top of the data" in text
     costs = [row["gram_pcas"] for row in stored("fits")["gram_pcas"] if row["method"] == "DPCP()"]
     assert f"{np.mean(costs):.0f} PCAs" in text or f"{min(costs)} to {max(costs)} PCAs" in text
 
