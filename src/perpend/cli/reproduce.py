@@ -3,19 +3,22 @@
 import os
 import shlex
 import textwrap
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from perpend._progress import Monitor, clock
 from perpend.cli._console import Refusal, complain, count, say, table
-from perpend.cli._progress import case_monitor
+from perpend.cli._progress import monitor
 from perpend.exceptions import InputError
 from perpend.experiments import NAMES, Settings, check_name, load
 
 if TYPE_CHECKING:
     from perpend.experiments import Experiment, Results
+    from perpend.experiments._runner import Progress
 
 ALL, LIST = "all", "list"
 WITH_SCENE = ("hyperspectral", ALL)
@@ -169,11 +172,11 @@ def _run(name: str, command: Command) -> int:
     try:
         if not command.force:
             _keep_larger_results(folder, experiment, settings)
-        with case_monitor(name) as watch:
+        with monitor() as watch:
             results = _runner.reproduce(
                 *(experiment, settings, folder),
                 jobs=command.jobs,
-                progress=watch,
+                progress=show_cases(watch, name),
                 force=command.force,
             )
     except _runner.CasesFailedError as error:
@@ -190,6 +193,20 @@ def _run(name: str, command: Command) -> int:
         raise
     _finish(experiment, results, command.out)
     return 0
+
+
+def show_cases(watch: Monitor, name: str) -> Callable[["Progress"], None]:
+    """Let a monitor say how many cases of an experiment are done."""
+
+    def show(progress: "Progress") -> None:
+        words = f"{progress.done} of {progress.total} cases"
+        if progress.done == progress.total:
+            words += ", drawing"
+        elif progress.seconds_left is not None:
+            words += f", about {clock(progress.seconds_left)} left"
+        watch.show(name, progress.share, words)
+
+    return show
 
 
 def _redraw(names: list[str], out: Path) -> None:
