@@ -201,7 +201,7 @@ def test_a_folder_without_permission(run, home):
 
 
 def test_permission_is_asked_for_before_any_work(run, home, monkeypatch):
-    monkeypatch.setattr(os, "access", lambda *args: False)
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
     code, _, err = run("toy")
     assert code == 5
     assert "Permission denied" in err

@@ -9,7 +9,7 @@ import typer
 from perpend.cli import _input
 from perpend.cli import _options as options
 from perpend.cli._comparison import Row, compared, pca
-from perpend.cli._console import count, grid, say, say_json, table, warn
+from perpend.cli._console import grid, say, say_json, table, warn
 from perpend.cli._memory import check_fit, limit
 from perpend.cli._model import Wanted, build, fit_model, must_be_told
 from perpend.cli._options import METHODS
@@ -50,7 +50,7 @@ def compare(
         _input.opened(file, format, limit(memory_limit)) as source,
     ):
         watch.phase(f"reading {source.name}")
-        data = _input.read(source, options.Reading(variable, columns, format, nan))
+        data = _input.without_gaps(_input.read(source, variable, columns), nan)
         _input.check_rows(data)
         wanted = Wanted(METHODS[0], codimension, affine=affine, device=device, seed=seed)
         asked = wanted.about(data)
@@ -121,14 +121,10 @@ def _reason(error: Exception, data: "Dataset") -> str:
 def _described(
     rows: list[Row], data: "Dataset", source: _input.Source, seed: int
 ) -> dict[str, Any]:
-    from perpend import __version__
-    from perpend.cli._result import describe_input, versions
+    from perpend.cli._result import describe_input, preamble
 
     return {
-        "schema_version": SCHEMA,
-        "command": "compare",
-        "perpend": __version__,
-        "versions": versions(),
+        **preamble("compare", SCHEMA),
         "seed": seed,
         "input": describe_input(data, source),
         "methods": [row.described() for row in rows],
@@ -163,15 +159,10 @@ def _given(
 def _page(
     rows: list[Row], data: "Dataset", source: _input.Source, seconds: float, given: str
 ) -> str:
-    n, D = data.X.shape
     first = rows[0].method
     heads = ["method", "codimension", "confidence", "outliers", "noise", "time"]
     heads += [f"labels as {first}", f"angle to {first}"]
-    records, features = _input.RECORDS[data.kind], _input.FEATURES[data.kind]
-    lines = [
-        ("data", f"{source.name}: {count(n)} {records}s x {count(D)} {features}s"),
-        *left_out(data),
-    ]
+    lines = [("data", f"{source.name}: {_input.size(data)}"), *left_out(data)]
     notes = [
         ("told", f"the codimension was given, by you or by {first}; PCA labels as many outliers"),
         ("angle", "the largest between the two subspaces, in degrees; 0 is the same"),
