@@ -128,10 +128,9 @@ def test_agreement_and_angle():
 def test_progress_says_how_long_it_may_take(capsys, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(_progress.time, "monotonic", lambda: now[0])
-    with _progress.step_monitor(3) as watch:
-        for name in "abc":
-            watch.begin(name)
+    with _progress.monitor() as watch:
+        for done, name in enumerate("abc"):
+            watch.part(name, done, 3)
             now[0] += 20.0
-            watch.end()
     lines = capsys.readouterr().err.splitlines()
-    assert lines == ["b, 1 of 3 done, about 40 s left", "c, 2 of 3 done, about 20 s left"]
+    assert lines == ["b, 2 of 3: 33% done, about 0:40 left", "c, 3 of 3: 67% done, about 0:20 left"]

@@ -3,8 +3,9 @@
 import math
 from collections.abc import Iterable
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
@@ -45,15 +46,6 @@ class Nan(StrEnum):
     drop_cols = "drop-cols"
 
 
-class Reading(NamedTuple):
-    """What the user said about the file."""
-
-    variable: str | None = None
-    columns: tuple[str, ...] | None = None
-    format: str | None = None
-    nan: Nan = Nan.error
-
-
 # -- values ----------------------------------------------------------------------------------------
 
 
@@ -69,12 +61,8 @@ def _whole_number(text: str, minimum: int) -> int | str:
     return value
 
 
-def _codimension(text: str) -> int | str:
-    return _whole_number(text, 0)
-
-
-def _starts(text: str) -> int | str:
-    return _whole_number(text, 1)
+_codimension = partial(_whole_number, minimum=0)
+_starts = partial(_whole_number, minimum=1)
 
 
 def _number(text: str) -> float:
@@ -161,7 +149,8 @@ def complete_format(incomplete: str) -> list[str]:
 
 def complete_path(incomplete: str) -> list[str]:
     """Files and folders that begin like this; hidden ones only when asked for."""
-    folder, start = _split(incomplete)
+    at = incomplete.rfind("/") + 1
+    folder, start = incomplete[:at], incomplete[at:]
     try:
         entries: Iterable[Path] = sorted(Path(folder or ".").iterdir())
     except OSError:
@@ -171,12 +160,6 @@ def complete_path(incomplete: str) -> list[str]:
         for entry in entries
         if entry.name.startswith(start) and (start or not entry.name.startswith("."))
     ]
-
-
-def _split(incomplete: str) -> tuple[str, str]:
-    """The folder, with its slash, and the beginning of the name in it."""
-    at = incomplete.rfind("/") + 1
-    return incomplete[:at], incomplete[at:]
 
 
 # -- what the commands use -------------------------------------------------------------------------
