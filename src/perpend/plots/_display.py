@@ -16,6 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from perpend._typing import Array
 from perpend.exceptions import InputError
+from perpend.plots._axes import draw
+from perpend.plots._picture import Picture
 from perpend.plots._style import (
     SCREEN_DPI,
     house_style,
@@ -76,8 +78,12 @@ class Display(ABC):
     def description(self) -> str:
         """What the picture shows, in a sentence or two with the numbers; usable as alt text."""
 
-    @abstractmethod
-    def _draw(self, ax: Any) -> None: ...
+    def picture(self) -> Picture:
+        """Describe it in plain arrays and words, as both matplotlib and the report draw it."""
+        raise NotImplementedError
+
+    def _draw(self, ax: Any) -> None:
+        draw(ax, self.picture())
 
     def _repr_html_(self) -> str | None:
         """Show the picture in a notebook, with its description for those who cannot see it.
@@ -98,6 +104,8 @@ class Display(ABC):
 
 class ModelDisplay(Display):
     """A display that needs nothing but a fitted model."""
+
+    rows = "rows"  # what they are called; those of an image are pixels
 
     @classmethod
     def from_estimator(cls, model: Any, X: Array | None = None, *, ax: Any = None) -> Self:
@@ -133,12 +141,3 @@ class ModelDisplay(Display):
         -------
         display
         """
-
-
-def say(ax: Any, title: str, text: str) -> None:
-    """Fill a panel with a sentence, where there is nothing to draw."""
-    ax.set_title(title)
-    ax.text(0.5, 0.5, text, ha="center", va="center", transform=ax.transAxes, color="#555555")
-    ax.set(xticks=[], yticks=[])
-    ax.grid(visible=False)
-    ax.spines[:].set_visible(False)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from perpend._typing import Array
+from perpend.plots._axes import few_ticks
 from perpend.plots._style import COLORS, MARKERS, MUTED, RIGHT, WRONG, figure, grid, hide_unused
 
 GAP = 0.055  # least distance of two direct labels, as a share of the panel's height
@@ -86,17 +87,6 @@ def curves(
             ncols = min(len(names), 2 + axes.shape[1])
             drawing.legend(handles, names, loc="outside upper center", ncols=ncols)
     return drawing
-
-
-def few_ticks(axis: Any) -> None:
-    """Label 1, 2, 5 of each decade of a short logarithmic axis, and every decade of a long one."""
-    from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
-
-    axis.set_minor_formatter(NullFormatter())
-    low, high = axis.get_view_interval()
-    if high < 1e3 * low:
-        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axis.set_major_formatter(ScalarFormatter())
 
 
 def _line(
