@@ -20,16 +20,16 @@ from perpend._typing import Array
 from perpend.estimator import SubspaceEstimator
 from perpend.exceptions import InputError
 from perpend.formats._dataset import Answer, Dataset
-from perpend.report._distances import DistanceFacts, distance_facts
+from perpend.report import _pictures
+from perpend.report._nouns import nouns_of
 from perpend.report._outliers import OutlierFacts, outlier_facts
-from perpend.report._profile import ProfileFacts, profile_facts
-from perpend.report._rows import PictureFacts, picture_facts
+from perpend.report._pictures import PictureFacts, picture_facts
 from perpend.report._solved import MOST, Solved, solved_equations
 from perpend.report._text import column_labels
 from perpend.rows.kinds import to_numpy
 from perpend.structure import SURE
 
-SCHEMA = 1
+SCHEMA = 2  # 1 had other pictures
 EQUATIONS = MOST  # so many equations are shown, at the most
 NAMES = 2000  # so many names of columns are kept, at the most
 
@@ -87,9 +87,8 @@ class AnswerFacts(TypedDict):
     normals: list[list[float]]  # the first few
     intercept: list[float]
     location: list[float]
-    # pages of earlier versions have none of these
     solved: NotRequired[list[Solved] | None]
-    structures: NotRequired[list[StructureFacts]]
+    structures: list[StructureFacts]
     parameters: dict[str, str]
     seed: str
 
@@ -102,10 +101,8 @@ class Facts(TypedDict):
     made: str  # date and time
     data: DataFacts
     answer: AnswerFacts
-    distances: DistanceFacts | None
     outliers: OutlierFacts | None
     pictures: PictureFacts
-    profile: NotRequired[ProfileFacts | None]
     warnings: list[str]
     versions: dict[str, str]
     timings: dict[str, float]
@@ -145,10 +142,18 @@ def gather(
         made=dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         data=facts,
         answer=_answer_facts(model, rows.X, labels),
-        distances=distance_facts(model, rows.X, answer),
         outliers=outlier_facts(model, rows.X, answer, rows.dataset),
-        pictures=picture_facts(model, rows.X, labels, rows.dataset, rows.columns),
-        profile=profile_facts(model),
+        pictures=picture_facts(
+            model,
+            _pictures.Rows(
+                X=rows.X,
+                labels=labels,
+                dataset=rows.dataset,
+                columns=rows.columns,
+                word=nouns_of(facts["kind"], facts["n_columns"]).rows,
+            ),
+            answer,
+        ),
         warnings=[str(text) for text in result.get("warnings") or []],
         versions=_versions(result),
         timings={str(k): float(v) for k, v in (result.get("timings") or {}).items()},

@@ -153,7 +153,7 @@ def _others(facts: Facts) -> list[Step]:
     words = structure_words(facts)
     others = [
         f"model.choose({i})  # {words.structure(one)}"
-        for i, one in enumerate(facts["answer"].get("structures", []))
+        for i, one in enumerate(facts["answer"]["structures"])
         if not one["chosen"]
     ]
     if not others:

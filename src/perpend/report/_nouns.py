@@ -1,8 +1,9 @@
 """What rows and columns are called: an image has pixels and bands, a cloud points."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from perpend.report._facts import Facts
+if TYPE_CHECKING:
+    from perpend.report._facts import Facts
 
 
 class Nouns(NamedTuple):
@@ -25,9 +26,12 @@ class Nouns(NamedTuple):
 NOUNS = {"image": Nouns("pixel", "band"), "cloud": Nouns("point", "coordinate")}
 
 
-def nouns(facts: Facts) -> Nouns:
+def nouns(facts: "Facts") -> Nouns:
+    """Return the words that fit the facts of a page."""
+    return nouns_of(facts["data"]["kind"], facts["data"]["n_columns"])
+
+
+def nouns_of(kind: str, n_columns: int) -> Nouns:
     """Return the words that fit the kind of data; points with more than a place have columns."""
-    data = facts["data"]
-    found = NOUNS.get(data["kind"], Nouns())
-    more = data["kind"] == "cloud" and data["n_columns"] > 3
-    return found._replace(column="column") if more else found
+    found = NOUNS.get(kind, Nouns())
+    return found._replace(column="column") if kind == "cloud" and n_columns > 3 else found

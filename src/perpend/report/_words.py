@@ -1,17 +1,20 @@
 """The answer in words: the verdict in one sentence, and what speaks for and against it."""
 
+import math
 import re
 from typing import NamedTuple
 
 from perpend._structures import HOLDS_IT, INSIDE_IT, Words
+from perpend.plots._words import count, number, plural
 from perpend.report._facts import AnswerFacts, Facts
 from perpend.report._nouns import Nouns, nouns
-from perpend.report._text import count, number, plural
+from perpend.report._text import percent, short
 from perpend.structure import SURE
 
 MEDIUM = 0.5  # below this confidence an answer is a guess
 WORDS = {0: "a single point", 1: "a line", 2: "a plane"}
 MISFIT = 2.0  # of the outliers; directions without preference exceed it in one of a thousand cases
+SOME = 12  # names of columns that were left out
 CLEAR_STEP = 4.47  # the power of all other steps from which on a step is sure
 CLEAR_ORIGIN = 1e-6  # chance below which the subspace clearly misses the origin
 ADVICE = re.compile(r"help|show|would give|^(add|centre|look|raise|use)")
@@ -111,7 +114,7 @@ def structure_words(facts: Facts) -> Words:
 
 def inside(facts: Facts) -> str | None:
     """Say what the subspace is inside of, and what is inside of it, where several were seen."""
-    seen = facts["answer"].get("structures", [])
+    seen = facts["answer"]["structures"]
     relations = [one["relation"] for one in seen]
     if not {HOLDS_IT, INSIDE_IT} & set(relations):
         return None
@@ -157,6 +160,66 @@ def _with_help(text: str) -> tuple[str, str]:
         return text, ""
     lead = "What would help" if ADVICE.search(match[2]) else "Possible reason"
     return match[1], f"{lead}: {match[2]}"
+
+
+def tiles(facts: Facts) -> list[tuple[str, str, str]]:
+    """Return the key figures: name, value, remark."""
+    answer, data, say = facts["answer"], facts["data"], nouns(facts)
+    share = answer["outliers"] / max(data["n_rows"], 1)
+    unit = "sine of the angle" if answer["relative"] else "in the data's units"
+    how = {"auto": "found", "given": "given", "contamination": "from the given contamination"}
+    found = [
+        (say.rows.capitalize(), count(data["n_rows"]), plural(data["n_columns"], say.column)),
+        (
+            "Dimension",
+            count(answer["dimension"]),
+            f"codimension {count(answer['codimension'])}" + (", given" if answer["told"] else ""),
+        ),
+        ("Outliers", count(answer["outliers"]), percent(share)),
+    ]
+    if answer["codimension"]:
+        found.append(("Noise of inliers", *_noise(facts)))
+        found.append(
+            ("Threshold", number(answer["threshold"]), f"{how[answer['threshold_from']]}; {unit}")
+        )
+    return found
+
+
+def _noise(facts: Facts) -> tuple[str, str]:
+    """Return the expected length of an inlier's error, and what it is in one column."""
+    answer, n, say = facts["answer"], facts["data"]["n_columns"], nouns(facts)
+    unit = "relative to their length" if answer["relative"] else "in the data's units"
+    if answer["noise"] == 0:
+        return "none", f"over all {say.columns}, {unit}"
+    each = number(answer["noise"] / math.sqrt(n), 2)  # the error is as long as D of these
+    whole = f"length over all {n} {say.columns}; about {each} in each" if n > 1 else ""
+    return number(answer["noise"]), "; ".join(filter(None, [whole, unit]))
+
+
+def size(facts: Facts) -> str:
+    """Say how many rows and columns there are, and of what."""
+    data = facts["data"]
+    shape = " × ".join(count(m) for m in data["shape"])
+    records = f", from {shape} pixels" if data["kind"] == "image" else ""
+    dtype = f", {data['dtype']}" if data["dtype"] else ""
+    counted = "" if data["named"] else ", counted from 1 as they have no names"
+    say = nouns(facts)
+    size = f"{count(data['n_rows'])} {say.rows} × {count(data['n_columns'])} {say.columns}"
+    return f"{size}{counted}{dtype}{records}"
+
+
+def left_out(facts: Facts) -> str:
+    """Say which records and columns of the data were not used."""
+    data = facts["data"]
+    said = [
+        f"{count(n)} records {why}"
+        for n, why in ((data["nan"], "with NaN or infinity"), (data["ignored"], "without data"))
+        if n
+    ]
+    if data["dropped_columns"]:
+        names = ", ".join(short(c, 20) for c in data["dropped_columns"][:SOME])
+        said.append(f"{plural(len(data['dropped_columns']), nouns(facts).column)}: {names}")
+    return "; ".join(said)
 
 
 def witnesses(facts: Facts) -> list[Witness]:
