@@ -16,7 +16,6 @@ from perpend.formats._dataset import Answer
 from perpend.report import write_report
 from perpend.report._facts import gather
 from perpend.report._page import page
-from perpend.report._words import tiles, verdict, witnesses
 from report.cases import (
     CASES,
     cloud,
@@ -31,6 +30,7 @@ from report.cases import (
     unsure,
 )
 from report.payloads import PAYLOADS
+from report.reading import tiles, verdict, witnesses
 
 VOID = {"br", "img", "input", "link", "meta"}
 

@@ -10,11 +10,11 @@ import pytest
 
 from perpend.formats._dataset import Answer, Counts
 from perpend.report._facts import gather
-from perpend.report._next import next_steps
 from perpend.report._page import page
 from perpend.report._png import data_uri, png
 from perpend.report._svg import decade_ticks, ticks
 from report.cases import cloud, dataset, fitted, flat, hopeless, image, table
+from report.reading import next_steps
 
 # -- what comes from the data stays text ---------------------------------------------------------
 

@@ -9,10 +9,10 @@ import pytest
 from perpend.plots import ProfileDisplay
 from perpend.plots._words import THIN
 from perpend.report._facts import gather
-from perpend.report._next import next_steps
 from perpend.report._page import page
 from perpend.report._words import inside
 from report.cases import cloud, street, table
+from report.reading import next_steps
 
 
 def said(facts):

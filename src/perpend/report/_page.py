@@ -8,7 +8,7 @@ part of the page, by their hashes, show pictures that are inside it, and fetch n
 import base64
 import hashlib
 import math
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import Any
 
@@ -16,15 +16,15 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from perpend.plots._picture import Bars, Line, Picture
-from perpend.plots._words import count, number, plural
+from perpend.plots._words import count, factor, number, plural
 from perpend.report import _words
 from perpend.report._equations import equations, mean
 from perpend.report._facts import Facts
-from perpend.report._next import next_steps
+from perpend.report._next import command, fit_code
 from perpend.report._nouns import nouns
 from perpend.report._svg import drawing
 from perpend.report._table import outlier_table
-from perpend.report._text import png, readable, short
+from perpend.report._text import percent, png, readable, short
 from perpend.structure import SURE
 
 SIZES = {"distances": (720.0, 320.0), "view": (520.0, 320.0)}  # pixels; others have the default
@@ -45,13 +45,13 @@ def page(facts: Facts) -> str:
         say=nouns(facts),
         sure=SURE,
         level=_words.level(answer),
-        verdict=_words.verdict(facts),
         inside=_words.inside(facts),
+        misses_origin=_words.misses_origin(answer),
         confidence=_words.confidence_text(answer["confidence"]),
-        confidence_line=_words.confidence_line(answer),
-        tiles=_words.tiles(facts),
         doubts=_words.doubts(facts),
-        witnesses=_words.witnesses(facts),
+        others=_words.others(facts),
+        command=partial(command, facts),
+        fit=partial(fit_code, facts),
         drawings={
             key: drawing(picture, key, zoom=key == "distances", size=SIZES.get(key, (460.0, 270.0)))
             for key, picture in pictures.items()
@@ -59,10 +59,7 @@ def page(facts: Facts) -> str:
         outliers=outlier_table(facts),
         equations=equations(facts),
         mean=mean(facts),
-        size=_words.size(facts),
-        left_out=_words.left_out(facts),
         timings=", ".join(f"{short(k, 20)} {v:.2f} s" for k, v in facts["timings"].items()),
-        steps=next_steps(facts),
         for_script={
             "distances": _histogram(pictures.get("distances"), answer["threshold"]),
             "cloud": stored["cloud"],
@@ -70,6 +67,7 @@ def page(facts: Facts) -> str:
         policy=_policy(style, script),
         style=style,
         script=script,
+        **_words.LIMITS,
     )  # fmt: skip
 
 
@@ -83,7 +81,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    for function in (count, number, plural, png, short):
+    for function in (count, factor, number, percent, plural, png, short):
         made.filters[function.__name__] = function
     made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     return made
