@@ -28,13 +28,6 @@ class PrincipalAnglesDisplay(Display):
     what : str
         What was compared, for the title.
 
-    Attributes
-    ----------
-    angles, dimensions, what :
-        As they were given, the angles falling.
-    ax_, figure_ :
-        Set by `plot`.
-
     Examples
     --------
     >>> import numpy as np

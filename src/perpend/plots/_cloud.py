@@ -38,13 +38,6 @@ class CloudDisplay(Display):
     names : three of str
         Of the axes.
 
-    Attributes
-    ----------
-    points, labels, n_inliers, n_outliers, location, components, names :
-        As they were given.
-    ax_, figure_ :
-        Set by `plot`.
-
     Examples
     --------
     >>> from perpend import DPCP

@@ -33,13 +33,6 @@ class ConvergenceDisplay(ModelDisplay):
     converged : bool, optional
         Whether the fit came to rest as a whole.
 
-    Attributes
-    ----------
-    stages, n_steps, objective, least, largest, change, converged :
-        As they were given.
-    ax_, figure_ :
-        Set by `plot`.
-
     Notes
     -----
     The objective of a descent is the mean of ``|x @ b|`` over the rows; of a finish or a polish it

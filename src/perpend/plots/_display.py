@@ -28,7 +28,7 @@ from perpend.plots._style import (
 
 
 class Display(ABC):
-    """Base of all displays.
+    """Base of all displays, which keep what their constructors take under the same names.
 
     Attributes
     ----------
@@ -39,7 +39,9 @@ class Display(ABC):
     """
 
     size: ClassVar[tuple[float, float]] = (5.2, 3.7)  # inches of a figure of its own
+    grid: ClassVar[tuple[int, int]] = (1, 1)  # panels of such a figure
     projection: ClassVar[str | None] = None
+    heading = ""  # of such a figure
 
     ax_: Any
     figure_: Any
@@ -59,19 +61,24 @@ class Display(ABC):
         """
         require_matplotlib()
         if ax is not None:
-            if self.projection and getattr(ax, "name", "") != self.projection:
-                raise InputError(
-                    f"{type(self).__name__} needs axes with projection={self.projection!r}, such "
-                    f"as figure.add_subplot(projection={self.projection!r})."
-                )
-            self._draw(ax)
-            self.ax_, self.figure_ = ax, ax.figure
+            self._place(ax)
             return self
         subplot = {"projection": self.projection}
-        with pyplot_figure(panel=self.size, subplot_kw=subplot) as (made, axes):
-            self._draw(axes[0, 0])
-        self.ax_, self.figure_ = axes[0, 0], made
+        with pyplot_figure(*self.grid, panel=self.size, subplot_kw=subplot) as (made, axes):
+            self._place(axes if axes.size > 1 else axes[0, 0])
+            if self.heading:
+                made.suptitle(self.heading)
         return self
+
+    def _place(self, ax: Any) -> None:
+        """Draw it onto axes."""
+        if self.projection and getattr(ax, "name", "") != self.projection:
+            raise InputError(
+                f"{type(self).__name__} needs axes with projection={self.projection!r}, such "
+                f"as figure.add_subplot(projection={self.projection!r})."
+            )
+        self._draw(ax)
+        self.ax_, self.figure_ = ax, ax.figure
 
     @property
     @abstractmethod

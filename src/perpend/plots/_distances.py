@@ -39,13 +39,6 @@ class DistanceDisplay(ModelDisplay):
         look like if they were the same mixture.
     xlabel : str
 
-    Attributes
-    ----------
-    edges, counts, threshold, inliers, outliers, fitted :
-        As they were given.
-    ax_, figure_ :
-        Set by `plot`.
-
     Examples
     --------
     >>> from perpend import DPCP

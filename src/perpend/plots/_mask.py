@@ -32,13 +32,6 @@ class MaskDisplay(Display):
     bands : sequence of three, optional
         What red, green and blue stand for, for the title.
 
-    Attributes
-    ----------
-    image, mask, bands :
-        As they were given.
-    ax_, figure_ :
-        Set by `plot`.
-
     Examples
     --------
     >>> import numpy as np

@@ -43,13 +43,6 @@ class ProfileDisplay(ModelDisplay):
         As `structures_` of a model: `codimension`, `noise`, `members` and `chosen`.
     xlabel : str
 
-    Attributes
-    ----------
-    scales, codimensions, contrast, structures :
-        As they were given.
-    ax_, figure_ :
-        Set by `plot`.
-
     Notes
     -----
     The shade is the root of the contrast, by which plateaus are weighed. Only fits in which scales

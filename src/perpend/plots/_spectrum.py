@@ -30,13 +30,6 @@ class SpectrumDisplay(ModelDisplay):
     n_starts : int, optional
         How many directions there are.
 
-    Attributes
-    ----------
-    singular_values, n_normals, n_starts :
-        As they were given.
-    ax_, figure_ :
-        Set by `plot`.
-
     Notes
     -----
     Normals that all rows are orthogonal to, because the rows do not span the space, need no descent
@@ -120,13 +113,6 @@ class SpreadDisplay(ModelDisplay):
         How many of the last ones are across the subspace; None where that is not known.
     n_rows, n_rows_by_chance : int, optional
         Different rows that lie on the subspace, and how many lie on any of its dimension.
-
-    Attributes
-    ----------
-    spread, n_normals, n_rows, n_rows_by_chance :
-        As they were given.
-    ax_, figure_ :
-        Set by `plot`.
 
     Examples
     --------

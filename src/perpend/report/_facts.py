@@ -8,7 +8,7 @@ import datetime as dt
 import platform
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -20,12 +20,10 @@ from perpend._typing import Array
 from perpend.estimator import SubspaceEstimator
 from perpend.exceptions import InputError
 from perpend.formats._dataset import Answer, Dataset
-from perpend.report import _pictures
-from perpend.report._nouns import nouns_of
 from perpend.report._outliers import OutlierFacts, outlier_facts
-from perpend.report._pictures import PictureFacts, picture_facts
+from perpend.report._pictures import PictureFacts, Rows, picture_facts
 from perpend.report._solved import MOST, Solved, solved_equations
-from perpend.report._text import column_labels
+from perpend.report._text import column_labels, nouns_of
 from perpend.rows.kinds import to_numpy
 from perpend.structure import SURE
 
@@ -108,16 +106,6 @@ class Facts(TypedDict):
     timings: dict[str, float]
 
 
-class Rows(NamedTuple):
-    """The data as far as they were given, in one form."""
-
-    X: Array | None  # (n, D) in memory
-    columns: list[str]
-    named: bool
-    dataset: Dataset | None
-    source: str
-
-
 def gather(
     model: SubspaceEstimator,
     data: Any = None,
@@ -143,17 +131,7 @@ def gather(
         data=facts,
         answer=_answer_facts(model, rows.X, labels),
         outliers=outlier_facts(model, rows.X, answer, rows.dataset),
-        pictures=picture_facts(
-            model,
-            _pictures.Rows(
-                X=rows.X,
-                labels=labels,
-                dataset=rows.dataset,
-                columns=rows.columns,
-                word=nouns_of(facts["kind"], facts["n_columns"]).rows,
-            ),
-            answer,
-        ),
+        pictures=picture_facts(model, rows, labels, answer),
         warnings=[str(text) for text in result.get("warnings") or []],
         versions=_versions(result),
         timings={str(k): float(v) for k, v in (result.get("timings") or {}).items()},
@@ -181,6 +159,7 @@ def _rows(model: SubspaceEstimator, data: Any) -> Rows:
         named=names is not None,
         dataset=data if isinstance(data, Dataset) else None,
         source=str(data.source) if read else "",
+        word=nouns_of(kind, D).rows,
     )
 
 

@@ -21,10 +21,9 @@ from perpend.report import _words
 from perpend.report._equations import equations, mean
 from perpend.report._facts import Facts
 from perpend.report._next import command, fit_code
-from perpend.report._nouns import nouns
 from perpend.report._svg import drawing
 from perpend.report._table import outlier_table
-from perpend.report._text import percent, png, readable, short
+from perpend.report._text import nouns, percent, png, readable, short
 from perpend.structure import SURE
 
 SIZES = {"distances": (720.0, 320.0), "view": (520.0, 320.0)}  # pixels; others have the default

@@ -4,7 +4,7 @@ Every picture has a limit on its size, so that a page stays small however large 
 """
 
 import base64
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -64,19 +64,22 @@ class PictureFacts(TypedDict):
     spread: dict[str, Any] | None
 
 
-class Rows(TypedDict):
-    """The rows as far as they were given, their labels, and what rows and columns are called."""
+class Rows(NamedTuple):
+    """The data as far as they were given, in one form."""
 
-    X: Array | None
-    labels: Array
-    dataset: Dataset | None
+    X: Array | None  # (n, D) in memory
     columns: list[str]
-    word: str
+    named: bool  # whether the names are the data's own
+    dataset: Dataset | None
+    source: str
+    word: str  # for rows
 
 
-def picture_facts(model: SubspaceEstimator, rows: Rows, answer: Answer | None) -> PictureFacts:
+def picture_facts(
+    model: SubspaceEstimator, rows: Rows, labels: Array, answer: Answer | None
+) -> PictureFacts:
     """Return the pictures that fit the answer and the kind of data."""
-    X, dataset = rows["X"], rows["dataset"]
+    X, dataset = rows.X, rows.dataset
     scales = scales_matter(model)
     image = dataset is not None and dataset.kind == "image" and len(dataset.shape) == 2
     cloud = X is not None and (
@@ -84,13 +87,13 @@ def picture_facts(model: SubspaceEstimator, rows: Rows, answer: Answer | None) -
     )
     view = X is not None and not cloud and X.shape[1] > 1
     return PictureFacts(
-        image=_image(rows) if image else None,
-        cloud=_cloud(model, rows) if cloud else None,
-        distances=_distances(model, answer, rows["word"]),
-        view=_view(model, rows).stored() if view else None,
-        profile=_stored(ProfileDisplay.of(model), rows["word"]) if scales else None,
-        directions=None if scales else _stored(SpectrumDisplay.of(model), rows["word"]),
-        spread=_stored(SpreadDisplay.of(model), rows["word"]),
+        image=_image(rows, labels) if image else None,
+        cloud=_cloud(model, rows, labels) if cloud else None,
+        distances=_distances(model, answer, rows.word),
+        view=_view(model, rows, labels).stored() if view else None,
+        profile=_stored(ProfileDisplay.of(model), rows.word) if scales else None,
+        directions=None if scales else _stored(SpectrumDisplay.of(model), rows.word),
+        spread=_stored(SpreadDisplay.of(model), rows.word),
     )
 
 
@@ -115,16 +118,16 @@ def _distances(model: SubspaceEstimator, answer: Answer | None, word: str) -> di
     return _stored(display, word, log_y=False, n_bars=BARS)
 
 
-def _view(model: SubspaceEstimator, rows: Rows) -> Picture:
+def _view(model: SubspaceEstimator, rows: Rows, labels: Array) -> Picture:
     """Show the rows along the subspace and across it.
 
     Across means along the normal direction in which the outliers spread most. A table of two
     columns is shown as it is. Where only the directions of the rows count, they have length one.
     """
-    X, labels = np.asarray(rows["X"]), rows["labels"]
+    X = np.asarray(rows.X)
     chosen = sample(len(X), VIEW_POINTS, 0)
     if X.shape[1] == 2:
-        points, axes = X[chosen].astype(float), rows["columns"][:2]
+        points, axes = X[chosen].astype(float), rows.columns[:2]
     else:
         P = X[chosen].astype(float) - to_numpy(model.location_).astype(float)
         if model.normalize and not model.affine_:
@@ -139,12 +142,12 @@ def _view(model: SubspaceEstimator, rows: Rows) -> Picture:
     first, second = (short(axis, 32) for axis in axes)
     (x0, y0), (x1, y1) = points.min(axis=0), points.max(axis=0)
     description = (
-        f"{count(len(points))} of {count(len(X))} {rows['word']} seen along two axes: {first} from "
+        f"{count(len(points))} of {count(len(X))} {rows.word} seen along two axes: {first} from "
         f"{number(x0)} to {number(x1)}, {second} from {number(y0)} to {number(y1)}. "
         f"{count(inlier.sum())} of them are inliers."
     )
     return Picture(
-        f"{count(len(points))} of {count(len(X))} {rows['word']}",
+        f"{count(len(points))} of {count(len(X))} {rows.word}",
         description,
         Axis(first, *ends(inner[:, 0], margin=0.06)),
         Axis(second, *ends(inner[:, 1], margin=0.06)),
@@ -169,9 +172,9 @@ def _axes(model: SubspaceEstimator, rows: Array, labels: Array) -> tuple[Array, 
     return C[0], across, ["along the subspace", "across the subspace"]
 
 
-def _cloud(model: SubspaceEstimator, rows: Rows) -> CloudFacts:
+def _cloud(model: SubspaceEstimator, rows: Rows, labels: Array) -> CloudFacts:
     """Put the points of the display into a cube."""
-    shown = CloudDisplay.of(model, np.asarray(rows["X"]), rows["labels"], names=rows["columns"])
+    shown = CloudDisplay.of(model, np.asarray(rows.X), labels, names=rows.columns)
     low, high = shown.view
     size = float(np.max(high - low)) or 1.0
     low = (low + high) / 2 - size / 2
@@ -198,9 +201,9 @@ def _digits(values: Array) -> list[float]:
     return [float(f"{value:.5g}") for value in values]
 
 
-def _image(rows: Rows) -> ImageFacts:
+def _image(rows: Rows, labels: Array) -> ImageFacts:
     """Draw the scene in three bands, and the outliers in a layer above it."""
-    shown = MaskDisplay.of(rows["dataset"], rows["labels"])
+    shown = MaskDisplay.of(rows.dataset, labels)
     image, outliers, factor = shown.smaller(IMAGE_SIDE)
     mask = np.zeros((*outliers.shape, 4), np.uint8)
     mask[..., :3] = MARK

@@ -1,8 +1,11 @@
-"""Numbers and names as people read them."""
+"""Numbers and names as people read them; rows of an image are pixels, those of a cloud points."""
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from perpend.report._facts import Facts
 
 SHOWN = 48  # characters of a name that are shown
 COEFFICIENT = (4, 12)  # digits, at least and at most
@@ -92,3 +95,34 @@ def png(address: str) -> str:
     if not str(address).startswith("data:image/png;base64,"):
         raise ValueError(f"{str(address)[:40]!r} would lead out of the page.")
     return address
+
+
+class Nouns(NamedTuple):
+    """The words for one row and one column; both make their plural with an s."""
+
+    row: str = "row"
+    column: str = "column"
+
+    @property
+    def rows(self) -> str:
+        """Several rows."""
+        return f"{self.row}s"
+
+    @property
+    def columns(self) -> str:
+        """Several columns."""
+        return f"{self.column}s"
+
+
+NOUNS = {"image": Nouns("pixel", "band"), "cloud": Nouns("point", "coordinate")}
+
+
+def nouns(facts: "Facts") -> Nouns:
+    """Return the words that fit the facts of a page."""
+    return nouns_of(facts["data"]["kind"], facts["data"]["n_columns"])
+
+
+def nouns_of(kind: str, n_columns: int) -> Nouns:
+    """Return the words that fit the kind of data; points with more than a place have columns."""
+    found = NOUNS.get(kind, Nouns())
+    return found._replace(column="column") if kind == "cloud" and n_columns > 3 else found

@@ -5,7 +5,7 @@ import re
 from perpend._structures import HOLDS_IT, INSIDE_IT, Words
 from perpend.plots._words import count, number
 from perpend.report._facts import AnswerFacts, Facts
-from perpend.report._nouns import nouns
+from perpend.report._text import nouns
 from perpend.structure import SURE
 
 MEDIUM = 0.5  # below this confidence an answer is a guess
