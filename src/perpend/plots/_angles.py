@@ -97,7 +97,7 @@ class PrincipalAnglesDisplay(Display):
         text += f"the largest is {_degrees(high)}, the smallest {_degrees(low)}."
         return text if k == m else f"{text} The numbers differ: {abs(k - m)} without a partner."
 
-    def picture(self) -> Picture:
+    def _picture(self) -> Picture:
         """Describe the angles as dots on stems, the largest first."""
         k, m = self.dimensions
         if len(self.angles) == 0:

@@ -46,7 +46,7 @@ class AnswerDisplay(ModelDisplay):
     ['SpectrumDisplay', 'DistanceDisplay', 'ConvergenceDisplay', 'SpreadDisplay']
     """
 
-    size, grid = (4.7, 3.5), (2, 2)
+    size, _grid = (4.7, 3.5), (2, 2)
 
     def __init__(self, panels: Sequence[Display], verdict: str) -> None:
         self.panels, self.verdict = tuple(panels), verdict
@@ -59,7 +59,7 @@ class AnswerDisplay(ModelDisplay):
         return cls([kind.of(model, X) for kind in kinds], verdict(model))
 
     @property
-    def heading(self) -> str:  # type: ignore[override]
+    def _heading(self) -> str:  # type: ignore[override]
         """The verdict, as the title of a figure of its own."""
         return self.verdict.replace("; ", ";\n")
 

@@ -88,7 +88,7 @@ def _(layer: Line, ax: Any, _: Picture, level: float) -> None:
 def _(layer: Dots, ax: Any, _: Picture, level: float) -> None:
     color = COLOR[layer.color]
     ax.plot(
-        layer.x, layer.y, "o", color=color, markersize=layer.size,
+        layer.x, layer.y, "o", color=color, markersize=layer.size, markeredgewidth=1.3,
         markerfacecolor="white" if layer.hollow else color, label=layer.name or None, zorder=level,
     )  # fmt: skip
 

@@ -113,13 +113,13 @@ class CloudDisplay(Display):
             )
         P = to_numpy(X) if hasattr(X, "__array__") else np.asarray(X)
         named = "xyz" if names is None else [str(names[column]) for column in columns]
-        return cls.of(
+        return cls._of(
             model, P, labels, columns=columns, n_points=n_points, random_state=random_state,
             names=tuple(named),
         ).plot(ax)  # fmt: skip
 
     @classmethod
-    def of(
+    def _of(
         cls,
         model: Any,
         X: Array,
@@ -167,7 +167,7 @@ class CloudDisplay(Display):
         )
 
     def _draw(self, ax: Any) -> None:
-        low, high = self.view
+        low, high = self._view
         inside = np.all((self.points >= low) & (self.points <= high), axis=1)
         size = float(np.clip(4000 / max(len(self.points), 1), 0.7, 12))
         groups = (
@@ -199,7 +199,7 @@ class CloudDisplay(Display):
         return f"{text}, {count(n_far)} of them out of view" if n_far else text
 
     @property
-    def view(self) -> tuple[Array, Array]:
+    def _view(self) -> tuple[Array, Array]:
         """The corners of what is shown: a few far points must not shrink the others."""
         if len(self.points) == 0:
             return np.full(3, -1.0), np.full(3, 1.0)
@@ -211,7 +211,7 @@ class CloudDisplay(Display):
         return low, high
 
     @property
-    def corners(self) -> Array | None:
+    def _corners(self) -> Array | None:
         """Ends of the line (2, 3) or corners of the plane (4, 3): as far as there are inliers."""
         inliers = self.points[self.labels == 1]
         if self.location is None or self.components is None or len(inliers) == 0:
@@ -223,7 +223,7 @@ class CloudDisplay(Display):
         return np.asarray(self.location + at @ self.components)
 
     def _draw_subspace(self, ax: Any) -> None:
-        corners = self.corners
+        corners = self._corners
         if corners is None:
             return
         if len(corners) == 2:

@@ -115,7 +115,7 @@ class ConvergenceDisplay(ModelDisplay):
         resting = 1 - self.change[run[-1]]
         return "all at rest" if resting == 1 else f"{100 * resting:.0f} % at rest when stopped"
 
-    def picture(self) -> Picture:
+    def _picture(self) -> Picture:
         """Describe the runs one after the other, each relative to its own first step."""
         if not self.stages:
             return empty("How it came to rest", self._nothing, self.description)

@@ -39,9 +39,9 @@ class Display(ABC):
     """
 
     size: ClassVar[tuple[float, float]] = (5.2, 3.7)  # inches of a figure of its own
-    grid: ClassVar[tuple[int, int]] = (1, 1)  # panels of such a figure
+    _grid: ClassVar[tuple[int, int]] = (1, 1)  # panels of such a figure
     projection: ClassVar[str | None] = None
-    heading = ""  # of such a figure
+    _heading = ""  # of such a figure
 
     ax_: Any
     figure_: Any
@@ -64,10 +64,10 @@ class Display(ABC):
             self._place(ax)
             return self
         subplot = {"projection": self.projection}
-        with pyplot_figure(*self.grid, panel=self.size, subplot_kw=subplot) as (made, axes):
+        with pyplot_figure(*self._grid, panel=self.size, subplot_kw=subplot) as (made, axes):
             self._place(axes if axes.size > 1 else axes[0, 0])
-            if self.heading:
-                made.suptitle(self.heading)
+            if self._heading:
+                made.suptitle(self._heading)
         return self
 
     def _place(self, ax: Any) -> None:
@@ -85,12 +85,12 @@ class Display(ABC):
     def description(self) -> str:
         """What the picture shows, in a sentence or two with the numbers; usable as alt text."""
 
-    def picture(self) -> Picture:
+    def _picture(self) -> Picture:
         """Describe it in plain arrays and words, as both matplotlib and the report draw it."""
         raise NotImplementedError
 
     def _draw(self, ax: Any) -> None:
-        draw(ax, self.picture())
+        draw(ax, self._picture())
 
     def _repr_html_(self) -> str | None:
         """Show the picture in a notebook, with its description for those who cannot see it.
@@ -112,7 +112,7 @@ class Display(ABC):
 class ModelDisplay(Display):
     """A display that needs nothing but a fitted model."""
 
-    rows = "rows"  # what they are called; those of an image are pixels
+    _word = "rows"  # what they are called; those of an image are pixels
 
     @classmethod
     def from_estimator(cls, model: Any, X: Array | None = None, *, ax: Any = None) -> Self:

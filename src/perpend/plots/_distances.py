@@ -70,10 +70,10 @@ class DistanceDisplay(ModelDisplay):
     def of(cls, model: Any, X: Array | None = None) -> Self:
         """Take what is drawn from a fitted model, and do not draw it yet."""
         distance = None if X is None else -to_numpy(model.score_samples(X)).astype(float)
-        return cls.of_distances(model, distance)
+        return cls._of_distances(model, distance)
 
     @classmethod
-    def of_distances(cls, model: Any, distance: Array | None, *, fitted: bool = False) -> Self:
+    def _of_distances(cls, model: Any, distance: Array | None, *, fitted: bool = False) -> Self:
         """Take distances (n,) of rows to a model's subspace; None stands for those of the fit."""
         stored = getattr(model, "_distance_record", None)
         record = None if stored is None else DistanceRecord(**stored)
@@ -107,13 +107,13 @@ class DistanceDisplay(ModelDisplay):
         """The picture in words."""
         n = float(self.counts.sum())
         if n == 0:
-            return f"The distances of the {self.rows} were not recorded."
+            return f"The distances of the {self._word} were not recorded."
         text = (
-            f"Histogram of the distances of {count(n)} {self.rows} to the subspace: "
+            f"Histogram of the distances of {count(n)} {self._word} to the subspace: "
             f"{percent(self.n_beyond, n)} are beyond the threshold of {number(self.threshold, 2)}."
         )
         if self._n_exact:
-            text += f" {count(self._n_exact)} {self.rows} lie on it up to rounding."
+            text += f" {count(self._n_exact)} {self._word} lie on it up to rounding."
         return text
 
     @property
@@ -141,20 +141,20 @@ class DistanceDisplay(ModelDisplay):
         return super().plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        draw(ax, self.picture(log_y=self._log_y, n_bars=self._n_bars))
+        draw(ax, self._picture(log_y=self._log_y, n_bars=self._n_bars))
 
-    def picture(self, *, log_y: bool | None = None, n_bars: int = N_BARS) -> Picture:
+    def _picture(self, *, log_y: bool | None = None, n_bars: int = N_BARS) -> Picture:
         """Describe bars in the colours of the labels, the model's curves and the threshold."""
         if self.counts.sum() == 0:
-            note = f"not recorded: pass X to see\nthe distances of its {self.rows}"
+            note = f"not recorded: pass X to see\nthe distances of its {self._word}"
             return empty("Distances", note, self.description)
-        n = f"{count(self.counts.sum())} {self.rows}"
+        n = f"{count(self.counts.sum())} {self._word}"
         if len(self.edges) < 2:
             return empty("Distances", f"all {n} are at distance 0", self.description)
         borders, group, n_near = self._bars(n_bars)
         bars = np.add.reduceat(self.counts, group[:-1])
         layers: list[Layer] = [
-            Bars(borders[a : b + 1], bars[a:b], color, f"{count(bars[a:b].sum())} {name}")
+            Bars(borders[a : b + 1], bars[a:b], color, name)
             for a, b, color, name in (
                 (0, n_near, "in", "inliers"),
                 (n_near, len(bars), "out", "outliers"),
@@ -174,7 +174,7 @@ class DistanceDisplay(ModelDisplay):
         layers.append(Mark(at, "text", f"threshold {number(self.threshold, 2)}"))
         log = self._unequal(bars, n_near) if log_y is None else log_y
         low, high = (0.5, (max(tops) / 0.5) ** 0.09 * max(tops)) if log else (0.0, 1.17 * max(tops))
-        vertical = Axis(self.rows, low, high, log=log)
+        vertical = Axis(self._word, low, high, log=log)
         if self._n_exact and self.inliers is None:
             layers.append(Text(borders[1], vertical.at(0.5), "exact"))
         return Picture(

@@ -83,10 +83,10 @@ class MaskDisplay(Display):
         check_is_fitted(model)
         X = _pixels(scene)[0]
         labels = to_numpy(model.predict(X)) if len(X) else np.zeros(0)
-        return cls.of(scene, labels, bands).plot(ax)
+        return cls._of(scene, labels, bands).plot(ax)
 
     @classmethod
-    def of(cls, scene: Dataset | Array, labels: Array, bands: Sequence[int] | None = None) -> Self:
+    def _of(cls, scene: Dataset | Array, labels: Array, bands: Sequence[int] | None = None) -> Self:
         """Take a scene and the labels of its pixels that have data, and do not draw them yet."""
         X, positions, shape, names = _pixels(scene)
         chosen = _bands(bands, X.shape[1])
@@ -135,7 +135,7 @@ class MaskDisplay(Display):
         from matplotlib.colors import to_rgb
         from matplotlib.patches import Patch
 
-        image, outliers, _ = self.smaller(LARGEST)
+        image, outliers, _ = self._smaller(LARGEST)
         alpha = STRONG * np.sqrt(outliers)[:, :, None]
         shown = (1 - alpha) * image + alpha * np.array(to_rgb(self._color))
         h, w = self.mask.shape
@@ -152,7 +152,7 @@ class MaskDisplay(Display):
             borderaxespad=0.2,
         )  # fmt: skip
 
-    def smaller(self, largest: int) -> tuple[Array, Array, int]:
+    def _smaller(self, largest: int) -> tuple[Array, Array, int]:
         """Return image, share of outliers, and how many pixels become one along each side.
 
         No side is longer than `largest`. What stands for several pixels shows their mean colour;

@@ -127,19 +127,19 @@ class ProfileDisplay(ModelDisplay):
             text += (
                 f" The answer has codimension {self.chosen['codimension']} and noise "
                 f"{number(self.chosen['noise'], 2)}, with {count(self.chosen['members'])} "
-                f"{self.rows}."
+                f"{self._word}."
             )
         others = [one for one in self.structures if not one["chosen"]]
         if others:
             listed = ", ".join(
                 f"codimension {one['codimension']} at {number(one['noise'], 2)} "
-                f"({count(one['members'])} {self.rows})"
+                f"({count(one['members'])} {self._word})"
                 for one in others
             )
             text += f" Also seen: {listed}."
         return text
 
-    def picture(self) -> Picture:
+    def _picture(self) -> Picture:
         """Describe shades, plateaus as bars, and the structures at their noise with their sizes."""
         (low, high), (first, last) = self._shown(), self._ends()
         kept = (self.codimensions >= low) & (self.codimensions <= high)
@@ -158,7 +158,7 @@ class ProfileDisplay(ModelDisplay):
         for one in sorted(self.structures, key=lambda one: not one["chosen"]):
             chosen = bool(one["chosen"])
             x, y = max(float(one["noise"]), first), float(one["codimension"])
-            color, text = ("in" if chosen else "muted"), f"{count(one['members'])} {self.rows}"
+            color, text = ("in" if chosen else "muted"), f"{count(one['members'])} {self._word}"
             text = f"noise {number(one['noise'], 2)}, {text}" if chosen else text
             layers.append(Dots([x], [y], color, hollow=not chosen, size=10 if chosen else 7))
             layers.append(Label(x, y, text, color, strong=chosen))

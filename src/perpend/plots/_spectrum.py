@@ -77,7 +77,7 @@ class SpectrumDisplay(ModelDisplay):
             return f"{what}: {'all' if c else 'none'} of them belong to normals."
         return f"{what}, {c} of normals: behind these they fall by a factor of {factor(self.gap)}."
 
-    def picture(self) -> Picture:
+    def _picture(self) -> Picture:
         """Describe the values as dots, the normals' filled, with the fall behind these."""
         s, c = self.singular_values, self.n_normals
         if len(s) == 0:
@@ -173,7 +173,7 @@ class SpreadDisplay(ModelDisplay):
         rows, chance = count(self.n_rows), count(self.n_rows_by_chance)
         return f"{before}{rows} different rows lie on it, by chance {chance} would."
 
-    def picture(self) -> Picture:
+    def _picture(self) -> Picture:
         """Describe the spread as dots, that along the subspace filled, with the fall behind it."""
         if len(self.spread) == 0:
             note = "not recorded: there are no normals\nthat only some of the rows are near to"

@@ -99,8 +99,8 @@ def picture_facts(
 
 def _stored(display: Any, word: str, **options: Any) -> dict[str, Any] | None:
     """Return the picture of a display; None where there is nothing to draw."""
-    display.rows = word
-    picture: Picture = display.picture(**options)
+    display._word = word
+    picture: Picture = display._picture(**options)
     return None if picture.note else picture.stored()
 
 
@@ -113,7 +113,7 @@ def _distances(model: SubspaceEstimator, answer: Answer | None, word: str) -> di
     distance = distance[np.isfinite(distance)]
     if not np.any(distance > 0):
         return None
-    display = DistanceDisplay.of_distances(model, distance, fitted=fitted)
+    display = DistanceDisplay._of_distances(model, distance, fitted=fitted)
     # Zooming shows a small group, too, so the axis need not be logarithmic.
     return _stored(display, word, log_y=False, n_bars=BARS)
 
@@ -174,13 +174,13 @@ def _axes(model: SubspaceEstimator, rows: Array, labels: Array) -> tuple[Array, 
 
 def _cloud(model: SubspaceEstimator, rows: Rows, labels: Array) -> CloudFacts:
     """Put the points of the display into a cube."""
-    shown = CloudDisplay.of(model, np.asarray(rows.X), labels, names=rows.columns)
-    low, high = shown.view
+    shown = CloudDisplay._of(model, np.asarray(rows.X), labels, names=rows.columns)
+    low, high = shown._view
     size = float(np.max(high - low)) or 1.0
     low = (low + high) / 2 - size / 2
     places = (shown.points - low) / size
     inside = np.all((places >= 0) & (places <= 1), axis=1)
-    corners = shown.corners
+    corners = shown._corners
     return CloudFacts(
         names=[short(name, 20) for name in shown.names],
         points=_base64(np.round(places[inside] * FULL).astype("<u2")),
@@ -203,8 +203,8 @@ def _digits(values: Array) -> list[float]:
 
 def _image(rows: Rows, labels: Array) -> ImageFacts:
     """Draw the scene in three bands, and the outliers in a layer above it."""
-    shown = MaskDisplay.of(rows.dataset, labels)
-    image, outliers, factor = shown.smaller(IMAGE_SIDE)
+    shown = MaskDisplay._of(rows.dataset, labels)
+    image, outliers, factor = shown._smaller(IMAGE_SIDE)
     mask = np.zeros((*outliers.shape, 4), np.uint8)
     mask[..., :3] = MARK
     # A single outlier among many pixels must still be seen.
