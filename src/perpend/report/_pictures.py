@@ -215,5 +215,5 @@ def _image(rows: Rows, labels: Array) -> ImageFacts:
         height=shown.mask.shape[0],
         width=shown.mask.shape[1],
         factor=factor,
-        bands=[short(band, 20) for band in shown.bands or ()],
+        bands=[short(rows.columns[b] if isinstance(b, int) else b, 20) for b in shown.bands or ()],
     )
