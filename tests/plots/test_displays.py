@@ -342,8 +342,9 @@ def test_bars_add_up_and_a_small_group_gets_a_logarithmic_axis():
     counts[100:140], counts[500:510] = 1000, 1
     display = DistanceDisplay(edges, counts, threshold=edges[300]).plot()
     assert display.ax_.get_yscale() == "log"
-    bars = display.ax_.patches[0].get_data()
-    assert bars.values.sum() == counts.sum()
+    near, far = (patch.get_data() for patch in display.ax_.patches)
+    assert (near.values.sum(), far.values.sum()) == (40_000, 10)
+    assert near.edges[-1] == far.edges[0] == display.threshold  # no bar has both colours
     assert display.plot(log_y=False).ax_.get_yscale() == "linear"
     assert display.n_beyond == 10
 

@@ -11,7 +11,7 @@ from perpend.cli._console import say, say_json, table
 from perpend.cli._memory import in_bytes, limit, processors
 from perpend.cli._summary import Lines, collected_warnings
 
-CORE = ("numpy", "scipy", "scikit-learn", "typer", "rich")
+CORE = ("numpy", "scipy", "scikit-learn", "typer", "rich", "jinja2")
 FOR_DEVELOPERS = {"dev", "docs"}
 REQUIREMENT = re.compile(r"""^([\w.-]+).*;\s*.*extra\s*==\s*["']([\w-]+)["']""")
 
