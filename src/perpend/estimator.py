@@ -34,6 +34,7 @@ from perpend._learned import (
     others_in_order,
     structures,
 )
+from perpend._score import Reference
 from perpend._typing import Array
 from perpend._validation import TorchDevice, checked, checked_weight
 from perpend._verdict import summary, verdict, visual_block
@@ -62,6 +63,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
 
     affine: Any
     _distance_record: dict[str, Any] | None
+    _reference: dict[str, Any] | None  # of an affine fit, for its score
     _others: list[dict[str, Any] | None]  # what differs in each of `structures_`, None if chosen
     structures_: list[dict[str, Any]]
     profile_: dict[str, Array] | None
@@ -177,6 +179,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
     def _learn_affine(self, found: AffineFit, data: Data) -> Solution:
         all_ = [affine_subspace(one, data) for one in (found, *found.others)]
         self._learn(all_, data)
+        self._reference = Reference.of(data.X, data.weight)._asdict()
         return all_[0].solution
 
     def _learn(self, found: list[Subspace], data: Data) -> None:
@@ -187,6 +190,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         self.structures_ = seen
         self.profile_ = found[0].solution.profile
         self._others = others_in_order(seen, answer, others)
+        self._reference = None
 
     @property
     def _may_fuse(self) -> bool:
