@@ -126,7 +126,12 @@ class FittedSubspace(
         with computing_on(X, self.device) as place:
             return place.back(self._scores(checked(self, X, place, reset=False)))
 
-    def score(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> float:
+    def score(
+        self,
+        X: Array,
+        y: Any = None,  # noqa: ARG002
+        sample_weight: Array | None = None,
+    ) -> float:
         """Return the mean log-evidence of the rows for the subspace, in nats per row.
 
         It is how much likelier the rows are with the subspace than without any: 0 for codimension

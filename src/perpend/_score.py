@@ -99,7 +99,7 @@ def log_evidence(model: Any, X: Array) -> Array:
 
 def _steps(model: Any) -> tuple[_Step, _Step]:
     """Return the steps from the whole space to the span of the rows, and on to the subspace."""
-    if not hasattr(model, "_outlier_odds") or (
+    if not (hasattr(model, "_distance_record") and hasattr(model, "_outlier_odds")) or (
         model.affine_ and getattr(model, "_reference", None) is None
     ):
         raise InputError(
@@ -130,7 +130,8 @@ def _linear(model: Any, X: Array, first: _Step, second: _Step) -> Array:
             s = noise * math.sqrt(max(d, 1))  # with d = 0, J = nu and any s will do
             ratio = len(normals) * _log_root(nu / s) - (len(normals) + d) * _log_root(J / s)
             total += _log_mixture(share, ratio)
-            nu = np.sqrt((nu - J) * (nu + J))  # of the part inside
+            sine = J / np.where(nu > 0, nu, 1.0)
+            nu = nu * np.sqrt((1 - sine) * (1 + sine))  # of the part inside
     return total
 
 

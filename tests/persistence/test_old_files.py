@@ -78,7 +78,7 @@ def test_an_old_model_can_be_saved_anew(path, tmp_path):
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_an_old_model_has_a_score_or_says_why_not(path):
     model, X = load(path), answers_of(path)["X"]
-    if hasattr(model, "_outlier_odds") and not model.affine_:
+    if hasattr(model, "_distance_record") and not model.affine_:
         assert model.score(frame(model, X)) > 0
     else:
         with pytest.raises(InputError, match=r"earlier version.*score.*again"):

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import special
 
 from perpend._typing import Array
+from perpend._verdict import computed_evidence
 from perpend.estimator import SubspaceEstimator
 from perpend.formats._dataset import Answer
 from perpend.rows.kinds import to_numpy
@@ -98,7 +99,7 @@ def _expected(
 
 def _inside(model: SubspaceEstimator) -> tuple[int, int]:
     """Return codimension and dimension inside the span of the rows."""
-    spectrum: Any = model.evidence_.get("inlier_spectrum", ())
+    spectrum: Any = computed_evidence(model).get("inlier_spectrum", ())
     rank = len(spectrum) or model.n_features_in_
     d = min(model.n_components_, rank)
     return rank - d, d
