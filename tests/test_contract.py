@@ -2,6 +2,7 @@
 
 import inspect
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -124,6 +125,12 @@ def test_every_name_of_a_step_rule_is_explained(name):
     for constraint in METHODS[name]._parameter_constraints.get("step", []):
         for option in getattr(constraint, "options", ()):
             assert METHODS[name].__doc__.count(f'"{option}"') >= 2  # listed, and described
+
+
+def test_the_guide_has_every_key_of_the_evidence():
+    page = (Path(__file__).parents[1] / "docs" / "guide" / "confidence.md").read_text("utf-8")
+    table = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    assert {key.strip(" `") for cell in table for key in cell.split(",")} == set(EVIDENCE)
 
 
 def test_what_is_shared_is_used():

@@ -9,8 +9,7 @@ import re
 from textwrap import indent
 from typing import Any
 
-HEAD = re.compile(r"^(?P<title>Parameters|Attributes)\n-+\n", re.MULTILINE)
-NEXT = re.compile(r"^\S[^\n]*\n-{3,}$", re.MULTILINE)
+SECTION = re.compile(r"^(?=\S[^\n]*\n-{3,}$)", re.MULTILINE)  # where one begins
 
 PARAMETERS = {
     "codimension": """int or None, default={default}
@@ -80,7 +79,7 @@ EVIDENCE = {
     "plateau_clearness": "how far it is ahead of other codimensions; clear from 1 on",
     "ellipse_evidence": "evidence against a single elliptical cloud, a logarithm",
     "ellipse_gap": "gap in the axes of that cloud",
-    "exact_codimension": "a larger codimension that some rows have exactly",
+    "exact_codimension": "where all rows lie exactly on a larger subspace: its codimension",
     "outlier_misfit": "how far the outliers' distances are from those of random directions; "
     "above 2 in one of a thousand cases",
     "rank": "dimension of the span of the rows, where no subspace inside it is the answer",
@@ -170,46 +169,32 @@ which the loop ends: of descents the share of the starts not at rest.
 
 def completed(cls: type[Any]) -> str | None:
     """Return the docstring of a method with what all methods share."""
-    if "__doc__" not in vars(cls) or cls.__doc__ is None:  # python -OO
+    if vars(cls).get("__doc__") is None:  # it has none, or python -OO took it
         return None
-    doc = inspect.cleandoc(cls.__doc__)
-    parts = {match["title"]: match for match in HEAD.finditer(doc)}
-    own = {title: _entries(_body(doc, parts[title])) for title in parts}
-    rest = doc[: min((match.start() for match in parts.values()), default=len(doc))].rstrip()
-    tail = doc[max((match.end() + len(_body(doc, match)) for match in parts.values()), default=0) :]
-    if not parts:
-        rest, tail = _before_sections(doc)
-    known = own.get("Parameters", {})
-    lines = [
-        known.get(name) or _entry(name, PARAMETERS[name].format(default=_shown(one.default)))
-        for name, one in inspect.signature(cls).parameters.items()
-        if name in known or name in PARAMETERS
-    ]
-    of_fit = own.get("Attributes", {})
-    learned = [of_fit.get(name) or _entry(name, text) for name, text in ATTRIBUTES.items()]
-    sections = [("Parameters", lines), ("Attributes", learned)]
-    text = [f"{title}\n{'-' * len(title)}\n{''.join(entries)}" for title, entries in sections]
-    return "\n\n".join([rest, *(one.rstrip() for one in text), tail.strip()]).rstrip() + "\n"
+    head, *rest = SECTION.split(inspect.cleandoc(cls.__doc__ or ""))
+    sections = {text.partition("\n")[0]: text for text in rest}
+    own = {title: _entries(sections.pop(title, "")) for title in ("Parameters", "Attributes")}
+    shared = {
+        "Parameters": {
+            name: PARAMETERS[name].format(default=_shown(one.default))
+            for name, one in inspect.signature(cls).parameters.items()
+            if name in PARAMETERS
+        },
+        "Attributes": ATTRIBUTES,
+    }
+    order = {"Parameters": inspect.signature(cls).parameters, "Attributes": ATTRIBUTES}
+    parts = [head]
+    for title, names in order.items():
+        known = {**{name: _entry(name, text) for name, text in shared[title].items()}, **own[title]}
+        entries = [known[name] for name in names if name in known]
+        parts.append(f"{title}\n{'-' * len(title)}\n{''.join(entries)}")
+    return "\n\n".join(part.strip() for part in (*parts, *sections.values())) + "\n"
 
 
-def _before_sections(doc: str) -> tuple[str, str]:
-    match = NEXT.search(doc)
-    at = match.start() if match else len(doc)
-    return doc[:at].rstrip(), doc[at:]
-
-
-def _body(doc: str, head: re.Match[str]) -> str:
-    match = NEXT.search(doc, head.end())
-    return doc[head.end() : match.start() if match else len(doc)]
-
-
-def _entries(body: str) -> dict[str, str]:
+def _entries(section: str) -> dict[str, str]:
     """Return the entries of a section by name, each with its indented lines."""
-    found: dict[str, str] = {}
-    for entry in re.split(r"^(?=\S)", body, flags=re.MULTILINE):
-        if entry.strip():
-            found[entry.partition(" :")[0].strip()] = entry.rstrip() + "\n"
-    return found
+    _, *entries = re.split(r"^(?=\w+ :)", section, flags=re.MULTILINE)
+    return {entry.partition(" :")[0]: entry.rstrip() + "\n" for entry in entries}
 
 
 def _entry(name: str, text: str) -> str:

@@ -35,6 +35,12 @@ def test_every_method(run, csv, method):
     assert (result()["method"], result()["codimension"]) == (method, 2)
 
 
+def test_the_dimension_instead_of_the_codimension(run, csv, data):
+    d = data.X.shape[1] - 2
+    assert run("fit", csv, "-o", "out", "--method", "RSGM", "--n-components", d, "-q").code == 0
+    assert result()["codimension"] == 2
+
+
 def test_iterations(run, csv):
     done = run("fit", csv, "-o", "out", "--max-iter", 3, "--no-refine", "--no-report")
     assert result()["parameters"]["max_iter"] == 3
