@@ -39,6 +39,7 @@ from perpend.rows.kinds import to_numpy
 from perpend.rows.views import whole_view
 from perpend.structure.law import SHARE_LEAST, SHARE_MOST
 
+ENOUGH = 2048  # rows, for a centre and two moments to a few per cent
 FREEDOM = np.geomspace(1.0, 1000.0, 61)  # from Cauchy tails to Gaussian ones
 
 
@@ -61,11 +62,15 @@ class Reference(NamedTuple):
     @classmethod
     def of(cls, X: Array, weight: Array | None) -> "Reference":
         """Return that of the fitted rows; it has a seed of its own, so all models share it."""
-        D, centre = X.shape[1], whole_view(X, weight, np.random.default_rng(0)).centre
+        (n, D), rng = X.shape, np.random.default_rng(0)
+        if n > ENOUGH:
+            some = np.sort(rng.choice(n, ENOUGH, replace=False))
+            X, weight = X[some], None if weight is None else weight[some]
+        centre = whole_view(X, weight, rng).centre
         r = _norms(X, centre)
         w = (r > 0) * (1.0 if weight is None else weight)
         if not np.any(w > 0):  # all rows are equal
-            return cls(centre, 1.0, FREEDOM[0])
+            return cls(centre, 1.0, 1.0)
         logs = np.log(np.where(r > 0, r, 1.0))
         mean = float(np.average(logs, weights=w))
         variance = float(np.average(np.square(logs - mean), weights=w))
@@ -138,11 +143,12 @@ def _linear(model: Any, X: Array, first: _Step, second: _Step) -> Array:
 def _affine(model: Any, X: Array, first: _Step, second: _Step) -> Array:
     law = Reference(**model._reference)
     total, r, D = np.zeros(X.shape[0]), _norms(X, law.centre), X.shape[1]
-    complements = (np.vstack([second.normals, model.components_]), model.components_)
+    components = to_numpy(model.components_).astype(float)
+    complements = (np.vstack([second.normals, components]), components)
     for (normals, d, share, noise), basis in zip((first, second), complements, strict=True):
         if c := len(normals):
             J = _norms(X, to_numpy(model.location_), normals)
-            along = _norms(X, law.centre, to_numpy(basis).astype(float))
+            along = _norms(X, law.centre, basis)
             with np.errstate(over="ignore"):
                 across = -np.square(J / noise) / 2 - c / 2 * math.log(2 * math.pi * noise**2)
             inliers = across + law.log_density(along, d)

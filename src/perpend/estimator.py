@@ -96,7 +96,8 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         """Call the method's function with the parameters that it shares with the estimator."""
         names = set(signature(self._function).parameters) - {"rows", "rng", "callback"}
         shared = {name: place.to_numpy(name, getattr(self, name)) for name in names}
-        shared["codimension"] = self._told_codimension()
+        if "codimension" in shared:
+            shared["codimension"] = self._told_codimension()
         init = shared.get("init", "")
         if rows.shape[1] > self.n_features_in_ and not isinstance(init, str):
             # Lifted rows have one more coordinate: directions begin without an offset.
