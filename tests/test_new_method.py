@@ -12,7 +12,7 @@ import pytest
 from perpend.datasets import make_subspace
 
 ROOT = Path(__file__).parents[1]
-LEAVE = shutil.ignore_patterns("__pycache__", "data", "found", "bad_inputs", "experiments")
+LEAVE = shutil.ignore_patterns("__pycache__", "data", "found", "bad_inputs")
 LINE = '    "PlainPCA": "plain_pca",\n'
 FILE = '''"""Principal component analysis: the axes of least variance are the normals."""
 
@@ -129,6 +129,7 @@ def test_a_method_is_one_file_and_one_line(copy):
     rows = "\n".join(",".join(map(repr, row)) for row in X.tolist())
     (copy / "rows.csv").write_text(rows, encoding="utf-8")
     done = python(copy, "-m", "perpend", "compare", "rows.csv", "--affine", "no", "--json")
+    assert done.stdout, done.stderr
     compared = {row["method"]: row for row in json.loads(done.stdout)["methods"]}
     assert compared["PlainPCA"]["codimension"] == 2
     assert compared["PlainPCA"]["problem"] is None
