@@ -9,12 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from perpend import _HOMES
+from perpend import _METHODS
 from perpend.formats import FORMATS
 
-METHODS = tuple(
-    name for name, home in _HOMES.items() if home == "perpend.methods" and name[0].isupper()
-)
+METHODS = tuple(_METHODS)
 """Names of the methods; the registry itself can be asked only once scikit-learn is loaded."""
 
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -197,6 +195,10 @@ Codimension = Annotated[
     typer.Option(
         parser=_codimension, metavar="auto|C", help="Number of columns minus the dimension."
     ),
+]
+NComponents = Annotated[
+    int | None,
+    typer.Option(metavar="D", min=0, help="The dimension, instead of --codimension."),
 ]
 Starts = Annotated[
     Any, typer.Option(parser=_starts, metavar="auto|K", help="Number of random starts, for DPCP.")

@@ -11,7 +11,7 @@ from perpend.cli import _options as options
 from perpend.cli._console import finish, table
 from perpend.cli._ids import remark_on_ids
 from perpend.cli._memory import check_fit, limit
-from perpend.cli._model import Wanted, build, check_threshold, fit_model
+from perpend.cli._model import Wanted, build, check_codimension, check_threshold, fit_model
 from perpend.cli._page import add_report
 from perpend.cli._progress import monitor
 from perpend.cli._summary import (
@@ -36,6 +36,7 @@ def fit(
     output: options.Output,
     method: options.Method = "DPCP",
     codimension: options.Codimension = "auto",
+    n_components: options.NComponents = None,
     affine: options.AffineOption = None,
     starts: options.Starts = "auto",
     max_iter: options.MaxIter = "auto",
@@ -80,8 +81,10 @@ def fit(
         device,
         seed,
         max_iter,
+        n_components,
     )
     check_threshold(wanted)
+    check_codimension(wanted)
     names = [_output.LABELS, _output.MODEL, _output.RESULT]
     names += [] if no_report else [_output.REPORT, _output.FACTS]
     _output.check_folder(output, file, names, force=force)

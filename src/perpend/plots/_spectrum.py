@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from perpend._typing import Array
+from perpend._verdict import computed_evidence
 from perpend.plots._display import ModelDisplay
 from perpend.plots._picture import Axis, Dots, Layer, Mark, Picture, Text, empty
 from perpend.plots._words import count, factor, plural
@@ -139,7 +140,7 @@ class SpreadDisplay(ModelDisplay):
     @classmethod
     def of(cls, model: Any, X: Array | None = None) -> Self:  # noqa: ARG003
         """Take what is drawn from a fitted model, and do not draw it yet."""
-        evidence = model.evidence_
+        evidence = computed_evidence(model)
         variances = np.asarray(evidence.get("inlier_spectrum", []), dtype=float)[::-1]
         return cls(
             np.sqrt(variances / variances[0]) if len(variances) and variances[0] > 0 else [],
@@ -196,7 +197,7 @@ def _n_inside(model: Any) -> int | None:
     The evidence has one variance for each dimension of the span, or that dimension itself; the span
     is that of lifted rows, if affine.
     """
-    evidence = model.evidence_
+    evidence = computed_evidence(model)
     if "inlier_spectrum" not in evidence and "rank" not in evidence:
         return None
     rank = evidence.get("rank", len(evidence.get("inlier_spectrum", ())))

@@ -17,6 +17,7 @@ from perpend import __version__
 from perpend._json import plain
 from perpend._structures import relations
 from perpend._typing import Array
+from perpend._verdict import computed_evidence
 from perpend.estimator import SubspaceEstimator
 from perpend.exceptions import InputError
 from perpend.formats._dataset import Answer, Dataset
@@ -219,7 +220,8 @@ def _answer_facts(model: SubspaceEstimator, X: Array | None, labels: Array) -> A
         method=type(model).__name__,
         dimension=int(model.n_components_),
         codimension=int(model.codimension_),
-        told=parameters.get("codimension", "auto") != "auto",
+        told=parameters.get("codimension", "auto") != "auto"
+        or parameters.get("n_components") is not None,
         affine=bool(model.affine_),
         relative=bool(model.normalize and not model.affine_),
         confidence=float(model.confidence_),
@@ -232,7 +234,7 @@ def _answer_facts(model: SubspaceEstimator, X: Array | None, labels: Array) -> A
         n_iter=int(model.n_iter_),
         n_starts=int(model.n_starts_),
         doubts=[str(text) for text in getattr(model, "doubts_", ())],
-        evidence={str(key): plain(value) for key, value in model.evidence_.items()},
+        evidence={str(key): plain(value) for key, value in computed_evidence(model).items()},
         singular_values=plain(to_numpy(model.singular_values_)),
         normals=plain(to_numpy(model.normals_)[:EQUATIONS].astype(float)),
         intercept=plain(to_numpy(model.intercept_)[:EQUATIONS].astype(float)),
