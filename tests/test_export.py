@@ -211,7 +211,7 @@ def test_what_cannot_be_exported(monkeypatch):
         to_onnx(model, dtype=np.float16)
     with pytest.raises(InputError, match="model is a ndarray"):
         to_onnx(X)
-    monkeypatch.setattr(export, "LARGEST", 50)
+    monkeypatch.setattr(export, "MAX_WEIGHT_BYTES", 50)
     with pytest.raises(InputError, match="do not fit into one ONNX file"):
         to_onnx(model)
 

@@ -245,7 +245,7 @@ def test_the_callback_hears_of_progress_and_can_end_a_stage(data) -> None:
 
 @pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")
 def test_running_out_of_iterations_warns(data) -> None:
-    with pytest.warns(ConvergenceWarning, match="did not come to rest"):
+    with pytest.warns(ConvergenceWarning, match="did not converge"):
         DPCP(max_iter=2, refine=False, random_state=0).fit(data.X)
 
 

@@ -48,7 +48,7 @@ def test_the_answer_is_that_of_the_rows_in_their_span(name, D, seed, dtype):
 def test_turning_changes_nothing_but_the_cost(seed, monkeypatch):
     _, X, _ = embedded(seed, 60)
     turned = DPCP(random_state=seed).fit(X)
-    monkeypatch.setattr(span_module, "WORTH_IT", 0.0)
+    monkeypatch.setattr(span_module, "SMALL_SPAN", 0.0)
     as_given = DPCP(random_state=seed).fit(X)
     assert_same_subspace(turned.normals_, as_given.normals_, 1e-10)
     assert_same_subspace(turned.directions_[:3], as_given.directions_[:3], 1e-5)
@@ -99,3 +99,16 @@ def test_weights_and_zero_rows_among_few(seed):
     assert model.n_components_ == 6
     assert_same_subspace(model.components_, data.components, 0.1)
     np.testing.assert_array_equal(model.labels_[:180], data.y)
+
+
+@pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")
+def test_noise_below_the_rank_tolerance_of_float32_counts_in_labels_and_predict_alike(seed, dtype):
+    """In float32 four of the five normals are outside the span of the rows, up to rounding."""
+    rng = np.random.default_rng(seed)
+    A = np.column_stack([np.ones(8), rng.standard_normal((8, 7))])
+    scale = [1, 0.3, 0.1, 8e-3, 6e-3, 6e-3, 6e-3, 6e-3]
+    coordinates = scale * rng.standard_normal((20_000, 8))
+    coordinates[:, 0] = rng.uniform(2, 3, 20_000)
+    X = np.abs(coordinates @ np.linalg.qr(A)[0].T).astype(dtype)
+    model = DPCP(5, random_state=seed).fit(X)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)

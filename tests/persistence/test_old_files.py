@@ -63,12 +63,14 @@ def test_what_an_old_file_did_not_know_is_said(path):
 
 @pytest.mark.parametrize("path", BEFORE_CHOOSE, ids=lambda path: path.stem)
 def test_an_old_model_has_seen_nothing_but_its_answer(path):
-    with pytest.raises(InputError, match=r"earlier version, which kept its answer alone.*again"):
+    with pytest.raises(
+        InputError, match=r"earlier version, which kept only the chosen subspace.*again"
+    ):
         load(path).choose(0)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_an_old_model_can_be_saved_anew(path, tmp_path):
+def test_an_old_model_can_be_saved_again(path, tmp_path):
     save(load(path), tmp_path / "m.npz")
     model, again = load(path), load(tmp_path / "m.npz")
     X = frame(model, answers_of(path)["X"])

@@ -95,7 +95,7 @@ def test_affine_is_true_or_false(path):
 @pytest.mark.parametrize("schema", [0, -1, True, 1.0, "2", None, [2]])
 def test_schemas_that_never_were(path, schema):
     forge(path, header=lambda head: head.update(schema=schema))
-    refused(path, "never was one")
+    refused(path, "does not exist")
 
 
 def test_a_newer_schema_asks_for_an_upgrade(path):
@@ -165,7 +165,7 @@ def test_an_array_that_declares_too_much(path):
 
     for shape in ((2**40, 6), (-2, -6), (-1,)):
         forge(path, members={"attributes.normals_": npy(shape)})
-        refused(path, "not the size that it declares|does not write")
+        refused(path, "not have the size that it declares|does not write")
 
 
 @pytest.mark.parametrize(
@@ -234,21 +234,21 @@ def test_files_from_before_there_were_probabilities(path, fitted):
     ("name", "value", "match"),
     [
         ("codimension_", 3, "do not fit"),
-        ("codimension_", -2, "not a number of something"),
-        ("codimension_", True, "not a number of something"),
-        ("n_features_in_", "6", "not a number of something"),
+        ("codimension_", -2, "not a count"),
+        ("codimension_", True, "not a count"),
+        ("n_features_in_", "6", "not a count"),
         ("n_features_in_", 10**40, "do not fit"),
         ("n_starts_", 10**9, "does not fit"),
         ("_n_features_out", 10**9, "do not fit"),
         ("threshold_", "low", "not a number"),
         ("threshold_", {"float": "nan"}, "not a number"),
-        ("threshold_", float("nan"), "holds NaN, which is no number"),
+        ("threshold_", float("nan"), "holds NaN, which is not a number"),
         ("threshold_", {"float": "1_0"}, "does not write"),
         ("threshold_", 0.5, "offset_ do not fit"),
         ("confidence_", None, "not a number"),
         ("converged_", 1, "not true or false"),
         ("evidence_", EVIDENCE, "no table"),
-        ("doubts_", {"tuple": ["one", 2]}, "not all sentences"),
+        ("doubts_", {"tuple": ["one", 2]}, "not all text"),
         ("_skl_callbacks", {"list": ["x"]}, "would overwrite"),
         ("_validate_params", 1, "would overwrite"),
         ("feature_names_in_", {"strings": ["a"] * 5, "dtype": "object"}, "does not fit"),

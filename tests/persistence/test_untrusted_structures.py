@@ -48,7 +48,7 @@ def test_arrays_of_another_structure(file, name, value):
         ("codimension_", 2, "do not fit"),
         ("threshold_", -1.0, "do not fit"),
         ("confidence_", "high", "not a number"),
-        ("doubts_", {"list": []}, "not all sentences"),
+        ("doubts_", {"list": []}, "not all text"),
         ("evidence_", 3, "no table|does not use"),
         ("predict", 3, "not that of a subspace"),
         ("affine_", False, "not that of a subspace"),

@@ -2,7 +2,7 @@
 
 A kernel is called as ``kernel(X, *params, *using)`` with one block ``X`` of shape (b, D), the same
 parameters for every block, and the values that an earlier scan kept with these rows. It returns a
-`Contribution`. Weights, masks, norms and the place of the rows are the row source's business.
+`Contribution`. The row source handles weights, masks, norms and where the rows are.
 """
 
 from perpend.kernels.blocks import (
