@@ -24,5 +24,5 @@ def assert_orthonormal_rows(A, tol=1e-12):
 
 
 PUBLISHED = ("DPCP", "DPCPIRLS", "RSGM", "RecursiveDPCP")
-"""Methods that find the subspace among outliers, step by step. Of others in the registry no test
-asks that."""
+"""Methods that find the subspace among outliers, step by step. Other methods in the registry
+need not do so."""

@@ -13,7 +13,7 @@ ESTIMATORS += [
 ]
 
 
-# The checks use tiny random data on which no answer is sure, and some ask for too few iterations.
+# The checks use tiny random data on which nothing is sure, and some set too few iterations.
 @pytest.mark.filterwarnings(f"ignore::{CodimensionWarning.__module__}.CodimensionWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(ESTIMATORS)

@@ -1,4 +1,4 @@
-"""Rows in a smaller space are solved there: the answer is the one of the rows as they are."""
+"""Rows in a smaller space are solved there: the subspace is that of the rows as they are."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from perpend.rows import span as span_module
 
 METHODS = {
     "DPCP": lambda c: DPCP(random_state=7),
-    "DPCP told": lambda c: DPCP(c, random_state=7),
+    "DPCP, given codimension": lambda c: DPCP(c, random_state=7),
     "RSGM": RSGM,
     "DPCPIRLS": DPCPIRLS,
     "RecursiveDPCP": RecursiveDPCP,
@@ -28,7 +28,7 @@ def embedded(seed, D, *, n_features=20, codimension=3, dtype=np.float64):
 
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("D", [22, 50, 900])  # turned into the span or not, factorised or not
-def test_the_answer_is_that_of_the_rows_in_their_span(name, D, seed, dtype):
+def test_the_subspace_is_that_of_the_rows_in_their_span(name, D, seed, dtype):
     data, X, Q = embedded(seed, D, dtype=dtype)
     weight = np.random.default_rng(seed).uniform(0.5, 2, len(X))
     model = METHODS[name](D - 17).fit(X, sample_weight=weight)
@@ -64,8 +64,10 @@ def test_given_starts_are_turned_as_well(seed):
     model = DPCP(init=init @ Q + outside, random_state=seed).fit(X)
     small = DPCP(init=init, random_state=seed).fit(data.X)
     assert_same_subspace(model.components_, small.components_ @ Q)
-    told = RSGM(33, init=np.vstack([init[:3] @ Q])).fit(X)
-    assert_same_subspace(told.components_, RSGM(3, init=init[:3]).fit(data.X).components_ @ Q, 1e-8)
+    given = RSGM(33, init=np.vstack([init[:3] @ Q])).fit(X)
+    assert_same_subspace(
+        given.components_, RSGM(3, init=init[:3]).fit(data.X).components_ @ Q, 1e-8
+    )
 
 
 def test_fewer_normals_than_are_free(seed):

@@ -10,8 +10,8 @@ import pytest
 from model_files import (
     NEW,
     assert_equal,
-    assert_same_answers,
     assert_same_model,
+    assert_same_results,
     forge,
     load_copy,
     refused,
@@ -67,7 +67,7 @@ def test_every_flipped_byte_is_noticed_or_harmless(path, fitted):
         assert_same_model(model, load_copy(fitted, path.parent))
 
 
-def test_damage_is_told_by_the_checksum(path):
+def test_the_checksum_detects_damage(path):
     array = npy_bytes(np.zeros((2, 6)))
     forge(path, members={"attributes.normals_": array}, sign=False)
     refused(path, "checksum differs")
@@ -84,7 +84,7 @@ def test_a_file_from_before_affine_subspaces(path, fitted):
     model = load(path)
     assert model.affine is False
     assert model.affine_ is False
-    assert_same_answers(model, fitted, NEW)
+    assert_same_results(model, fitted, NEW)
 
 
 def test_affine_is_true_or_false(path):
@@ -125,10 +125,10 @@ def test_members_that_the_header_does_not_name(path):
 def test_members_that_the_header_names_and_does_not_use(path, name):
     """A name is a name, never a path."""
 
-    def told(head):
+    def changed(head):
         head["arrays"].append(name)
 
-    forge(path, members={name: npy_bytes(np.ones(2))}, header=told)
+    forge(path, members={name: npy_bytes(np.ones(2))}, header=changed)
     refused(path, "does not use|not those that the header names")
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
