@@ -100,6 +100,8 @@ def verdict_of(decision: Decision, fit: Fit, rows: RowSource, n_distinct: float)
     if np.isfinite(facts.clearness):  # the scales have chosen it
         evidence["plateau_clearness"] = facts.clearness
         evidence["ellipse_evidence"], evidence["ellipse_gap"] = facts.ellipse, facts.gap
+    if facts.n_smaller:
+        evidence["rows_on_smaller"] = round(facts.n_smaller * n_distinct / decision.cloud.n)
     if facts.outside:
         evidence["exact_codimension"] = facts.outside
     return Verdict(decision.confidence, decision.doubts, evidence, facts.contrast, ratio)
