@@ -83,7 +83,7 @@ def dpcp_batch(
     max_iter : int
         Most iterations of each descent.
     tol : float
-        A descent with "auto" has converged when its next step would turn it by less than this angle.
+        A descent with "auto" has converged when its next step would turn it by less.
     random_state : None, int, Generator or RandomState
         Seeds the starts, which are the same k directions for every problem: a problem has the same
         result alone and in company.

@@ -60,11 +60,11 @@ class Peeled(NamedTuple):
         """
         n, left = len(self.labels), int(np.sum(self.labels == -1))
         lines = [f"subspaces   {len(self.subspaces)}"]
-        for k, subspace in enumerate(self.subspaces):
-            sure = "sure" if subspace.confidence >= SURE else "not sure"
+        for k, one in enumerate(self.subspaces):
+            sure = "sure" if one.confidence >= SURE else "not sure"
             lines.append(
-                f"{k:<11} dimension {len(subspace.components)}, codimension {subspace.codimension}, "
-                f"{len(subspace.members)} rows, confidence {subspace.confidence:.2f} ({sure})"
+                f"{k:<11} dimension {len(one.components)}, codimension {one.codimension}, "
+                f"{len(one.members)} rows, confidence {one.confidence:.2f} ({sure})"
             )
         lines.append(f"outliers    {left} of {n} rows ({left / n:.1%})")
         return "\n".join(lines)

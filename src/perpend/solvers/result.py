@@ -87,9 +87,7 @@ class Solution(NamedTuple):
     converged: bool  # whether everything converged
     rank: int  # dimension of the rows' span, in which inliers have their noise
     distances: Kept | None  # of all rows to the subspace, where they are known already
-    quiet_doubts: tuple[
-        str, ...
-    ] = ()  # about the rows, where the codimension was given: no warning
+    quiet_doubts: tuple[str, ...] = ()  # about the rows, if the codimension was given: no warning
     structures: tuple[dict[str, object], ...] = ()  # every significant subspace that was seen
     others: tuple["Solution", ...] = ()  # with each that is not chosen, in the order of structures
     support: float = np.inf  # gain beyond what accidents reach; no limit where all rows are on it

@@ -189,9 +189,9 @@ class DecayStep:
     """The authors' practice since 2021: one line search, then a step that only decays.
 
     The first step backtracks by `shrink` until the objective falls by armijo mu ||G||^2; afterwards
-    the step is multiplied by `beta` at every iteration, whatever the objective does. The whole way is at
-    most 1 / (1 - beta) times the first step: enough from a spectral start, often not from a random
-    one. It has converged when the objective changes by less than `tol`, relatively.
+    the step is multiplied by `beta` at every iteration, whatever the objective does. The whole way
+    is at most 1 / (1 - beta) times the first step: enough from a spectral start, often not from a
+    random one. It has converged when the objective changes by less than `tol`, relatively.
     """
 
     mu0: float = 0.1

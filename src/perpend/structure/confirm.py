@@ -61,9 +61,9 @@ def confirm(
     """Take a few steps over all rows from the normals V, and tell members from others.
 
     The members are those of the `candidate` of a sample, or by the law of the outliers; without any
-    among the first of the `sizes`, the numbers of normals and of other directions in the rows' span, all
-    rows are. ``turn(V, moments)`` gives the members' normals, and by how far they differ from V at
-    the members' distance. What the rows see times `unit` is what the sample saw.
+    among the first of the `sizes`, the numbers of normals and of other directions in the rows'
+    span, all rows are. ``turn(V, moments)`` gives the members' normals, and by how far they differ
+    from V at the members' distance. What the rows see times `unit` is what the sample saw.
     """
     edges = distance_edges(float(rows.norms[-1]), rows.dtype)
 

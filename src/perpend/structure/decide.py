@@ -207,7 +207,7 @@ def _suspect(cloud: Cloud, candidate: Candidate, finest: float) -> bool:
 def _structures(
     profile: Profile, candidate: Candidate, chosen: Plateau, all_: list[Plateau]
 ) -> list[Structure]:
-    """List what was seen, finest first: the chosen one, what it is inside of, and other plateaus."""
+    """List what was seen, finest first: the chosen one, what contains it, other plateaus."""
     cloud, c = profile.cloud, candidate.c
     listed = [Structure(candidate, chosen.T, chosen.length, chosen=True)]
     coarse = float(cloud.scales[chosen.peak])

@@ -167,7 +167,7 @@ class _Bell(NamedTuple):
 
 
 def _bell(ramps: Array, y: Array, h: Array) -> _Bell | None:
-    """Fit a falling function of these ramps to y with weights h; None where that does not converge."""
+    """Fit a falling function of these ramps to y with weights h; None if that does not converge."""
     root, total = np.sqrt(h), float(h.sum())
     level = float(h @ y) / total  # with the means taken out, it need not be fitted
     basis = (h @ ramps) / total - ramps

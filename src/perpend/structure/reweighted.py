@@ -39,9 +39,7 @@ FIRST_SHARE = 0.5  # is the largest share of inliers: with all of them the start
 NEGLIGIBLE = 0.05  # of the error that the noise makes: what is left undone
 SMALL_TURN = 0.2  # of the inliers' distances, whose squares hardly change by it, nor do the groups
 STEADY_TURN = 0.9  # ratio of a turn to the one before, from which on turns do not shrink
-STEADY_NOISE = (
-    0.95  # ratio of the noise to what it was a step before, from which on it has converged
-)
+STEADY_NOISE = 0.95  # ratio of the noise to that of the step before: from here on it has converged
 PATIENCE = 10  # steps after which the evidence must have grown
 LEAST_GROWTH = 1.04  # by so much, or nothing will come of it
 
@@ -152,7 +150,7 @@ class _Reweighted:
         V, rows = state.axes[:, : state.V.shape[1]], self.rows
         change = turned_to(state.V, state.axes) * float(rows.norms[-1]) / state.groups.scale
         n_inliers = state.weight * self.n_distinct / rows.total_weight
-        # A turn that is too small to count changes no distance either: the rows need not be scanned.
+        # A turn too small to count changes no distance either: no scan is needed.
         if change <= TOL or _is_settled(state, change, n_inliers):
             return state._replace(V=V, change=0.0)
         leverage = mean_leverage(state.spectrum, V.shape[1], n_inliers)

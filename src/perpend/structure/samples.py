@@ -26,19 +26,22 @@ class Subsample(NamedTuple):
 
 
 def by_sample(
-    rows: RowSource, look: Subsample, rng: np.random.Generator, callback: Callback | None = None
+    rows: RowSource,
+    subsample: Subsample,
+    rng: np.random.Generator,
+    callback: Callback | None = None,
 ) -> tuple[Estimate, RowSource] | None:
-    """Return the estimate of all rows by way of a subsample, and the subsample, if more rows would not help."""
-    chosen = rng.choice(rows.shape[0], look.size, replace=False, shuffle=False)
+    """Return the estimate of all rows by way of a subsample, and that, if more would not help."""
+    chosen = rng.choice(rows.shape[0], subsample.size, replace=False, shuffle=False)
     sample = rows.subset(np.sort(chosen))
-    estimate = look.search(sample) if sample.total_weight > 0 else None
+    estimate = subsample.search(sample) if sample.total_weight > 0 else None
     # Few rows can't show a thin subspace: "there is none" is for all rows to say.
     if estimate is None or estimate.decision is None or not estimate.decision.facts.is_significant:
         return None
-    if not look.for_all and not estimate.sure:
+    if not subsample.for_all and not estimate.sure:
         return None
-    estimate = by_all_rows(rows, estimate, look.size, callback)
-    if not look.for_all and (not estimate.sure or _others_stand_out(estimate, rows)):
+    estimate = by_all_rows(rows, estimate, subsample.size, callback)
+    if not subsample.for_all and (not estimate.sure or _others_stand_out(estimate, rows)):
         return None
     return estimate, sample
 
