@@ -30,7 +30,7 @@ from _page import (
 from _page.section import Bar, Result, Section, bars_table
 from _store import RESULTS
 
-from perpend.experiments._pages import _anchor
+from perpend.experiments._pages import anchor
 from perpend.experiments._text import table
 from perpend.plots import save
 
@@ -92,7 +92,7 @@ def page(results: dict[str, Result]) -> str:
         "does so for the GPU part. A *bar* is what we ask of ourselves; whether it is held is "
         "computed from the stored numbers.",
         _verdict(all_bars(results)),
-        "\n".join(f"- [{title}](#{_anchor(title)})" for title in [*titles, "Right answers"]),
+        "\n".join(f"- [{title}](#{anchor(title)})" for title in [*titles, "Right answers"]),
         "## What was measured, on what",
         "Times are compared within one run, as ratios wherever that is possible, because they "
         "depend on the machine; milliseconds say what these machines took.",
@@ -112,7 +112,7 @@ def _verdict(bars: list[tuple[str, Bar]]) -> str:
         return f"{verdict}."
     lines = [
         f"- {bar.verdict}: {bar.what}, asked {bar.asked}, measured {bar.measured} "
-        f"([{title}](#{_anchor(title)}))"
+        f"([{title}](#{anchor(title)}))"
         for title, bar in missed
     ]
     return "\n".join([f"{verdict}. The others:", "", *lines])

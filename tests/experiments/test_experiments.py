@@ -1,4 +1,4 @@
-"""What every experiment promises to the frame; parametrised over the registry."""
+"""What every experiment and every study promises to the frame; over both registries."""
 
 import json
 import math
@@ -6,9 +6,16 @@ import math
 import numpy as np
 import pytest
 
-from perpend.experiments import NAMES, Experiment, Results, Settings, load
+from perpend.experiments import PAPER, Experiment, Results, Settings
 from perpend.experiments._store import plain
 from real_data_files import write_stand_ins
+from studies import STUDIES
+
+NAMES = {name: book for book in (PAPER, STUDIES) for name in book.names}
+
+
+def load(name):
+    return NAMES[name].load(name)
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +54,7 @@ def test_names_and_words(name):
     experiment = load(name)
     assert isinstance(experiment, Experiment)
     assert experiment.name == name
+    assert experiment.command == NAMES[name].command
     assert experiment.title
     assert len(experiment.about) < 80
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from perpend._typing import Array
-from perpend.experiments import _real_page as page
 from perpend.experiments._experiment import Case, Results, Row, Tables
-from perpend.experiments._real_files import read_arrays
-from perpend.experiments._real_references import pca_plane, ransac_plane, unit_rows
 from perpend.experiments._text import percent, table
 from perpend.experiments._trials import dpcp_psgm, fitted, starts_rng
 from perpend.metrics import outlier_auc, outlier_f1
+from studies import _real_page as page
+from studies._real_files import read_arrays
+from studies._real_references import pca_plane, ransac_plane, unit_rows
 
 TRUTH = {"roads": "is_road", "tables": "is_table"}
 THRESHOLD = {"roads": 0.1, "tables": 0.01}  # metres, for RANSAC: what the sensors can do

@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 
 from perpend.exceptions import InputError
-from perpend.experiments import Results, Settings, load
-from perpend.experiments import _real_detectors as detectors
-from perpend.experiments import _real_page as page
-from perpend.experiments import _real_references as references
-from perpend.experiments._real_files import SOURCES, find_sources
-from perpend.experiments._real_homographies import scene_names, turned
+from perpend.experiments import Results, Settings
 from perpend.experiments._store import plain
-from perpend.experiments.real_data import PARTS
 from real_data_files import write_stand_ins
+from studies import _real_detectors as detectors
+from studies import _real_page as page
+from studies import _real_references as references
+from studies import load
+from studies._real_files import SOURCES, find_sources
+from studies._real_homographies import scene_names, turned
+from studies.real_data import PARTS
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 EXPERIMENT = load("real-data")

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perpend._typing import Array
-from perpend.experiments import _real_page as page
 from perpend.experiments._experiment import Case, Results, Row, Tables
-from perpend.experiments._real_files import read_arrays
-from perpend.experiments._real_references import (
+from perpend.experiments._trials import fitted, starts_rng
+from perpend.metrics import outlier_auc
+from studies import _real_page as page
+from studies._real_files import read_arrays
+from studies._real_references import (
     principal_axes,
     residuals,
     reweighted_pca,
     rx_scores,
 )
-from perpend.experiments._trials import fitted, starts_rng
-from perpend.metrics import outlier_auc
 
 if TYPE_CHECKING:
     from perpend.estimator import SubspaceEstimator

@@ -12,8 +12,9 @@ from dataclasses import asdict
 import numpy as np
 
 from perpend._typing import Array
-from perpend.experiments import _calibration_page as page
-from perpend.experiments._calibration_suite import (
+from perpend.experiments._experiment import Case, Experiment, Row, Settings, Tables
+from studies import _calibration_page as page
+from studies._calibration_suite import (
     HELD_OUT,
     OWN_DIMENSION,
     SIZE,
@@ -25,7 +26,6 @@ from perpend.experiments._calibration_suite import (
     problem,
     starts,
 )
-from perpend.experiments._experiment import Case, Experiment, Row, Settings, Tables
 
 QUICK = 48  # problems; the outliers are of each kind in equal shares
 REASONS = re.compile(r"\(confidence [\d.]+\): (.*)\.$", re.DOTALL)

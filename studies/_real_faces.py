@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 
 from perpend._typing import Array
-from perpend.experiments import _real_page as page
 from perpend.experiments._experiment import Case, Results, Row, Tables
-from perpend.experiments._real_files import read_arrays
-from perpend.experiments._real_references import (
+from perpend.experiments._text import percent, table
+from perpend.experiments._trials import fitted, starts_rng
+from perpend.metrics import outlier_auc, principal_angles
+from studies import _real_page as page
+from studies._real_files import read_arrays
+from studies._real_references import (
     principal_axes,
     residuals,
     reweighted_pca,
     spherical_pca,
     unit_rows,
 )
-from perpend.experiments._text import percent, table
-from perpend.experiments._trials import fitted, starts_rng
-from perpend.metrics import outlier_auc, principal_angles
 
 SHARES = (0.3, 0.5, 0.7)  # of other people's images
 TOLD = 9  # dimensions of a face, for those that are told

@@ -11,16 +11,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from perpend.experiments import (
+from perpend.experiments._experiment import Case, Experiment, Results, Settings, Tables
+from studies import (
     _real_anomalies,
     _real_detectors,
     _real_faces,
     _real_homographies,
     _real_planes,
 )
-from perpend.experiments import _real_page as page
-from perpend.experiments._experiment import Case, Experiment, Results, Settings, Tables
-from perpend.experiments._real_files import SOURCES, checksum, find_sources
+from studies import _real_page as page
+from studies._real_files import SOURCES, checksum, find_sources
 
 
 class Part(NamedTuple):

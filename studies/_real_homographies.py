@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 
 from perpend._typing import Array
-from perpend.experiments import _real_page as page
 from perpend.experiments._experiment import Case, Results, Tables
-from perpend.experiments._real_files import array_names, read_arrays
-from perpend.experiments._real_references import (
+from perpend.experiments._text import percent, table
+from perpend.experiments._trials import fitted, starts_rng
+from perpend.metrics import outlier_f1
+from studies import _real_page as page
+from studies._real_files import array_names, read_arrays
+from studies._real_references import (
     homography_rows,
     ransac_homography,
     scaled_points,
 )
-from perpend.experiments._text import percent, table
-from perpend.experiments._trials import fitted, starts_rng
-from perpend.metrics import outlier_f1
 
 PIXELS = 3.0  # threshold of RANSAC
 DRAWS = 6000  # take about as long as `DPCP()`
