@@ -75,7 +75,7 @@ def models(part: Part, draw: int) -> dict[str, "SubspaceEstimator"]:
 
 
 def cases(settings: Settings) -> list[Case]:
-    """Return one case for each band draw and ratio; the fair part only if there are enough bands."""
+    """Return one case for each draw of bands and ratio; the fair part needs enough bands."""
     path = scene_path(settings.scene, quick=settings.quick)
     side = QUICK_SIDE if settings.quick else SIDE
     n_bands, checksum = check_scene(path, settings.variable, PAPER.bands, side)
