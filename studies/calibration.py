@@ -13,6 +13,7 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.experiments._experiment import Case, Experiment, Row, Settings, Tables
+from perpend.experiments._text import from_template
 from studies import _calibration_page as page
 from studies._calibration_suite import (
     HELD_OUT,
@@ -101,6 +102,6 @@ EXPERIMENT = Experiment(
     cases=cases,
     run=run,
     draw=page.draw,
-    describe=page.describe,
+    describe=from_template(__file__, page.numbers),
     cost=cost,
 )
