@@ -5,6 +5,7 @@ functions of `FILTERS`; a name that nobody gave is an error.
 """
 
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ def from_template(
 
 
 def filled(template: Path, **values: Any) -> str:
-    """Return a template with its numbers filled in."""
+    """Return a template with its numbers filled in; of several empty lines one is left."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
@@ -45,7 +46,8 @@ def filled(template: Path, **values: Any) -> str:
     )
     environment.filters |= FILTERS
     environment.globals |= {"table": table, "zip": zip}
-    return environment.get_template(template.name).render(values)
+    text = environment.get_template(template.name).render(values)
+    return re.sub(r"\n{3,}", "\n\n", text)
 
 
 # -- how things are written ------------------------------------------------------------------------
