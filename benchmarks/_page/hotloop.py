@@ -3,8 +3,7 @@
 from typing import Any
 
 from _page.drawing import Dots, dot_plot, upright_bar, whole_ticks
-from _page.section import Bar, Result, Section, at_least, image, number, sizes, span
-from perpend.experiments._text import table
+from _page.section import Bar, Result, Section, at_least, sizes
 from perpend.plots import COLORS, figure
 from perpend.plots._style import MUTED
 
@@ -15,70 +14,10 @@ SHAPES = f"float64, {WIDE} features and {MANY} starts or more"
 SHARE, TWO_THREADS, TIMES_PLAIN = 0.6, 1.6, 2.0
 
 
-def describe(result: Result) -> str:
-    """Say what a share is, and what was measured."""
-    double = [row for row in result["passes"] if row["dtype"] == "float64"]
-    shares = {
-        way: span(row["share_of_gemm_rate"][way] for row in double) for way in ("compiled", "numpy")
-    }
-    return "\n\n".join(
-        [
-            "A descent is a number of passes over the rows, each of two matrix products with all "
-            "starts. Their limit is the rate of a large square GEMM on one thread: at a share of 1 "
-            "nothing is left to gain but fewer passes. "
-            f"One thread in float64 reaches {shares['compiled']} with the compiled kernel, "
-            f"and {shares['numpy']} with NumPy alone, which needs no compiler.",
-            image("hotloop", "Share of the GEMM limit, by shape, path and threads"),
-            _passes(result["passes"]),
-            "Two threads: how many times faster than one. Plain NumPy is the three lines that one "
-            "would write: `P = X @ B`, `abs(P).sum(0)`, `X.T @ sign(P)`.",
-            image("hotloop-ratio", "How many times faster than plain NumPy"),
-            _iterations(result["iterations"]),
-            'One accepted iteration of `step="auto"` in float64, line search included, from the '
-            f"same starts to the same end. An iteration takes {_passes_each(result)} passes, "
-            "hence its smaller share. Plain NumPy runs the same rule with one product a trial; "
-            "the free line search keeps products with the rows and needs none "
-            "([why we do not](decisions/0002-fused-line-search.md)).",
-        ]
-    )
-
-
-def _passes_each(result: Result) -> str:
-    return span(row["evaluations"] / row["iterations"] for row in result["iterations"])
-
-
-def _passes(passes: list[Result]) -> str:
-    header = [
-        LINES, "precision", "ms", "share: compiled", "NumPy", "plain NumPy",
-        "two threads: compiled", "NumPy", "times plain NumPy: compiled", "NumPy",
-    ]  # fmt: skip
-    rows = []
-    for row in passes:
-        share, plain = row["share_of_gemm_rate"], row["faster_than_plain"]
-        two = row["two_threads_over_one"]
-        values = [row["ms"]["compiled"], *(share[way] for way in ("compiled", "numpy", "plain"))]
-        values += [two["compiled"], two["numpy"], plain["compiled"], plain["numpy"]]
-        rows.append([sizes(row["shape"]), row["dtype"], *map(number, values)])
-    return table(header, rows)
-
-
-def _iterations(iterations: list[Result]) -> str:
-    header = [
-        LINES, "iterations", "passes", "ms an iteration", "share of the limit", "two threads",
-        "times plain NumPy", "times the free line search",
-    ]  # fmt: skip
-    rows = []
-    for row in iterations:
-        values = [
-            row["ms_per_iteration"]["compiled"],
-            row["share_of_gemm_rate"]["compiled"],
-            row["two_threads_over_one"],
-            row["faster_than_plain"],
-            row["faster_than_free_line_search"],
-        ]
-        counts = [f"{row['iterations']:.0f}", f"{row['evaluations']}"]
-        rows.append([sizes(row["shape"]), *counts, *map(number, values)])
-    return table(header, rows)
+def numbers(result: Result) -> dict[str, Any]:
+    """Return the passes in float64, and how many an iteration takes."""
+    each = [row["evaluations"] / row["iterations"] for row in result["iterations"]]
+    return {"double": _of(result["passes"], "float64"), "passes_each": each, "sizes": sizes}
 
 
 def bars(result: Result) -> list[Bar]:
@@ -193,11 +132,5 @@ def _draw_ratios(result: Result) -> Any:
 
 
 SECTION = Section(
-    "hotloop",
-    "The hot loop on the CPU",
-    "python benchmarks/hotloop.py",
-    ("passes", "iterations"),
-    describe,
-    bars,
-    draw,
+    "hotloop", "The hot loop on the CPU", ("passes", "iterations"), draw, bars, numbers
 )

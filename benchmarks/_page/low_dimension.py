@@ -3,8 +3,7 @@
 from typing import Any
 
 from _page.drawing import Dots, dot_plot, upright_bar
-from _page.section import Bar, Result, Section, at_least, at_most, image, number, span
-from perpend.experiments._text import table
+from _page.section import Bar, Result, Section, at_least, at_most
 from perpend.plots import COLORS, figure
 
 RATIO = 1.0
@@ -13,40 +12,6 @@ RATIO = 1.0
 def _name(row: dict[str, Any]) -> str:
     share = f"{100 * row['outliers']:.0f} %"
     return f"{row['rows']:,} × {row['features']:,}, d = {row['dimension']}, {share}"
-
-
-def describe(result: Result) -> str:
-    """Say what it costs not to tell the dimension."""
-    rows = result["results"]
-    right, fits = sum(row["right"] for row in rows), sum(row["seeds"] for row in rows)
-    header = ["rows, features, dimension, outliers", "right (sure)", "error", "told d"]
-    header += ["PCA of the inliers", "ms", "over 30 steps told d", "over a stopped one"]
-    cells = [
-        [
-            _name(row),
-            f"{row['right']} of {row['seeds']} ({row['sure']})",
-            *(f"{row[name]:.2g}" for name in ("error", "error_told", "error_of_inliers_pca")),
-            number(row["milliseconds"]["dpcp"]),
-            f"{row['over_thirty_steps']:.2f}",
-            f"{row['over_stopped']:.1f}",
-        ]
-        for row in rows
-    ]
-    stopped = span([row["over_stopped"] for row in rows])
-    return "\n\n".join(
-        [
-            "A subspace of low dimension among many features, also with fewer rows than features. "
-            f"`DPCP()`, told nothing, finds the dimension in {right} of {fits} fits, with the "
-            "error of reweighted PCA that is told it.",
-            image("low-dimension", "Time of a fit over reweighted PCA that is told the dimension"),
-            table(header, cells),
-            f"Noise {result['noise']}. Reweighted PCA takes {result['steps']} steps, or stops "
-            f"when a step lowers the sum of distances by less than {result['tol']:g} of it, which "
-            "on these data is after three to six: near the start, PCA of the unit rows. Against "
-            f"that, `DPCP()` takes {stopped} times as long: it looks from several starts, weighs "
-            "what they lead to, and writes down all normals. Processor time, one thread.",
-        ]
-    )
 
 
 def bars(result: Result) -> list[Bar]:
@@ -86,9 +51,8 @@ def draw(result: Result) -> dict[str, Any]:
 SECTION = Section(
     "low_dimension",
     "Low dimension, many features",
-    "python benchmarks/low_dimension.py",
     ("results", "noise", "steps", "tol"),
-    describe,
-    bars,
     draw,
+    bars,
+    lambda _: {"name": _name},
 )
