@@ -14,6 +14,7 @@ import pytest
 from perpend import experiments
 from perpend.cli import _progress, main
 from perpend.experiments._runner import Progress
+from studies import STUDIES
 
 TOY = """
 import time
@@ -106,6 +107,8 @@ def test_help_and_usage_errors_load_nothing_heavy(args):
     ("args", "message"),
     [
         (["phase-transitions"], "Did you mean 'phase-transition'? There are: implicit-bias, "),
+        (["calibration"], "from a checkout of perpend, run: python -m studies calibration"),
+        (["real_data"], "python -m studies real-data"),
         (["theory", "--scene", "a.mat"], "theory takes no scene; hyperspectral does"),
         (["theory", "--seeds", "0"], "--seeds"),
         (["theory", "--jobs", "0"], "--jobs"),
@@ -273,12 +276,12 @@ def test_progress_on_a_terminal_is_a_bar(capsys, monkeypatch):
 # -- scenes --------------------------------------------------------------------------------------
 
 
-def scene_error(tmp_path, monkeypatch, capsys, scene, name="hyperspectral"):
+def scene_error(tmp_path, monkeypatch, capsys, scene):
     """Run with a scene that cannot be used; return the message."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PERPEND_DATA", raising=False)
-    options = [] if scene is None else ["--scene", str(scene)]
-    assert main(["reproduce", name, "--quick", *options]) == 3
+    options = [] if scene is None else ["--quick", "--scene", str(scene)]
+    assert main(["reproduce", "hyperspectral", *options]) == 3
     assert not (tmp_path / "reproduction" / "hyperspectral" / "cases.jsonl").exists()
     return capsys.readouterr().err
 
@@ -306,6 +309,43 @@ def test_scenes_that_cannot_be_used(tmp_path, monkeypatch, capsys):
     holes = rng.random((5, 6, 12))
     holes[1, 2, 3] = np.nan
     assert "row 1, column 2" in error("holes.npy", holes)
+
+
+def test_a_quick_run_without_a_scene_takes_a_synthetic_one_and_says_so(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PERPEND_DATA", raising=False)
+    code, out, _ = run("hyperspectral", "--quick", "--seeds", 1, "--jobs", 2)
+    assert code == 0
+    assert "in a synthetic scene" in " ".join(out.split())
+    page = (tmp_path / "reproduction/hyperspectral/page.md").read_text()
+    assert "No scene was given, so this one is synthetic" in page
+    assert "The scene is `" not in page
+
+
+def test_studies_are_run_by_the_same_frame(home, tmp_path):
+    """In the folder of the checkout, as a module; the pages of both are joined."""
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-m", "studies"]
+
+    def study(*args):
+        return subprocess.run(
+            [*command, *args], cwd=root, capture_output=True, text=True, check=False
+        )
+
+    listed = study("list")
+    assert listed.returncode == 0
+    assert [line.split()[0] for line in listed.stdout.splitlines()][:3] == [*STUDIES.names]
+    wrong = study("theory")
+    assert wrong.returncode == 2
+    assert "There are: calibration, limits, real-data" in wrong.stderr
+    assert "See: python -m studies --help" in wrong.stderr
+    out = tmp_path / "made"
+    made = study("calibration", "--quick", "--seeds", "4", "--jobs", "1", "--out", str(out))
+    assert made.returncode == 0, made.stderr
+    assert "Made by `python -m studies calibration --quick --seeds 4`" in (
+        (tmp_path / "made.md").read_text()
+    )
+    assert (out / "calibration" / "reliability.png").exists()
 
 
 def test_fewer_trials_do_not_replace_more(run, home):

@@ -7,10 +7,14 @@ functions of `FILTERS`; a name that nobody gave is an error.
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from perpend.experiments._experiment import Results
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 TEMPLATES = "templates"  # the folder beside the module that fills them in
 
@@ -34,20 +38,25 @@ def from_template(
 
 def filled(template: Path, **values: Any) -> str:
     """Return a template with its numbers filled in; of several empty lines one is left."""
+    text = _environment(template.parent).get_template(template.name).render(values)
+    return re.sub(r"\n{3,}", "\n\n", text)
+
+
+@cache
+def _environment(folder: Path) -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    environment = Environment(
-        loader=FileSystemLoader(template.parent),
+    made = Environment(
+        loader=FileSystemLoader(folder),
         undefined=StrictUndefined,
         keep_trailing_newline=True,
         trim_blocks=True,
         lstrip_blocks=True,
         autoescape=False,
     )
-    environment.filters |= FILTERS
-    environment.globals |= {"table": table, "zip": zip}
-    text = environment.get_template(template.name).render(values)
-    return re.sub(r"\n{3,}", "\n\n", text)
+    made.filters |= FILTERS
+    made.globals["zip"] = zip
+    return made
 
 
 # -- how things are written ------------------------------------------------------------------------
