@@ -15,6 +15,7 @@ from perpend import experiments
 from perpend.cli import _progress, main
 from perpend.experiments._runner import Progress
 from studies import STUDIES
+from studies.__main__ import app
 
 TOY = """
 import time
@@ -311,41 +312,24 @@ def test_scenes_that_cannot_be_used(tmp_path, monkeypatch, capsys):
     assert "row 1, column 2" in error("holes.npy", holes)
 
 
-def test_a_quick_run_without_a_scene_takes_a_synthetic_one_and_says_so(run, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("PERPEND_DATA", raising=False)
-    code, out, _ = run("hyperspectral", "--quick", "--seeds", 1, "--jobs", 2)
-    assert code == 0
-    assert "in a synthetic scene" in " ".join(out.split())
-    page = (tmp_path / "reproduction/hyperspectral/page.md").read_text()
-    assert "No scene was given, so this one is synthetic" in page
-    assert "The scene is `" not in page
-
-
-def test_studies_are_run_by_the_same_frame(home, tmp_path):
-    """In the folder of the checkout, as a module; the pages of both are joined."""
-    root = Path(__file__).parents[2]
-    command = [sys.executable, "-m", "studies"]
-
+def test_studies_are_run_by_the_same_frame(capsys, tmp_path):
     def study(*args):
-        return subprocess.run(
-            [*command, *args], cwd=root, capture_output=True, text=True, check=False
-        )
+        code = main([*map(str, args)], program=app, name=STUDIES.command)
+        return code, *capsys.readouterr()
 
-    listed = study("list")
-    assert listed.returncode == 0
-    assert [line.split()[0] for line in listed.stdout.splitlines()][:3] == [*STUDIES.names]
-    wrong = study("theory")
-    assert wrong.returncode == 2
-    assert "There are: calibration, limits, real-data" in wrong.stderr
-    assert "See: python -m studies --help" in wrong.stderr
-    out = tmp_path / "made"
-    made = study("calibration", "--quick", "--seeds", "4", "--jobs", "1", "--out", str(out))
-    assert made.returncode == 0, made.stderr
-    assert "Made by `python -m studies calibration --quick --seeds 4`" in (
-        (tmp_path / "made.md").read_text()
-    )
-    assert (out / "calibration" / "reliability.png").exists()
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-m", "studies", "list"]  # the only one that needs the checkout
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    assert [line.split()[0] for line in done.stdout.splitlines()] == [*STUDIES.names, "all"]
+    code, _, err = study("theory")
+    assert code == 2
+    assert "There are: calibration, limits, real-data" in err
+    assert "See: python -m studies --help" in err
+    made = tmp_path / "made"
+    assert study("calibration", "--quick", "--seeds", 1, "--jobs", 1, "--out", made)[0] == 0
+    page = made.with_suffix(".md").read_text()
+    assert "Made by `python -m studies calibration --quick --seeds 1`" in page
+    assert (made / "calibration" / "reliability.png").exists()
 
 
 def test_fewer_trials_do_not_replace_more(run, home):
