@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from _page.drawing import beside, name_lines, upright_bar
+from _page.drawing import beside, level_bars, name_lines, upright_bar
 from _page.section import Bar, Result, Section, at_most, number
 from perpend.plots import COLORS, figure
 from perpend.plots._style import MUTED
@@ -54,13 +54,11 @@ def _draw_small(small: Result) -> Any:
 def _bars_of(
     ax: Any, values: dict[str, float], names: dict[str, str], bar: float, unit: str
 ) -> None:
-    for i, key in enumerate(names):
-        color = MUTED if "eager" in names[key] else COLORS[0]
-        ax.barh(i, values[key], 0.5, color=color)
-        beside(ax, values[key], i, number(values[key]), color)
-    name_lines(ax, list(names.values()))
+    shown = {name: values[key] for key, name in names.items()}
+    colors = [MUTED if "eager" in name else COLORS[0] for name in shown]
+    level_bars(ax, shown, [number(value) for value in shown.values()], colors)
     upright_bar(ax, bar, f"bar {bar} {unit}", (1 - 1 / len(names), 1))  # of the first line alone
-    ax.set_xlim(0, 1.2 * max(bar, *(values[key] for key in names)))
+    ax.set_xlim(0, 1.2 * max(bar, *shown.values()))
 
 
 def _draw_grid(grid: dict[str, Result]) -> Any:

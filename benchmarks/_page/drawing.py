@@ -46,6 +46,16 @@ def upright_bar(ax: Any, value: float, text: str, within: tuple[float, float] = 
     )  # fmt: skip
 
 
+def level_bars(
+    ax: Any, values: Mapping[str, float], texts: Sequence[str], colors: Sequence[str]
+) -> None:
+    """Draw a level bar for each name, the first on top, with a text at its end."""
+    for i, (value, text, color) in enumerate(zip(values.values(), texts, colors, strict=True)):
+        ax.barh(i, value, 0.5, color=color)
+        beside(ax, value, i, text, color)
+    name_lines(ax, list(values))
+
+
 def level(ax: Any, value: float, text: str, x: tuple[float, float]) -> None:
     """Draw a bar as a thin level line from x to x, with its name below its right end."""
     ax.plot(x, [value, value], color=MUTED, linestyle="--", linewidth=1.1, zorder=1)

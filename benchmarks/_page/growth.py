@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from _page.drawing import beside, name_lines, upright_bar, whole_ticks
+from _page.drawing import level_bars, upright_bar, whole_ticks
 from _page.section import Bar, Result, Section, at_most
 from perpend.plots import COLORS, figure
 from perpend.plots._style import MUTED
@@ -73,18 +73,14 @@ def draw_many_rows(result: Result) -> dict[str, Any]:
     }
     with figure(1, 2, panel=(4.8, 2.0)) as (drawing, axes):
         left, right = axes.flat
-        for i, (value, color) in enumerate(zip(memory.values(), (MUTED, COLORS[0]), strict=True)):
-            left.barh(i, value, 0.5, color=color)
-            beside(left, value, i, f"{value:.2f} GiB", color)
-        name_lines(left, list(memory))
+        sizes = [f"{value:.2f} GiB" for value in memory.values()]
+        level_bars(left, memory, sizes, (MUTED, COLORS[0]))
         upright_bar(left, MEMORY_GIB, f"bar {MEMORY_GIB:g} GiB", (0, 0.5))
         left.set(xlabel="memory (GiB)", xlim=(0, 1.25 * max(MEMORY_GIB, *memory.values())))
-        scans = {**result["scans_after_validating"], "all": _scans(result)}
-        for i, (name, count) in enumerate(scans.items()):
-            color = COLORS[0] if name == "all" else MUTED
-            right.barh(i, count, 0.5, color=color)
-            beside(right, count, i, f"{count}", color)
-        name_lines(right, [name.replace("_", " ") for name in scans])
+        scans = {n.replace("_", " "): k for n, k in result["scans_after_validating"].items()}
+        colors = [*(MUTED for _ in scans), COLORS[0]]
+        scans["all"] = _scans(result)
+        level_bars(right, scans, [f"{count}" for count in scans.values()], colors)
         upright_bar(right, SCANS, f"bar {SCANS}", (0, 1 / len(scans)))
         right.set(xlabel="scans of all rows", xlim=(0, 1.25 * max(SCANS, _scans(result))))
         right.set_xticks(range(max(SCANS, _scans(result)) + 1))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from _page.drawing import beside, name_lines, upright_bar
+from _page.drawing import level_bars, upright_bar
 from _page.section import Bar, Result, Section
 from perpend.experiments._text import percent
 from perpend.plots import COLORS, figure
@@ -32,11 +32,12 @@ def draw(result: Result) -> dict[str, Any]:
     rows = [row for row in result["results"] if row["parts"]]
     with figure(1, 1, panel=(6.0, 0.3 * len(rows) + 0.8)) as (drawing, axes):
         ax = axes.flat[0]
-        for i, row in enumerate(rows):
-            color = MUTED if row["least"] is None else COLORS[0]
-            ax.barh(i, row["right"] / row["seeds"], 0.6, color=color)
-            beside(ax, row["right"] / row["seeds"], i, f"{row['right']} of {row['seeds']}", color)
-        name_lines(ax, [_name(row) for row in rows])
+        level_bars(
+            ax,
+            {_name(row): row["right"] / row["seeds"] for row in rows},
+            [f"{row['right']} of {row['seeds']}" for row in rows],
+            [MUTED if row["least"] is None else COLORS[0] for row in rows],
+        )
         upright_bar(ax, 0.9, "bar 90 %")
         ax.set(xlabel="share of the seeds; with a bar in colour", xlim=(0, 1.2))
         ax.set_xticks([0, 0.25, 0.5, 0.75, 1])
