@@ -222,6 +222,7 @@ def numbers(results: Results) -> dict[str, Any]:
         "f1": {(row["method"], row["ratio"]): row for row in parts[PAPER]},
         "published": PUBLISHED,
         "ratios": RATIOS,
+        "side": QUICK_SIDE if results.quick else SIDE,
         "alike": _alike,
         "scene": scene,
         "credit": CREDITS.get(scene, ""),
