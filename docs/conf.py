@@ -5,6 +5,7 @@ The build needs no network, no real data and no torch. Whatever the pages show i
 """
 
 import sys
+import warnings
 from pathlib import Path
 
 from sklearn.base import BaseEstimator, OutlierMixin, TransformerMixin
@@ -48,7 +49,7 @@ default_role = "code"  # `name` in docstrings is code, and no guess at a link
 
 # -- Markdown: the guide, and pages that are made by experiments and benchmarks --------------------
 
-myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["amsmath", "attrs_block", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 myst_dmath_double_inline = True
 
@@ -78,6 +79,14 @@ numpydoc_validation_exclude = {r"\._", r"\.set_.*_request$"}
 
 # -- gallery ---------------------------------------------------------------------------------------
 
+
+def _without_path(message, category, *_args, **_options):
+    """Format a warning of an example without the path of the machine that built the page."""
+    return f"{category.__name__}: {message}\n"
+
+
+warnings.formatwarning = _without_path
+
 sphinx_gallery_conf = {
     "examples_dirs": str(HERE.parent / "examples"),
     "gallery_dirs": "gallery",
@@ -92,6 +101,7 @@ sphinx_gallery_conf = {
     "doc_module": ("perpend",),
     "plot_gallery": "True",
     "image_scrapers": ("matplotlib",),
+    "thumbnail_size": (480, 340),
 }
 
 # -- how it looks ----------------------------------------------------------------------------------

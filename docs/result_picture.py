@@ -1,4 +1,4 @@
-"""The picture at the top of the README: a plane among garbage, found and told nothing.
+"""The picture at the top of the README: a plane among garbage, before and after the fit.
 
 Run ``python docs/result_picture.py`` to make it again, from real data and a real fit.
 """

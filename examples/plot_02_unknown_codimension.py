@@ -1,15 +1,14 @@
 """
-More and more outliers, beside PCA
-==================================
+More and more outliers, compared with PCA
+=========================================
 
-PCA minimises squares, and squares listen to whoever is far away. Here the share of outliers
-grows from none to 90 %. PCA is *told* the right dimension; `DPCP` is told nothing.
+PCA minimises squares, so far-away points dominate it. Here the share of outliers grows from none
+to 90 %. PCA is *given* the right dimension; `DPCP` is given only the rows.
 """
 
 # %%
-# Two data sets for each share of outliers, with seeds of their own. The subspace error is the
-# sine of the largest angle between the found and the true subspace: 0 is perfect, and 1 is given
-# where the dimension is wrong, too.
+# Two data sets for each share of outliers. The subspace error is the sine of the largest angle
+# between the estimated and the true subspace: 0 is perfect; a wrong dimension counts as 1.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -40,12 +39,12 @@ of_pca = np.array([[pca for pca, _, _ in row] for row in results])
 of_dpcp = np.array([[ours for _, ours, _ in row] for row in results])
 
 # %%
-# Dots are single data sets, lines their medians.
+# Dots are data sets, lines are medians.
 
-fig, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+fig, axes = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
 for values, color, name in [
-    (of_pca, COLORS[1], "PCA, told the dimension"),
-    (of_dpcp, COLORS[0], "DPCP(), told nothing"),
+    (of_pca, COLORS[1], "PCA, dimension given"),
+    (of_dpcp, COLORS[0], "DPCP(), nothing given"),
 ]:
     axes.plot(100 * shares, np.median(values, axis=1), color=color, label=name)
     axes.plot(100 * shares, values, "o", color=color, ms=4)
@@ -54,9 +53,10 @@ axes.legend()
 plt.show()
 
 # %%
-# What the model itself says: which codimension, and how sure it is.
+# The codimension and the confidence. At 90 % outliers one result is wrong, and it is not sure: the
+# warning above says why.
 
-print("outliers  codimension found     confidence")
+print("outliers  codimension           confidence")
 for share, row in zip(shares, results, strict=True):
     found = ", ".join(str(model.codimension_) for _, _, model in row)
     sure = ", ".join(f"{model.confidence_:.2f}" for _, _, model in row)

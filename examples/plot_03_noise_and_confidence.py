@@ -1,14 +1,14 @@
 """
-Noise, and how sure an answer is
-================================
+Noise and confidence
+====================
 
-Inliers are never exactly on their subspace. `DPCP` measures how far they are off (``noise_``), and
-its confidence falls where noise makes the codimension unclear, before the answer becomes wrong.
+Real inliers are never exactly on their subspace. `DPCP` estimates how far they are off
+(``noise_``). Its confidence drops when noise makes the codimension unclear, before it gets wrong.
 """
 
 # %%
-# The same problem with growing noise: 12 features, codimension 4, half of the rows outliers. A
-# noise of 0.3 means that an inlier of length one is moved by a vector of length 0.3.
+# The same problem with growing noise: 12 features, codimension 4, half of the rows outliers. With
+# a noise of 0.3, an inlier of length 1 is moved by a vector of length 0.3.
 
 import warnings
 
@@ -36,26 +36,35 @@ def fitted(noise, seed):
 runs = [[fitted(noise, seed) for seed in range(2)] for noise in levels]
 
 # %%
-# Left: the noise that was measured against the noise that is there. Right: the confidence; from
-# 0.95 on an answer is called *sure*. Crosses are answers with a wrong codimension.
+# From a confidence of 0.95 on, a result is called *sure*. Crosses have a wrong codimension.
 
-fig, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.8), layout="constrained")
-left.plot(levels, levels, color="0.6", lw=1, label="as it is")
-right.axhline(0.95, color=COLORS[1], ls="--", label="sure from here on")
-for noise, row in zip(levels, runs, strict=True):
-    for model, _ in row:
-        good = model.codimension_ == 4
-        style = {"marker": "o" if good else "x", "color": COLORS[0] if good else COLORS[1]}
-        left.plot(noise, model.noise_, **style)
-        right.plot(noise, model.confidence_, **style)
-left.set(xlabel="noise", ylabel="noise_", title="Noise that was measured")
-right.set(xlabel="noise", ylabel="confidence_", ylim=(-0.03, 1.05), title="Confidence")
-left.legend()
-right.legend(loc="lower left")
+
+def draw(axes, attribute):
+    """Draw an attribute of all models over the noise."""
+    for noise, row in zip(levels, runs, strict=True):
+        for model, _ in row:
+            good = model.codimension_ == 4
+            style = {"marker": "o" if good else "x", "color": COLORS[0] if good else COLORS[1]}
+            axes.plot(noise, getattr(model, attribute), **style)
+    axes.set(xlabel="noise", ylabel=attribute)
+    axes.legend(loc="best")
+
+
+fig, axes = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
+axes.axhline(0.95, color=COLORS[1], ls="--", label="sure from here on")
+draw(axes, "confidence_")
 plt.show()
 
 # %%
-# An answer that is not sure always comes with a reason, and with what would help:
+# The estimated noise against the true noise:
+
+fig, axes = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
+axes.plot(levels, levels, color="0.6", lw=1, label="true noise")
+draw(axes, "noise_")
+plt.show()
+
+# %%
+# A result that is not sure comes with the reason and with what would help:
 
 unsure = [remark for row in runs for _, remarks in row for remark in remarks]
 print(unsure[0])
@@ -63,13 +72,13 @@ print(unsure[0])
 # %%
 # The evidence behind it
 # ----------------------
-# `evidence_` holds the numbers. Here for little and for much noise: by what factor the inliers'
-# variances rise behind the fourth axis, and the largest such factor elsewhere.
+# `evidence_` holds the numbers. Here: the factor by which the inliers' variances rise after the
+# fourth axis, and the largest such factor elsewhere.
 
 for i in (1, 3, 6):
     evidence = runs[i][0][0].evidence_
     if "inlier_gap" in evidence:
         gap, other = evidence["inlier_gap"], evidence["inlier_gap_runner_up"]
-        print(f"noise {levels[i]}: rises by {gap:.3g} there, by up to {other:.3g} elsewhere")
+        print(f"noise {levels[i]}: rise {gap:.3g} there, at most {other:.3g} elsewhere")
     else:
         print(f"noise {levels[i]}: no subspace was found")

@@ -2,15 +2,15 @@
 The floor of a scanned room
 ===========================
 
-A plane in a point cloud does not run through the origin: ``affine=True`` finds where it is and
-which way it lies. No threshold in centimetres, no number of draws.
+A plane in a point cloud does not pass through the origin, so use ``affine=True``. You need neither
+a threshold in centimetres nor a number of draws.
 """
 
 # %%
-# A scan, made up
-# ---------------
-# A floor that is a little tilted, a box on it, a pillar, and points that hang in the air; in
-# metres, in coordinates of a map, 500 km away from its origin.
+# A synthetic scan
+# ----------------
+# A slightly tilted floor, a box, a pillar, and points in the air. The unit is metres, in map
+# coordinates: the origin is thousands of kilometres away.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -31,7 +31,7 @@ air = rng.uniform([-4, -3, 0], [4, 3, 2.5], (700, 3))
 tilt = np.deg2rad(4)
 turn = np.array([[np.cos(tilt), 0, np.sin(tilt)], [0, 1, 0], [-np.sin(tilt), 0, np.cos(tilt)]])
 points = np.vstack([floor, box, pillar, air]) @ turn.T + origin
-points[: len(floor)] += rng.normal(0, 0.01, floor.shape)  # the scanner errs by a centimetre
+points[: len(floor)] += rng.normal(0, 0.01, floor.shape)  # an error of one centimetre
 
 # %%
 # The plane
@@ -41,8 +41,8 @@ model = DPCP(affine=True, random_state=1000).fit(points)
 print(model.summary())
 
 # %%
-# `normals_` and `intercept_` are the plane's equation, in the coordinates of the map, and
-# `noise_` is in metres. The normal should be the floor's: 4 degrees from the vertical.
+# `normals_` and `intercept_` are the equation of the plane in map coordinates, and `noise_` is in
+# metres. The true normal is 4 degrees from the vertical.
 
 normal = model.normals_[0] * np.sign(model.normals_[0, 2])
 true_normal = turn @ [0, 0, 1]
@@ -52,15 +52,20 @@ print(f"from the true one    {angle:.3f} degrees")
 print(f"threshold            {model.threshold_:.3f} m")
 
 # %%
-# The cloud with the plane, and how far the points are above it.
+# The cloud with the plane:
 
-fig = plt.figure(figsize=(10, 4.4), layout="constrained")
-grid = fig.add_gridspec(1, 2, width_ratios=(3, 2))
-scene = fig.add_subplot(grid[0], projection="3d")
+fig = plt.figure(figsize=(5.4, 4.2), layout="constrained")
+scene = fig.add_subplot(projection="3d")
 CloudDisplay.from_estimator(model, points, n_points=2500, ax=scene)
 scene.set(xticks=[], yticks=[])  # seven digits each
 scene.view_init(14, -65)
-height = fig.add_subplot(grid[1])
+scene.set_box_aspect((4, 3, 1.6), zoom=1.3)
+plt.show()
+
+# %%
+# The height of the points above the plane, with the threshold:
+
+fig, height = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
 above = (points - model.location_) @ normal
 height.hist(above, np.linspace(-0.4, 2.6, 120), color=COLORS[0])
 for sign in (-1, 1):

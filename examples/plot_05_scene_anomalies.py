@@ -3,16 +3,15 @@ Anomalies in a hyperspectral scene
 ==================================
 
 The spectra of a scene are mixtures of a few materials, so they lie near a subspace of a few
-dimensions. What does not, a vehicle or a tarpaulin, stands out: it is off the subspace.
+dimensions. A vehicle or a tarpaulin is off that subspace.
 """
 
 # %%
-# A scene, made up
-# ----------------
-# 40 x 50 pixels with 16 bands. Four smooth spectra are mixed smoothly, the illumination changes
-# from place to place, the sensor has noise. 24 pixels in four places show something else, each
-# place another material that fills 60 % of its pixels. ``cube`` has the shape that scenes have:
-# height x width x bands.
+# A synthetic scene
+# -----------------
+# 40 x 50 pixels with 16 bands. Four smooth spectra are mixed smoothly, the illumination varies,
+# and the sensor has noise. 24 pixels in four places are anomalies; in each place another material
+# fills 60 % of the pixels. ``cube`` has the shape height x width x bands.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -57,11 +56,17 @@ model = DPCP(random_state=1000).fit(X)
 print(model.summary())
 
 # %%
-# The dimension is right, four materials, but it is *not sure*: variances of spectra decay, and
-# where the last material ends and the noise begins is not clear. The labels hardly depend on that.
-#
-# Scores become images again. Beside it the RX detector, the usual first choice: the Mahalanobis
-# distance from the mean of the scene, as good as any where anomalies are as few as here.
+# The outliers over the scene in false colours:
+
+fig, axes = plt.subplots(figsize=(5.4, 4), layout="constrained")
+MaskDisplay.from_estimator(model, cube, bands=[13, 8, 3], ax=axes)
+plt.show()
+
+# %%
+# Compared with RX
+# ----------------
+# The RX detector is the usual first choice: the Mahalanobis distance from the mean of the scene.
+# It is as good as any method if anomalies are as few as here.
 
 distance = -model.score_samples(X)
 centred = X - X.mean(axis=0)
@@ -69,17 +74,16 @@ rx = np.einsum("ij,jk,ik->i", centred, np.linalg.inv(np.cov(X.T)), centred)
 truth = np.where(target.ravel(), -1, 1)
 print(f"AUC of DPCP {outlier_auc(truth, -distance):.4f}, of RX {outlier_auc(truth, -rx):.4f}")
 
-fig, axes = plt.subplots(1, 3, figsize=(11, 3.2), layout="constrained")
+fig, axes = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
 for axis, values, name in [(axes[0], distance, "distance to the subspace"), (axes[1], rx, "RX")]:
     picture = axis.imshow(values.reshape(height, width), cmap="cividis")
     axis.set_title(name)
     axis.set_axis_off()
     fig.colorbar(picture, ax=axis, shrink=0.75)
-MaskDisplay.from_estimator(model, cube, bands=[13, 8, 3], ax=axes[2])
 plt.show()
 
 # %%
-# Labels without a told share of anomalies, against the places where something was hidden:
+# The labels need no share of anomalies:
 
 found = (model.labels_ == -1).reshape(height, width)
-print(f"{np.sum(found & target)} of {target.sum()} hidden pixels found, {np.sum(found)} labelled")
+print(f"{np.sum(found & target)} of {target.sum()} anomalies found, {np.sum(found)} labelled")

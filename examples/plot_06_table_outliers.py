@@ -1,16 +1,16 @@
 """
-Outliers in a table, beside other detectors
-===========================================
+Outliers in a table, three detectors
+====================================
 
 Twelve sensors of a machine obey a few balances: what flows in flows out. A row that breaks one is
-an outlier although each of its values alone looks normal. Which detector sees it?
+an outlier even if each of its values looks normal. Which detector sees it?
 """
 
 # %%
 # The table
 # ---------
-# Four quantities vary freely, and all twelve sensors are sums and differences of them plus noise.
-# In 8 % of the rows a single sensor is wrong, by less than the sensor varies anyway.
+# Four quantities vary freely. The twelve sensors are linear in them, plus noise. In 8 % of the rows
+# one sensor is wrong, by less than it varies anyway.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -37,15 +37,15 @@ truth[bad] = -1
 # %%
 # Three detectors
 # ---------------
-# The two of scikit-learn are told the share of bad rows; `DPCP` is not. The sensors have a mean
-# of 20, so the subspace does not run through the origin: ``affine=True``.
+# Those of scikit-learn are given the share of bad rows; `DPCP` is not. The sensors have a mean
+# of 20, so the subspace does not pass through the origin: ``affine=True``.
 
 detectors = {
     "DPCP(affine=True)": DPCP(affine=True, random_state=1000),
-    "EllipticEnvelope, told 8 %": EllipticEnvelope(contamination=0.08, random_state=1000),
-    "IsolationForest, told 8 %": IsolationForest(contamination=0.08, random_state=1000),
+    "EllipticEnvelope, 8 % given": EllipticEnvelope(contamination=0.08, random_state=1000),
+    "IsolationForest, 8 % given": IsolationForest(contamination=0.08, random_state=1000),
 }
-fig, axes = plt.subplots(1, 3, figsize=(11, 3.2), layout="constrained")
+fig, axes = plt.subplots(3, 1, figsize=(5, 7), layout="constrained")
 for axis, (name, detector) in zip(axes, detectors.items(), strict=True):
     labels = detector.fit_predict(table)
     scores = detector.score_samples(table)
@@ -65,16 +65,17 @@ plt.show()
 # %%
 # Which sensor was it?
 # --------------------
-# `explain` says for each row by how much a change of one column alone would mend it.
+# `explain` gives, for each row, the share of its squared distance that one column can repair.
 
 model = detectors["DPCP(affine=True)"]
 share = model.explain(table)[bad]
 print("the sensor blamed most is the wrong one in", np.sum(share.argmax(axis=1) == sensor), "of 80")
 
 # %%
-# Where the others are better: outliers that obey the balances, a machine at ten times its usual
-# load say, are on the subspace, and `DPCP` does not flag them. A forest does.
+# Where the others are better: a machine at ten times its usual load obeys the balances. It is on
+# the subspace, so `DPCP` does not flag it. A forest does.
 
 far = pd.DataFrame(10 * rng.normal(size=(5, 4)) @ mixing + 20, columns=table.columns)
 print("DPCP          ", model.predict(far))
-print("IsolationForest", detectors["IsolationForest, told 8 %"].predict(far))
+print("IsolationForest", detectors["IsolationForest, 8 % given"].predict(far))
+# sphinx_gallery_thumbnail_path = "_static/domains/rows.png"

@@ -2,15 +2,15 @@
 Two planes and a line, by peeling
 =================================
 
-Where the outliers have a structure of their own, one subspace is not the whole answer. `peel`
-takes one after the other away and stops by itself.
+If the outliers lie on a subspace of their own, one fit is not enough. `peel` finds one subspace,
+removes its rows, and repeats until nothing is left.
 """
 
 # %%
-# Three structures in three dimensions, and points that belong to none
-# --------------------------------------------------------------------
-# Two planes through the origin, a line, and 80 points anywhere. How many structures there are,
-# and of which dimension, is not told.
+# The data
+# --------
+# Two planes through the origin, a line, and 80 points anywhere. `peel` is given neither their
+# number nor their dimensions.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -22,7 +22,7 @@ rng = np.random.default_rng(0)
 
 
 def on(basis, n):
-    """Return n points near the span of the basis rows, with a noise of a hundredth."""
+    """Return n points near the span of the basis rows, with a noise of 0.01."""
     basis = np.linalg.qr(np.atleast_2d(basis).T)[0].T
     points = rng.uniform(-1, 1, (n, len(basis))) @ basis
     return points + rng.normal(0, 0.01, points.shape)
@@ -39,8 +39,8 @@ X = np.vstack(parts)
 # %%
 # Peeling
 # -------
-# Points near the origin are near everything, and short rows say little about their direction:
-# ``normalize=False`` in the estimator keeps the lengths, so that distances are those of the room.
+# Points near the origin are close to every subspace, and their direction means little. Use
+# ``normalize=False`` to keep the lengths, so that distances are Euclidean.
 
 from perpend import DPCP
 
@@ -48,25 +48,22 @@ found = peel(X, estimator=DPCP(normalize=False), random_state=1000)
 print(found.summary())
 
 # %%
-# Which row belongs to what: `labels` has the number of the subspace, -1 for none.
+# `labels` has the number of the subspace of each row, -1 for none.
 
-fig = plt.figure(figsize=(9.5, 4.4), layout="constrained")
-before, after = (fig.add_subplot(1, 2, i, projection="3d") for i in (1, 2))
-before.scatter(*X.T, s=3, color="0.4", depthshade=False)
-before.set_title("what peel was given")
+fig = plt.figure(figsize=(5.4, 4.4), layout="constrained")
+axes = fig.add_subplot(projection="3d")
 for k in range(-1, len(found.subspaces)):
     chosen = X[found.labels == k]
     name = "none" if k < 0 else f"{k}: dimension {len(found.subspaces[k].components)}"
-    after.scatter(*chosen.T, s=3, color="0.75" if k < 0 else COLORS[k], label=name)
-after.set_title("what it found")
-after.legend(loc="upper left", markerscale=3)
-for axis in (before, after):
-    axis.view_init(24, 48)
-    axis.set(xticklabels=[], yticklabels=[], zticklabels=[])
+    axes.scatter(*chosen.T, s=5, color="0.75" if k < 0 else COLORS[k], label=name)
+axes.legend(loc="upper left", markerscale=3)
+axes.view_init(24, 48)
+axes.set(xticklabels=[], yticklabels=[], zticklabels=[])
+axes.set_box_aspect((1, 1, 1), zoom=1.15)
 plt.show()
 
 # %%
-# How well the rows were shared out, structure by structure:
+# Where the rows of each subspace come from:
 
 truth = np.repeat(np.arange(4), [len(part) for part in parts])
 for k, subspace in enumerate(found.subspaces):

@@ -2,14 +2,14 @@
 A homography from matched points
 ================================
 
-Two photographs of a plane are related by nine numbers, a homography. A right match puts two linear
-equations on them, a wrong match puts wrong ones: a hyperplane in nine dimensions, with outliers.
+Two photographs of a plane are related by a homography: nine numbers. A correct match gives two
+linear equations in them. This is a hyperplane in nine dimensions; wrong matches are outliers.
 """
 
 # %%
-# Matches, made up
-# ----------------
-# 200 points of a poster seen in two views, and 200 wrong matches; positions err by half a pixel.
+# Synthetic matches
+# -----------------
+# 200 points of a poster seen in two views, and 200 wrong matches. Positions err by half a pixel.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -24,7 +24,7 @@ size = np.array([640.0, 480.0])
 
 
 def moved(H, points):
-    """Return where the homography takes the points."""
+    """Return where the homography maps the points."""
     image = np.column_stack([points, np.ones(len(points))]) @ H.T
     return image[:, :2] / image[:, 2:]
 
@@ -38,9 +38,9 @@ a, b = a + rng.normal(0, 0.5, a.shape), b + rng.normal(0, 0.5, b.shape)
 # From matches to rows
 # --------------------
 # With x = (a, 1), the rows (x, 0, -b1 x) and (0, x, -b2 x) are orthogonal to the nine entries of
-# H. Two things matter. Points are first scaled to about one (Hartley). And the two rows of a match
-# have zeros at fixed places, which would be a subspace of their own: each pair is turned by a
-# random angle, which changes neither its span nor its equation.
+# H. First scale the points to about 1 (Hartley). Then rotate the two rows of each
+# match by a random angle: they have zeros at fixed places, which would be a subspace of their own.
+# The rotation changes neither their span nor their equation.
 
 
 def scaling(points):
@@ -61,27 +61,28 @@ rows = np.vstack([np.cos(t) * first + np.sin(t) * second, np.cos(t) * second - n
 # %%
 # The fit
 # -------
-# Codimension 1 means that there is one homography. A match is right if both of its rows are.
+# Codimension 1 means that there is one homography. A match is an inlier if both of its rows are.
 
 model = DPCP(random_state=1000).fit(rows)
 print(model.summary())
 labels = model.labels_.reshape(2, -1).min(axis=0)
 f1 = outlier_f1(np.where(right, 1, -1), labels, positive=1)
-print(f"F1 of the right matches {f1:.3f}")
+print(f"F1 of the correct matches {f1:.3f}")
 
-found = np.linalg.inv(Tb) @ model.normals_[0].reshape(3, 3) @ Ta
+estimate = np.linalg.inv(Tb) @ model.normals_[0].reshape(3, 3) @ Ta
 grid = np.stack(np.meshgrid(*[np.linspace(0, s, 9) for s in size]), axis=-1).reshape(-1, 2)
-error = np.linalg.norm(moved(found, grid) - moved(H, grid), axis=1)
+error = np.linalg.norm(moved(estimate, grid) - moved(H, grid), axis=1)
 print(f"error of the homography over the image: {error.max():.2f} pixels at most")
 
 # %%
-# The matches as lines from the first to the second view.
+# The matches as lines from the first to the second view:
 
-fig, axes = plt.subplots(1, 2, figsize=(10, 3.8), sharey=True, layout="constrained")
-for axis, chosen, name in [(axes[0], labels == 1, "right"), (axes[1], labels == -1, "wrong")]:
+fig, axes = plt.subplots(2, 1, figsize=(4.6, 7), sharex=True, layout="constrained")
+for axis, chosen, name in [(axes[0], labels == 1, "inliers"), (axes[1], labels == -1, "outliers")]:
     axis.plot(*np.stack([a[chosen], b[chosen]]).transpose(2, 0, 1), color="0.8", lw=0.6)
     axis.plot(*a[chosen].T, "o", ms=3, color=COLORS[0])
     axis.plot(*b[chosen].T, "o", ms=3, color=COLORS[1])
-    axis.set(title=f"labelled {name}: {chosen.sum()} matches", aspect="equal")
-axes[0].invert_yaxis()
+    axis.set(title=f"{chosen.sum()} {name}", aspect="equal")
+    axis.invert_yaxis()
 plt.show()
+# sphinx_gallery_thumbnail_path = "_static/domains/matches.png"

@@ -2,14 +2,14 @@
 In a scikit-learn pipeline
 ==========================
 
-`DPCP` is a transformer and an outlier detector at once. Here it cleans the training rows of a
-classifier and reduces its features, inside pipelines, data frames and a grid search.
+`DPCP` is a transformer and an outlier detector. Here it cleans the training rows of a classifier
+and reduces its features, with pipelines, data frames and a grid search.
 """
 
 # %%
-# Rows of two classes, on a subspace, with garbage among them
-# -----------------------------------------------------------
-# 300 good rows in 20 features depend on six quantities, the class is the sign of one of them. 300
+# The data
+# --------
+# 300 good rows in 20 features depend on six quantities; the class is the sign of one of them. 300
 # more rows are garbage with random classes.
 
 import matplotlib.pyplot as plt
@@ -42,33 +42,33 @@ X_new, y_new, _ = draw(1000, 0)
 # %%
 # As a transformer
 # ----------------
-# `set_output` keeps data frames data frames; the columns are coordinates in the subspace.
+# With `set_output` the result is a data frame. Its columns are coordinates in the subspace.
 
 model = DPCP(random_state=1000).set_output(transform="pandas").fit(X)
 print(model.summary())
 print(model.transform(X).head(3).round(2))
 
 # %%
-# As a filter, and as a step of a pipeline
-# ----------------------------------------
+# As a filter and as a pipeline step
+# ----------------------------------
 
 kept = model.labels_ == 1
 print("kept", kept.sum(), "of", len(X), "rows,", (kept & good).sum(), "of them good")
 
 
 def accuracy(reduction, rows):
-    """Return how often a classifier behind the reduction is right on new rows."""
+    """Return the accuracy of a classifier after the reduction, on new rows."""
     pipeline = make_pipeline(reduction, LogisticRegression())
     return pipeline.fit(X[rows], y[rows]).score(X_new, y_new)
 
 
 everything = np.ones(len(X), dtype=bool)
 scores = {
-    "PCA, told 6,\nall rows": accuracy(PCA(6), everything),
+    "PCA(6),\nall rows": accuracy(PCA(6), everything),
     "DPCP,\nall rows": accuracy(DPCP(random_state=1000), everything),
     "DPCP,\nrows it kept": accuracy(DPCP(random_state=1000), kept),
 }
-fig, axis = plt.subplots(figsize=(6, 3.4), layout="constrained")
+fig, axis = plt.subplots(figsize=(5.4, 3.6), layout="constrained")
 bars = axis.bar(list(scores), list(scores.values()), color=[COLORS[1], COLORS[5], COLORS[0]])
 axis.bar_label(bars, fmt="%.3f")
 axis.set(ylabel="accuracy on new rows", ylim=(0.5, 1.05))
@@ -77,7 +77,7 @@ plt.show()
 # %%
 # In a grid search
 # ----------------
-# Nothing needs to be searched for `DPCP` itself; what follows it may.
+# `DPCP` itself needs no search, but the steps after it may.
 
 search = GridSearchCV(
     make_pipeline(DPCP(random_state=1000), LogisticRegression()),

@@ -81,7 +81,11 @@ def constants():
                 "read_in": read,
                 "changes": [{"to": 0.8, **still, **found}, {"to": 1.25, **change, **found}],
             }
-            for name, read, change in (("LENGTH", 9, moved), ("KINK", 5, still), ("FAR", 0, still))
+            for name, read, change in (
+                ("LENGTH", 9, moved),
+                ("KINK", 5, still),
+                ("OUTER", 0, still),
+            )
         ],
     }
 

@@ -334,5 +334,5 @@ def test_constants_that_no_problem_reads_are_said_to_be_so():
     section = next(section for section in page.SECTIONS if section.name == "constants")
     text = section.describe(MADE_UP["constants"])
     assert "no answer moves: `KINK`." in text
-    assert "nothing is said of them: `FAR`." in text
+    assert "nothing is said of them: `OUTER`." in text
     assert "no change of a constant moves more than 2." in text

@@ -1,10 +1,13 @@
 """What the documentation shows works, and nothing public is missing from it."""
 
 import importlib
+import json
+import re
 import sys
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import perpend
@@ -38,6 +41,12 @@ def own_folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
 def test_the_code_on_the_page_runs(page, own_folder):
     run_page(page)
+    drawn = {picture.name for picture in own_folder.glob("*.png")}
+    shown = set(re.findall(r"_static/domains/(\w+\.png)", page.read_text(encoding="utf-8")))
+    if page.parent.name == "domains":  # each page draws the picture at its top
+        assert shown == drawn
+        assert len(shown) == 1
+    assert all((DOCS / "_static" / "domains" / picture).exists() for picture in shown)
 
 
 def test_pages_with_code_were_found():
@@ -58,6 +67,36 @@ def test_a_page_that_is_wrong_fails(tmp_path, own_folder):
     page.write_text("```sh\nperpend fit FILE --no-such-option\n```\n", encoding="utf-8")
     with pytest.raises(AssertionError, match="no option"):
         run_page(page)
+
+
+def stored(name):
+    return json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", DOCS / "results.md"], ids=lambda p: p.stem)
+def test_headline_numbers_are_those_of_the_stored_results(page):
+    text = page.read_text(encoding="utf-8")
+    bars = stored("recovery")["bars"]
+
+    def count(key, *names):
+        chosen = [bars[f"{name} n_starts=auto"] for name in names]
+        return f"in {sum(bar[key] for bar in chosen)} of {sum(bar['of'] for bar in chosen)} |"
+
+    large, noisy = "D=200 N=1500 M={} noise=0.0", "D=200 N=1500 M=2250 noise={}"
+    assert "exact " + count("exact", large.format(2250), large.format(3500)) in text
+    assert "codimension " + count("right", noisy.format(0.05), noisy.format(0.1)) in text
+    small = ("D=30 N=500 M=1167", "D=10 N=2000 M=8000", "D=3 N=200 M=200")
+    counts = ["exact " + count("exact", f"{name} noise=0.0") for name in small]
+    assert all(text.count(each) == counts.count(each) for each in counts)
+    (beyond,) = (row for row in stored("robustness")["results"] if row["r"] == 0.84)
+    assert f"84 % outliers | exact in {beyond['recovered']} of {beyond['seeds']}" in text or (
+        f"84 % | 0 | exact in {beyond['recovered']} of {beyond['seeds']}" in text
+    )
+    many = stored("many_rows")
+    assert re.search(rf"\b{many['seconds']:.0f} s", text)
+    assert f"{many['memory_beyond_the_data_gib']:.1f} GiB on top of the data" in text
+    costs = [row["gram_pcas"] for row in stored("fits")["gram_pcas"] if row["method"] == "DPCP()"]
+    assert f"{np.mean(costs):.0f} PCAs" in text or f"{min(costs)} to {max(costs)} PCAs" in text
 
 
 def test_every_method_has_its_card():

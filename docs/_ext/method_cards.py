@@ -15,7 +15,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 FIELDS = ("solves", "told", "cost", "better")
-TITLES = ("method", "solves", "must be told", "cost of a step", "take it when")
+TITLES = ("method", "solves", "you must give", "cost of a step", "use it when")
 
 logger = logging.getLogger(__name__)
 

@@ -165,7 +165,7 @@ def _judged(
         sure = best.c == c and (m == D or 3 * c <= 2 * m) and confidence_of(facts)[0] >= k.SURE
         if sure and slab[i, 0]:
             distances = Histogram(law.scales * radius(c), np.diff(within[i], prepend=0.0))
-            sure = not find_layers(distances, c, max(k.FEW * n[i], 2.0 * (D - c)))
+            sure = not find_layers(distances, c, max(k.LEAST_SHARE * n[i], 2.0 * (D - c)))
         judged.append((others, best.weight, best.c == c, sure))
     return [np.array(column) for column in zip(*judged, strict=True)]
 
@@ -215,7 +215,7 @@ def profile(
     N = xp.cumsum(stacks.counted(bins, S + 1)[..., :S], axis=2)  # (p, C, S) rows within r,
     later = (  # and within more; beyond the last scale nothing is added
         xp.concatenate([N[..., steps:]] + [N[..., -1:]] * steps, axis=2)
-        for steps in (effort.OCTAVE, k.FAR * effort.OCTAVE)
+        for steps in (effort.OCTAVE, k.OUTER * effort.OCTAVE)
     )
     counts = Counts(N, *later)
     local, T = contrasts(known, counts, xp)

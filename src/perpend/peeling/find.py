@@ -207,7 +207,7 @@ def _by_all_rows(cloud: Cloud, one: Decision) -> Decision:
     """Return a sample's subspace as all rows place it."""
     c = one.found.c
     w = (cloud.squares(one.found.axes, c) <= one.found.threshold**2).astype(float)
-    p = polish(cloud, cloud.pca(w), c, w, max(k.FEW * cloud.n, 2.0 * (cloud.D - c)))
+    p = polish(cloud, cloud.pca(w), c, w, max(k.LEAST_SHARE * cloud.n, 2.0 * (cloud.D - c)))
     return _with_end(cloud, one._replace(found=p))
 
 
@@ -229,11 +229,11 @@ def _is_shadow(new: Decision, own: Data, found: list[Decision], taken: list[Data
     """
 
     def on(members: Data, subspace: Decision) -> bool:
-        near2 = (k.SAME * new.found.sigma) ** 2 * subspace.found.c
+        near2 = (k.SAME_SUBSPACE * new.found.sigma) ** 2 * subspace.found.c
         return bool(np.mean(np.square(members.distances(subspace))) <= near2)
 
     is_cloud = all(
-        on(members, new) and new.found.sigma > k.SAME * other.found.sigma
+        on(members, new) and new.found.sigma > k.SAME_SUBSPACE * other.found.sigma
         for other, members in zip(found, taken, strict=True)
     )
     return bool(found) and (is_cloud or any(on(own, other) for other in found))

@@ -17,7 +17,7 @@ from perpend.rows.preparation import as_rows
 from perpend.rows.source import RowSource
 
 SAMPLE_ROWS = 16_384  # rows that say where centre and scale are
-FAR = 100.0  # times the members' radius: rows farther away have no say
+TOO_FAR = 100.0  # times the members' radius: rows farther away have no say
 
 
 class View(NamedTuple):
@@ -113,5 +113,5 @@ def near_view(X: Array, centre: Array, spread: float, view: View) -> View:
     Rows that are far away have no say, or all others would be rounding errors beside them.
     """
     scale = spread if spread > 0 else view.scale
-    near = to_numpy(centred_norms(X, centre)) <= FAR * scale * math.sqrt(X.shape[1])
+    near = to_numpy(centred_norms(X, centre)) <= TOO_FAR * scale * math.sqrt(X.shape[1])
     return View(centre, scale, near)

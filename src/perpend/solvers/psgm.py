@@ -72,7 +72,6 @@ def psgm(
     tol: float,
     orthogonal_to: Array | None = None,
     enough: Callable[[Directions], bool] | None = None,
-    known: Callable[[Array], Array] | None = None,
     callback: Callback | None = None,
     surface: Surface | None = None,
 ) -> Directions:
@@ -80,16 +79,12 @@ def psgm(
 
     B must be orthogonal to the orthonormal columns `orthogonal_to` (D, j); the descents stay so.
     `enough` is shown the directions on their way, ever more rarely, and may end the descents.
-    `known` says which directions (D, k) repeat what is known; these wait for the others.
     The `surface` is the sphere, if it is not given.
     """
     there = surface or _sphere(rows, rule, orthogonal_to)
 
     def step(old: _State) -> _State:
         a = np.flatnonzero(~old.resting)
-        if known is not None:
-            waits = known(old.B[:, a])
-            a = a if np.all(waits) else a[~waits]
         mu, before = old.mu[a], old.objectives[a]
         trial = there.retract(old.B[:, a] - mu * old.v[:, a], old.B[:, a])
         f, g = there.evaluate(trial)

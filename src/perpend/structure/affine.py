@@ -20,7 +20,7 @@ from perpend.solvers.loop import Callback
 from perpend.structure import effort
 from perpend.structure.answer import structures_of, verdict_of, weigh_no_normals
 from perpend.structure.checks import Doubt, Verdict
-from perpend.structure.cloud import GROWTH, Cloud
+from perpend.structure.cloud import NEXT_SAMPLE, Cloud
 from perpend.structure.confirm import STEPS
 from perpend.structure.decide import Decision
 from perpend.structure.descents import N_LANDED
@@ -153,7 +153,7 @@ def _decide(
         and sample is not None
         and sample < X.shape[0]
     ):
-        sample *= GROWTH
+        sample *= NEXT_SAMPLE
         chosen = look(sample)
     if chosen.found is None and X.shape[0] <= effort.MOST_PER_COLUMN * X.shape[1]:
         chosen = look(None, slowly=True)

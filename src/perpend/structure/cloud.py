@@ -27,10 +27,10 @@ _TINY = np.finfo(float).tiny
 SAMPLE_ROWS = 4096  # rows in the first sample,
 SAMPLE_ROWS_PER_FEATURE = 24  # or so many for each feature, if that is more
 WORTH_IT = 4  # times as many rows as in the sample there must be
-GROWTH = 4  # the next sample, in units of the last
+NEXT_SAMPLE = 4  # the next sample, in units of the last
 LOW_DIMENSION_ROWS = 256  # in which a subspace of low dimension among many features stands out
 BLOCK, LEAST_BLOCK = 2**15, 512  # numbers in a block of rows, and rows
-FEW = 0.7  # of the rows: so few are brought together
+SPARSE = 0.7  # of the rows: so few are brought together
 
 
 class Axes(NamedTuple):
@@ -97,7 +97,7 @@ def sample_sizes(
     sample_size = int(sample_size)  # a small NumPy integer would overflow
     while worth_it * sample_size < n_rows:
         yield sample_size
-        sample_size *= GROWTH
+        sample_size *= NEXT_SAMPLE
 
 
 class Chance(NamedTuple):
@@ -133,7 +133,7 @@ class Reference:
     def _set_scales(self, floor: float) -> None:
         self.first_bin = _bits(np.float32(floor**2))
         self.n_scales = _bits(np.float32(4.0)) - self.first_bin
-        beyond = (k.FAR + 1) * effort.OCTAVE - 1
+        beyond = (k.OUTER + 1) * effort.OCTAVE - 1
         self.wide = self.typical * _scales(self.first_bin, self.n_scales + beyond)
         self.scales = self.wide[: self.n_scales]
         self.floor = float(self.scales[0])
@@ -150,7 +150,7 @@ class Reference:
         self._norms, self._norm_shares = tuple(norms / self.typical), tuple(np.diff(p))
         if norms[-1] < 1.01 * norms[0]:  # one length
             self._norms, self._norm_shares = (1.0,), (1.0,)
-        S, far = self.n_scales, k.FAR * effort.OCTAVE
+        S, far = self.n_scales, k.OUTER * effort.OCTAVE
         size = tuple(self.codimensions.tolist())
         law = _law_at_scales(self.D, size, self.first_bin, S + far, self._norms, self._norm_shares)
 
@@ -248,7 +248,7 @@ class Cloud(Reference):
     def pca(self, w: Array) -> Axes:
         """Return the principal axes of the rows with weights w (n,), about their mean if affine."""
         X, w = self.X, w if self.weight is None else w * self.weight
-        if self.D > effort.FEW_COLUMNS and np.count_nonzero(w) < FEW * len(w):
+        if self.D > effort.FEW_COLUMNS and np.count_nonzero(w) < SPARSE * len(w):
             X, w = X[w > 0], w[w > 0]
         total = max(float(w.sum()), _TINY)
         centre = (w @ X) / total if self.affine else self.middle
@@ -303,7 +303,7 @@ class Cloud(Reference):
         S = self.n_scales
         later = np.arange(S)
         double, far = (
-            N[:, np.minimum(later + steps, S)] for steps in (effort.OCTAVE, k.FAR * effort.OCTAVE)
+            N[:, np.minimum(later + steps, S)] for steps in (effort.OCTAVE, k.OUTER * effort.OCTAVE)
         )
         return Counts(N[:, :S], double, far)
 

@@ -24,7 +24,7 @@ from perpend.structure.reweighted import axes_of_moments, turned_to
 from perpend.structure.settle import Found
 
 STEPS = 4
-AT_REST = 1e-3  # of the noise: a turn that changes no distance
+TOL = 1e-3  # of the noise: a turn that changes no distance
 ALMOST = 1 - 1e-12  # the largest probability of a member
 SAMPLE_ERRORS = 3.0  # by so many times its own error the sample's normals may turn among all rows
 
@@ -90,7 +90,7 @@ def confirm(
         return _State(V, moments, scale, moved / scale)
 
     start = _State(V, np.empty(0), scale, np.inf)
-    run = iterate(step, start, max_steps=steps, tol=AT_REST, stage="polish", callback=callback)
+    run = iterate(step, start, max_steps=steps, tol=TOL, stage="polish", callback=callback)
     V, moments, _, change = run.state
     return Confirmed(V, moments, change, *groups_at(V))
 
@@ -120,7 +120,9 @@ def _by_density(seen: Histogram, found: Found, unit: float) -> TwoGroups:
     p = (middle <= threshold).astype(float)
     if found.layer is not None:
         p = found.layer.probability(middle / unit)
-        layers = [one for one in find_layers(seen, c, k.FEW / 2 * total) if not one.is_exact]
+        layers = [
+            one for one in find_layers(seen, c, k.LEAST_SHARE / 2 * total) if not one.is_exact
+        ]
         if layers:
             end = math.log(found.layer.radius * unit)
             layer = min(layers, key=lambda one: abs(math.log(one.radius) - end))

@@ -5,7 +5,7 @@ How long to look, and at how many rows, is in `perpend.structure.effort`.
 
 # The contrast of two balls: rows within r against rows within 2 r.
 WIDTH = 1.5  # r = s (sqrt(c) + WIDTH) holds 95 to 98 % of Gaussian noise of deviation s, for any c
-FAR = 3  # octaves to a second, wider outer ball: exact rows say more against it
+OUTER = 3  # octaves to a second, wider outer ball: exact rows say more against it
 LUCK = 10.0  # nats that accidents reach, even without free parameters,
 LUCK_PER_PARAMETER = 0.75  # and so much more for each, beside log(n / D) / 2 (record 4's table)
 PART = 1 / 3  # of the rows within two r must be more than a flat density puts there, for a plateau
@@ -19,25 +19,25 @@ LENGTH = 0.26  # of a plateau, beyond the longest rival's, that makes a codimens
 SHOULDER = 0.3  # of the best weight: plateaus with less are the shoulders of others
 AS_GOOD = 0.75  # of the contrast, weight or rows: what has so much is as good
 FEWER = 0.8  # of the rows, or of a radius: what has less is another group, or a thinner one
-SAME = 2.5  # times the noise: members are so near to the same subspace of another start
+SAME_SUBSPACE = 2.5  # times the noise: members are so near to the same subspace of another start
 OTHER = 3.0  # times as far: then it is another one
 CLEAR_SCORE = 0.2  # of the directions' rank: a gap of 1.6 with the full rise of the objective
 
 # Layers and members: where the density of the distances stops falling.
 KINK = 14.0  # twice the log-likelihood; single bells reach 11 in one of a hundred cases, 15 never
 UNLIKE = 0.05  # the same for each row: a shape between those of Gauss, Laplace, Student has .04
-ENOUGH = 12  # rows in a bin of the density
-FEW = 0.05  # of the rows: smaller layers, as single rings of a scanner, are not the answer
+ROWS_IN_BIN = 12  # rows in a bin of the density
+LEAST_SHARE = 0.05  # of the rows: smaller layers, as single rings of a scanner, are not the answer
 REACH = 2.0  # the weights of a path end at s (sqrt(k) + REACH): within 2 deviations of the noise
 NEAR_REACH = 1.75  # the same of the last steps: 84 % efficient with one normal, and less to turn it
-MOST = 0.83  # of the members: noise is measured by the distance that so many are within
+NOISE_QUANTILE = 0.83  # of the members: noise is measured by the distance that so many are within
 LOST = 1.17  # times what is seen: tails in a slab, half-way from Student's scale to its deviation
 AS_THIN = 1.2  # times the noise, or a length: what is so near belongs together
 
 # Checks.
 SURE = 0.95  # from this confidence on, an answer counts as sure
 DOUBTFUL = 0.9  # an answer with a doubt is never surer than that
-APART = 0.8  # second eigenvalue of the walk: rows may be of two kinds (record 16, item 7)
+TWO_PARTS = 0.8  # second eigenvalue of the walk: rows may be of two kinds (record 16, item 7)
 GAP = 5.0  # between axes, where all rows are members: outliers five times as near make smaller ones
 ALL_ROWS = 0.98  # share of members from which on there is no other group
 NO_SUBSPACE = 0.5  # of the squared norm: so much noise is none, but the whole cloud

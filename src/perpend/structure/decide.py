@@ -169,7 +169,7 @@ def _agreement(profile: Profile, found: Found, rng: np.random.Generator) -> tupl
         members = rng.choice(members, N_SAME, replace=False, shuffle=False)
     near = max(found.sigma, k.EXACT * cloud.floor)
     j = min(int(np.searchsorted(cloud.scales, near)), cloud.n_scales - 1)  # where it is seen best
-    near *= k.SAME * math.sqrt(c)
+    near *= k.SAME_SUBSPACE * math.sqrt(c)
 
     def settled(axes: Axes, scale: float) -> Axes:
         return settle(cloud, axes, c, scale, least=found.sigma).axes
@@ -188,7 +188,7 @@ def _suspect(cloud: Cloud, found: Found, finest: float) -> bool:
     if found.is_exact or found.vague:
         return found.vague
     alone = found.n_members > k.ALL_ROWS * cloud.n and cloud.free[found.c - 1] > 1
-    if alone and 2**k.FAR * finest < _typical_noise(found):
+    if alone and 2**k.OUTER * finest < _typical_noise(found):
         return True
     if not cloud.affine or found.layer is not None:
         return False
@@ -349,7 +349,7 @@ def is_thinner_inside(cloud: Cloud, found: Found) -> bool:
 
     def has_layers(unit: Array) -> bool:
         seen = histogram(J * unit, cloud.floor * float(np.median(unit)), share)
-        return bool(find_layers(seen, found.c, k.FEW * cloud.n))
+        return bool(find_layers(seen, found.c, k.LEAST_SHARE * cloud.n))
 
     even = np.ptp(lengths) == 0
     return has_layers(np.ones(len(J))) and (even or has_layers(lengths))

@@ -41,7 +41,7 @@ N_STARTS_FIRST = 16
 CLEAR_GAP = 2.0  # in the directions' singular values; with less, weighing them is not worth a scan
 SETTLED = 32  # evaluations from which on "no gap anywhere" may mean "as many normals as starts"
 STEADY = 3  # looks with the same rank: it is worth a finish, though it is not clear
-REPEATS = 0.1  # sine to normals of which the rows are sure; below it a start only repeats them
+NEARLY_THERE = 0.3  # sine to normals of which the rows are sure: chance is that near one time in 20
 BACK_OFF = 2  # times as many evaluations as at the last finish before the next one
 N_LANDED = 16  # starts that are shown where nobody descends
 
@@ -178,6 +178,7 @@ class Descents:
         self.evidence: RankEvidence | None = None
         self._sure: Fit | None = None  # of which the rows are sure, whoever agrees
         self._next_finish = 0  # evaluations
+        self._lead_there = False  # whether most starts end among the normals of that
         self._ranks: list[int] = []  # of the directions, look by look
 
     def proposals(self) -> Iterator[int]:
@@ -212,7 +213,6 @@ class Descents:
                 max_iter=descent.max_iter,
                 tol=tol,
                 enough=enough if watched else None,
-                known=self._repeats if watched else None,
                 callback=self.ground.callback,
             )
 
@@ -236,11 +236,10 @@ class Descents:
 
     @property
     def agree(self) -> bool:
-        """Whether the rows are sure of a subspace, and the rank of the directions is the same."""
+        """Whether the rows are sure of a subspace, and the descents lead to all its normals."""
         if self._sure is None or self.evidence is None:
             return False
-        c = self._sure.V.shape[1]
-        return self.evidence.value == c or not disagreement(c, self.evidence)
+        return self.evidence.value == self._sure.V.shape[1] or self._lead_there
 
     def _enough(self, directions: Directions) -> bool:
         """Say whether the descents may end here."""
@@ -256,6 +255,7 @@ class Descents:
             asked = self.evidence.value if self.told is None else self.told
             self._finish(self.evidence.basis[:, :asked])
             self._next_finish = BACK_OFF * n
+        self._lead_there = self._sure is not None and lead_to(self._sure.V, directions.B)
         return self.agree
 
     def _worth_a_finish(self, evidence: RankEvidence, n_evaluations: int) -> bool:
@@ -276,7 +276,8 @@ class Descents:
             fit = ground.add(ground.fitted(V))
             chosen = ground.profile.at(self.told)
         else:
-            fit, best = ground.propose(V)
+            assert self.evidence is not None
+            fit, best = ground.propose(V, rough=self.evidence.score < k.CLEAR_SCORE)
             if best is None or best.c != fit.V.shape[1]:
                 return
             chosen = best
@@ -284,13 +285,6 @@ class Descents:
         parameters = chosen.c * int(ground.profile.cloud.free[chosen.c - 1])
         if clear and fit.converged and no_accident(chosen.T, parameters) >= k.SURE:
             self._sure = fit
-
-    def _repeats(self, B: Array) -> Array:
-        """Say which directions (D', k) lie among normals of which the rows are sure already."""
-        if self._sure is None:
-            return np.zeros(B.shape[1], dtype=bool)
-        V = self._sure.V
-        return np.linalg.norm(B - V @ (V.T @ B), axis=0) <= REPEATS
 
     def _without_stragglers(self, directions: Directions) -> Directions:
         """Leave out starts that are still on their way, far behind most of the others.
@@ -304,6 +298,20 @@ class Descents:
         high *= rows.total_weight
         behind = directions.objective > (low + high) / 2
         return directions.some(directions.converged | ~behind) if low < high else directions
+
+
+def lead_to(V: Array, B: Array) -> bool:
+    """Say whether most directions B (D, k) are nearly among the normals V (D, c), all together.
+
+    Along each of the normals they reach farther than they are off.
+    """
+    along = V.T @ B
+    off = B - V @ along
+    there = np.linalg.norm(off, axis=0) <= NEARLY_THERE
+    if np.count_nonzero(there) <= len(there) / 2:
+        return False
+    reach = np.linalg.svd(along[:, there], compute_uv=False)
+    return bool(reach[-1] > np.linalg.norm(off[:, there], 2))
 
 
 def _has_gap(B: Array) -> bool:

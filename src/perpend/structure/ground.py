@@ -45,6 +45,7 @@ MAX_SWEEP = 120  # steps of reweighting from a start that is hardly better than 
 FIRST_SIZES = 3  # codimensions from which reweighting looks before any path
 MAX_FINISH = 60  # steps of reweighting
 FEW_STEPS = 4  # the same on the way, where a candidate that takes longer may come again
+ALIKE = 1e-3  # of the largest variance: along axes with less, rows vary as good as not at all
 MAX_REVISIONS = 4  # of the codimension, after a look at the profile
 
 
@@ -122,12 +123,18 @@ class Ground:
         self.profile.add(self.axes_of(fit), fit, lawful=lawful)
         return fit
 
-    def propose(self, V: Array) -> tuple[Fit, Plateau | None]:
+    def propose(self, V: Array, *, rough: bool = False) -> tuple[Fit, Plateau | None]:
         """Go from V (D', c), of descents on their way, to the codimension that the profile shows.
 
+        Where c is only a `rough` guess, the variances of the rows that are near correct it first.
         Also return the plateau that was chosen last; the fit is at rest where that is clear.
         """
-        fit = self.fitted(V, FEW_STEPS)
+        start: Array | Fit = V
+        if rough:
+            start = self.fitted(V, 0)
+            c = _steepest(start.spectrum)
+            start = start if c == V.shape[1] else start.axes[:, :c]
+        fit = self.fitted(start, FEW_STEPS)
         for _ in range(MAX_REVISIONS):
             fit = self.add(fit)
             chosen = self.profile.chosen()
@@ -151,14 +158,14 @@ class Ground:
             return fit.converged
         norms, c, rank = self.rows.norms, fit.V.shape[1], self.span.rank
         misfit = misfit_of(groups, norms, c, rank, self._distinct)
-        few = (1 - groups.share) * self.n_distinct < k.ENOUGH  # to say that they follow it
+        few = (1 - groups.share) * self.n_distinct < k.ROWS_IN_BIN  # to say that they follow it
         return misfit <= k.MISFIT and not (few and groups.share > k.ALL_ROWS)
 
     def _is_single(self, fit: Fit) -> bool:
         """Say whether the members are of one kind, and not some thinner than the others."""
         groups = fit.groups
         counts = groups.counts * self._distinct
-        seen, least = Histogram(groups.edges, counts), k.FEW * float(counts.sum())
+        seen, least = Histogram(groups.edges, counts), k.LEAST_SHARE * float(counts.sum())
         end = 1.1 * groups.threshold
         return groups.is_exact or not find_layers(seen, fit.V.shape[1], least, r_max=end)
 
@@ -172,6 +179,12 @@ class Ground:
     def _distinct(self) -> float:
         """What a row's weight counts as evidence."""
         return self.n_distinct / self.rows.total_weight
+
+
+def _steepest(spectrum: Array) -> int:
+    """Return after how many axes the variances (R,) rise most; tiny ones are alike."""
+    t = np.maximum(spectrum, ALIKE * spectrum[-1])
+    return int(np.argmax(t[1:] / t[:-1])) + 1
 
 
 # -- proposals -------------------------------------------------------------------------------------

@@ -25,10 +25,10 @@ from perpend.structure.law import crossing, knots
 
 FAR_END = 0.5  # of the model's inliers: more rows than that are a group of their own
 SAME_OUTLIERS = 0.5  # of the outliers must be seen beyond the new threshold as well
-LEAST = 1e-300  # probability; smaller ones underflow
-MOST = 1 - 2.0**-53  # the largest probability below one
-FAR = 1e100  # times the largest distance: farther is as far
-STEEP = 1e50  # so steep that the next number after the threshold is beyond it
+LEAST_PROBABILITY = 1e-300  # smaller ones underflow
+MOST_PROBABILITY = 1 - 2.0**-53  # the largest below one
+LARGEST_RATIO = 1e100  # times the largest distance: farther is as far
+ABRUPT = 1e50  # so steep that the next number after the threshold is beyond it
 
 
 # -- the threshold ---------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ def solution_odds(solution: Solution, exact: float, unit: float) -> OutlierOdds:
 
 def outlier_odds(groups: TwoGroups, unit: float) -> OutlierOdds:
     """Return the odds for distances in the user's units, crossing at the labels' threshold."""
-    logit = special.logit(np.clip(groups.posterior, LEAST, MOST))
+    logit = special.logit(np.clip(groups.posterior, LEAST_PROBABILITY, MOST_PROBABILITY))
     own = crossing(groups.edges, logit)
     both = own > 0 and groups.threshold > 0  # else one of them is no distance to stretch to
     stretch = groups.threshold / own if both else 1.0
@@ -150,7 +150,9 @@ def outlier_odds(groups: TwoGroups, unit: float) -> OutlierOdds:
 
 def exact_odds(threshold: float) -> OutlierOdds:
     """Return the odds where all inliers are exact: whatever is beyond rounding is an outlier."""
-    return OutlierOdds(np.array([threshold]), np.array([np.log(LEAST)]), threshold, STEEP)
+    return OutlierOdds(
+        np.array([threshold]), np.array([np.log(LEAST_PROBABILITY)]), threshold, ABRUPT
+    )
 
 
 def outlier_probability(J: Array, odds: OutlierOdds) -> Array:
@@ -163,7 +165,7 @@ def outlier_probability(J: Array, odds: OutlierOdds) -> Array:
     inside = np.clip(J, odds.distance[0], last)
     logit = np.interp(np.log(inside), np.log(odds.distance), odds.log_odds)
     with np.errstate(over="ignore"):
-        beyond = np.clip(J / last, 1.0, FAR)
+        beyond = np.clip(J / last, 1.0, LARGEST_RATIO)
     logit += odds.fall * (beyond - 1) * (beyond + 1)
     # Where the model's odds do not cross at a distance at all, the labels decide the side.
     logit = np.where(odds.threshold >= J, np.minimum(logit, 0.0), np.maximum(logit, 0.0))

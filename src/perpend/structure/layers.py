@@ -28,7 +28,7 @@ from perpend.structure import effort
 
 N_BINS = 1024  # of a histogram of distances
 N_BINS_OF_DENSITY = 80  # at the most
-AS_GOOD = 1.0  # twice the log-likelihood: cuts that differ by less are equally good
+TIE = 1.0  # twice the log-likelihood: cuts that differ by less are equally good
 HINTED = 4.0  # times what cuts seem to gain: of 1441 none gained more, where that was needed
 N_PEAKS = 3  # of what cuts seem to gain, from which the best is looked for
 MOST_LAYERS = 5  # one inside the other
@@ -143,7 +143,7 @@ def _cut(edges: Array, N: Array, c: int, top: int, needed: float) -> Layer | Non
             is_flat = two is not None and two.f[b] - two.f[b + 1] <= c * (x[b + 1] - x[b])
             tried[j] = (one.misfit - two.misfit, two.f) if two and is_flat else (-math.inf, y)
         most = max(gain for gain, _ in tried.values())
-        good = [j for j, (gain, _) in tried.items() if gain >= most - AS_GOOD]
+        good = [j for j, (gain, _) in tried.items() if gain >= most - TIE]
         todo = {i for j in good for i in (j - 1, j + 1) if 0 <= i < len(ends)} - tried.keys()
     if math.isinf(most):
         return None
@@ -221,7 +221,7 @@ def _density(edges: Array, N: Array, c: int, top: int) -> tuple[Array, Array, Ar
 
     The nearest rows, which any subspace can be laid through, are left out.
     """
-    enough = max(k.ENOUGH, N[top] / N_BINS_OF_DENSITY)
+    enough = max(k.ROWS_IN_BIN, N[top] / N_BINS_OF_DENSITY)
     if N[top] < 6 * enough:
         return None
     step = max(round(_LOG_2 / effort.OCTAVE / math.log(edges[1] / edges[0])), 1)
@@ -261,7 +261,9 @@ def _slope(x: Array, y: Array) -> Array:
     return np.concatenate([pieces[:1], inside, pieces[-1:]])
 
 
-def members_noise(of: Histogram, probability: Array, c: int, most: float = k.MOST) -> float:
+def members_noise(
+    of: Histogram, probability: Array, c: int, most: float = k.NOISE_QUANTILE
+) -> float:
     """Return the deviation of the noise in one coordinate; `probability` (m,) is by bin.
 
     It is by the distance that `most` members are within, so that heavy tails count in part: for
@@ -305,8 +307,8 @@ def layer_noise(of: Histogram, layer: Layer, c: int) -> float:
         likelihood = (h * np.log(expected) - expected).sum(axis=1)
         top = int(np.argmax(likelihood))
         N = np.cumsum(expected[top] * member)
-        within = float(np.interp(k.MOST * N[-1], N, r[1:]))
-        p = (1 + k.MOST) / 2
+        within = float(np.interp(k.NOISE_QUANTILE * N[-1], N, r[1:]))
+        p = (1 + k.NOISE_QUANTILE) / 2
         reach = special.ndtri(p) if gaussian else special.stdtrit(nu, p)
         fits.append((float(likelihood[top]), float(s[top, 0] * reach) / within))
     _, correction = max(fits)

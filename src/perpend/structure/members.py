@@ -34,7 +34,7 @@ from perpend.structure.settle import Found, Settled, polish, settle, within
 
 TOO_MANY = 4096  # rows: the walk is a matrix of their square
 POWER_STEPS = 40  # of the power method
-ALONE = 1e-6  # below a leverage of 1 at the most: a row that depends on no others
+LONE = 1e-6  # below a leverage of 1 at the most: a row that depends on no others
 
 
 def find_members(profile: Profile, chosen: Plateau) -> Found:
@@ -94,7 +94,7 @@ def is_seen_best(profile: Profile, c: int, layer: Layer, J: Array) -> bool:
 
 def least_members(cloud: Cloud, c: int) -> float:
     """Return the members that a layer must have."""
-    return max(k.FEW * cloud.n, 2.0 * float(cloud.free[c - 1]))
+    return max(k.LEAST_SHARE * cloud.n, 2.0 * float(cloud.free[c - 1]))
 
 
 def by_the_law(cloud: Cloud, axes: Axes, fit: Fit, V: Array | None = None) -> Found:
@@ -173,7 +173,7 @@ def without_lone_rows(profile: Profile, found: Found, T: float) -> tuple[Found, 
         return found, T
     Y = X @ found.axes.A[:, c:]
     Q, _ = np.linalg.qr(Y / np.maximum(np.linalg.norm(Y, axis=1, keepdims=True), cloud.floor))
-    lone = np.sum(np.square(Q), axis=1) > 1 - ALONE
+    lone = np.sum(np.square(Q), axis=1) > 1 - LONE
     more = c + int(np.count_nonzero(lone))
     if not np.any(lone) or more >= cloud.D:
         return found, T
@@ -223,7 +223,7 @@ def smaller_inside(profile: Profile, found: Found, rng: np.random.Generator) -> 
         if (
             np.max(profile.table[part.codimension - 1]) > 0
             and thin
-            and n >= k.FEW * found.n_members
+            and n >= k.LEAST_SHARE * found.n_members
         ):
             most = max(most, n)
     return round(most) or None
@@ -258,7 +258,7 @@ def parts(
     if np.min(size) <= 1e-12 * np.max(size):
         return  # the chosen rows lie on less, exactly
     eigenvalue, first = _second(np.square(Q @ Q.T), rng)
-    if eigenvalue < k.APART:
+    if eigenvalue < k.TWO_PARTS:
         return
     for part in sorted((first, ~first), key=np.count_nonzero, reverse=True):
         kept = round(float(np.sum(np.square(Q[part])))) - int(cloud.affine)
@@ -304,7 +304,7 @@ def point_among(cloud: Cloud) -> Found:
     while radius > cloud.floor:
         J2 = np.square(cloud.X - axes.centre).sum(axis=1)
         w = np.maximum(1 - J2 / radius**2, 0.0)
-        if w @ count < k.FEW * cloud.n:
+        if w @ count < k.LEAST_SHARE * cloud.n:
             break
         near, double = (float(count[r**2 >= J2].sum()) for r in (radius, 2 * radius))
         # n2 KL(n1 / n2 || 2^-D) is about n1 log(n1 2^D / n2) where n1 / n2 is large
@@ -312,7 +312,7 @@ def point_among(cloud: Cloud) -> Found:
         if contrast >= (1 - 1e-9) * best:  # the smaller of two that are as good
             best, weights = contrast, w
         axes, radius = cloud.pca(w), effort.SHRINK * radius
-    axes, least = cloud.pca(weights), k.FEW * cloud.n
+    axes, least = cloud.pca(weights), k.LEAST_SHARE * cloud.n
     most = int(np.argmax(count * (weights > 0)))
     if count[most] >= least:  # equal rows
         return within(cloud, D, Settled(axes._replace(centre=cloud.X[most]), *2 * (cloud.floor,)))

@@ -306,7 +306,7 @@ def choose(all_: list[Plateau]) -> Plateau:
     by_weight = sorted(all_, key=lambda p: -p.weight)
     best = next(p for p in by_weight if total[p.c] == most)
     for p in all_:
-        good = total[p.c] >= k.AS_GOOD * most and p.length >= k.LAYER and p.share >= k.FEW
+        good = total[p.c] >= k.AS_GOOD * most and p.length >= k.LAYER and p.share >= k.LEAST_SHARE
         if good and p.peak < best.peak and not best.is_of_all(p):
             return next(strongest for strongest in by_weight if strongest.c == p.c)
     return best

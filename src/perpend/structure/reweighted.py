@@ -38,10 +38,10 @@ FIRST_STEPS = 10  # from the spectral start, in which
 FIRST_SHARE = 0.5  # is the largest share of inliers: with all of them the start would never move
 NEGLIGIBLE = 0.05  # of the error that the noise makes: what is left undone
 SMALL_TURN = 0.2  # of the inliers' distances, whose squares hardly change by it, nor do the groups
-STEADY = 0.9  # ratio of a turn to the one before, from which on turns do not shrink
+STEADY_TURN = 0.9  # ratio of a turn to the one before, from which on turns do not shrink
 STEADY_NOISE = 0.95  # ratio of the noise to what it was a step before, from which on it rests
 PATIENCE = 10  # steps after which the evidence must have grown
-GROWTH = 1.04  # by so much, or nothing will come of it
+LEAST_GROWTH = 1.04  # by so much, or nothing will come of it
 
 
 class _State(NamedTuple):
@@ -166,7 +166,7 @@ def _is_settled(state: _State, change: float, n_inliers: float) -> bool:
     """
     R, c = len(state.spectrum), state.V.shape[1]
     error, ratio = np.sqrt((R - c) * R / max(n_inliers, 1.0)), change / state.change
-    if ratio > STEADY:
+    if ratio > STEADY_TURN:
         return bool(change <= NEGLIGIBLE * min(error, 1.0))
     rests = state.steady and change <= SMALL_TURN * np.sqrt(c)
     return bool(rests and change * ratio / (1 - ratio) <= NEGLIGIBLE * error)
@@ -179,7 +179,7 @@ def _evidence(groups: TwoGroups) -> float:
 
 def _is_stalled(state: _State) -> bool:
     gains = state.gains
-    return len(gains) > PATIENCE and gains[-1] < GROWTH * gains[-1 - PATIENCE]
+    return len(gains) > PATIENCE and gains[-1] < LEAST_GROWTH * gains[-1 - PATIENCE]
 
 
 def mean_leverage(spectrum: Array, codimension: int, n_rows: float) -> float:

@@ -24,7 +24,7 @@ from perpend.structure.layers import (
 
 SETTLE_STEPS = 12
 POLISH_STEPS = 5
-AT_REST = 0.02  # of the error that the noise makes: a turn that is too small to count
+TINY_TURN = 0.02  # of the error that the noise makes: a turn that is too small to count
 ROOM = 1.2  # times the largest distance, where all rows are members
 UNCHANGED = 0.01  # of the weights: what may still change when the polish ends
 MOST_LEVERAGE = 0.8  # of a single row; beyond it, it is on no subspace of the others
@@ -84,7 +84,7 @@ def settle(cloud: Cloud, axes: Axes, c: int, scale: float, *, least: float = 0.0
         r = max(min(sigma, 2 * scale) * radius(c), cloud.floor)
         turn = float(np.linalg.norm(before - V @ (V.T @ before), 2)) if step else 1.0
         error = sigma * math.sqrt(cloud.D / max(N, 1.0))
-        if turn * cloud.typical < AT_REST * error + 1e-12 * cloud.typical:
+        if turn * cloud.typical < TINY_TURN * error + 1e-12 * cloud.typical:
             break
     return found
 
