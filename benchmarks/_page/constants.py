@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from _page.drawing import Dots, dot_plot, upright_bar
+from _page.drawing import Dots, dot_panels
 from _page.section import Result, Section
-from perpend.plots import COLORS, figure
+from perpend.plots import COLORS
 
 
 def _most(row: Result) -> int:
@@ -35,16 +35,13 @@ def draw(result: Result) -> dict[str, Any]:
     if not moving:
         return {}
     smaller, larger = ([100 * row["changes"][way]["moved"] / n for row in moving] for way in (0, 1))
-    with figure(1, 1, panel=(5.6, 0.22 * len(moving) + 1.0)) as (drawing, axes):
-        ax = axes[0, 0]
-        series = {
-            "smaller": Dots(smaller, marker="<"),
-            "larger": Dots(larger, COLORS[1], ">", filled=False),
-        }
-        dot_plot(ax, [row["name"] for row in moving], series)
-        upright_bar(ax, 100 * result["other_starts"]["moved"] / n, "other starts")
-        ax.set(xlabel="% of the answers that move")
-        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), fontsize=8)
+    series = {
+        "smaller": Dots(smaller, marker="<"),
+        "larger": Dots(larger, COLORS[1], ">", filled=False),
+    }
+    names = [row["name"] for row in moving]
+    bars = {"other starts": 100 * result["other_starts"]["moved"] / n}
+    drawing = dot_panels({"": series}, names, xlabel="% of the answers that move", bars=bars)
     return {"constants": drawing}
 
 

@@ -14,7 +14,7 @@ from _page.decision_bars import (
     share,
     time_limit,
 )
-from _page.drawing import Dots, dot_plot, upright_bar, whole_ticks
+from _page.drawing import Dots, dot_panels, whole_ticks
 from _page.section import Result, Section, number
 from perpend.experiments._text import percent, table
 from perpend.plots import COLORS, figure
@@ -109,14 +109,8 @@ def _draw_third(stored: Result) -> Any:
         "right ones that are sure": Dots(right, COLORS[1], "s", filled=False),
         "sure ones that are right": Dots(sure),
     }
-    with figure(1, 1, panel=(6.4, 0.26 * len(rows) + 1.0)) as (drawing, axes):
-        ax = axes[0, 0]
-        dot_plot(ax, names, series)
-        for limit in (SURE_RIGHT, RIGHT_SURE):
-            upright_bar(ax, 100 * limit, f"bar {100 * limit:g}")
-        ax.set(xlabel="% of the answers")
-        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), fontsize=8)
-    return drawing
+    bars = {f"bar {100 * limit:g}": 100 * limit for limit in (SURE_RIGHT, RIGHT_SURE)}
+    return dot_panels({"": series}, names, xlabel="% of the answers", bars=bars)
 
 
 def _draw_times(times: Result) -> Any:
@@ -126,13 +120,13 @@ def _draw_times(times: Result) -> Any:
     limits = [float("nan") if limit is None else limit for *_, limit in rows]
     series = {"measured": Dots(ratios), "bar": Dots(limits, COLORS[1], "|")}
     low, high = 0.7 * min(*ratios, ROUND[0]), 1.3 * max(*ratios, ROUND[-1])
-    with figure(1, 1, panel=(5.6, 0.3 * len(rows) + 0.9)) as (drawing, axes):
-        ax = axes[0, 0]
-        dot_plot(ax, [label for label, *_ in rows], series)
-        ax.set(xscale="log", xlim=(low, high), xlabel="CPU time over that of version 0.1")
-        ax.xaxis.set_ticks(ROUND, [fraction(ratio) for ratio in ROUND])
-        ax.xaxis.set_ticks([], minor=True)
-        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), fontsize=8)
+    names = [label for label, *_ in rows]
+    drawing = dot_panels(
+        {"": series}, names, xlabel="CPU time over that of version 0.1", bars={}, xlim=(low, high),
+        xscale="log",
+    )  # fmt: skip
+    drawing.axes[0].xaxis.set_ticks(ROUND, [fraction(ratio) for ratio in ROUND])
+    drawing.axes[0].xaxis.set_ticks([], minor=True)
     return drawing
 
 

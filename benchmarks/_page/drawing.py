@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from perpend.plots import COLORS
+from perpend.plots import COLORS, figure
 from perpend.plots._style import MUTED
 
 INK = "#555555"
@@ -28,6 +28,37 @@ def dot_plot(ax: Any, names: Sequence[str], series: Mapping[str, Dots]) -> None:
             markersize=6.5, markeredgewidth=1.4, label=label,
         )  # fmt: skip
     name_lines(ax, names)
+
+
+def dot_panels(
+    panels: Mapping[str, Mapping[str, Dots]],
+    names: Sequence[str],
+    *,
+    xlabel: str,
+    bars: Mapping[str, float],
+    width: float = 6.4,
+    ticks: Iterable[float] = (),
+    **options: Any,
+) -> Any:
+    """Draw dot plots side by side, with the same names, bars and axes, and one legend above.
+
+    `ticks` are those of a logarithmic axis; `options` are properties of the axes.
+    """
+    size = (width / len(panels), 0.28 * len(names) + 1.0)
+    with figure(1, len(panels), panel=size, sharex=True, sharey=True) as (drawing, axes):
+        for ax, (title, series) in zip(axes.flat, panels.items(), strict=True):
+            dot_plot(ax, names, series)
+            for text, value in bars.items():
+                upright_bar(ax, value, text)
+            ax.set_title(title, pad=16)
+        if ticks:
+            axes[0, 0].set_xscale("log")
+            whole_ticks(axes[0, 0].xaxis, ticks)
+        axes[0, 0].set(**options)
+        drawing.supxlabel(xlabel, fontsize=10)
+        handles, labels = axes.flat[-1].get_legend_handles_labels()
+        drawing.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+    return drawing
 
 
 def name_lines(ax: Any, names: Sequence[str]) -> None:

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from _page.drawing import Dots, dot_plot, upright_bar, whole_ticks
+from _page.drawing import Dots, dot_panels
 from _page.section import Result, Section
-from perpend.plots import COLORS, figure
+from perpend.plots import COLORS
 
 SAMPLED = {"auto": "with sampling", None: "all rows from the beginning"}
 
@@ -18,23 +18,24 @@ def draw(result: Result) -> dict[str, Any]:
     """Draw the ratios, a panel for each precision."""
     names = list(dict.fromkeys(map(_size, result["results"])))
     values = [row["times_faster_than_memory"] for row in result["results"]]
-    with figure(1, 2, panel=(4.6, 2.5), sharex=True, sharey=True) as (drawing, axes):
-        for ax, dtype in zip(axes.flat, ("float64", "float32"), strict=True):
-            rows = [row for row in result["results"] if row["dtype"] == dtype]
-            series = {
-                word: Dots(_column(rows, names, sample), COLORS[i], "os"[i])
-                for i, (sample, word) in enumerate(SAMPLED.items())
-            }
-            dot_plot(ax, names, series)
-            upright_bar(ax, 1, "in memory")
-            ax.set_title(dtype, pad=16)
-        axes[0, 0].set_xscale("log")
-        whole_ticks(axes[0, 0].xaxis, [0.5, 1, 2, 5, 10, 20, 50, 100, 200])
-        axes[0, 0].set_xlim(0.8 * min(1, *values), 1.3 * max(values))
-        axes[0, 0].set_ylabel("rows × features")
-        drawing.supxlabel("times faster than the same fit in memory", fontsize=10)
-        handles, labels = axes[0, 0].get_legend_handles_labels()
-        drawing.legend(handles, labels, loc="outside upper center", ncols=2)
+    panels = {
+        dtype: {
+            word: Dots(_column(rows, names, sample), COLORS[i], "os"[i])
+            for i, (sample, word) in enumerate(SAMPLED.items())
+        }
+        for dtype in ("float64", "float32")
+        for rows in [[row for row in result["results"] if row["dtype"] == dtype]]
+    }
+    drawing = dot_panels(
+        panels,
+        names,
+        xlabel="times faster than the same fit in memory",
+        ylabel="rows × features",
+        bars={"in memory": 1},
+        width=9.2,
+        ticks=[0.5, 1, 2, 5, 10, 20, 50, 100, 200],
+        xlim=(0.8 * min(1, *values), 1.3 * max(values)),
+    )
     return {"cuda-fits": drawing}
 
 

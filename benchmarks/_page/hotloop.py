@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from _page.drawing import Dots, dot_plot, upright_bar, whole_ticks
+from _page.drawing import Dots, dot_panels
 from _page.section import Bar, Result, Section, at_least, sizes
-from perpend.plots import COLORS, figure
+from perpend.plots import COLORS
 from perpend.plots._style import MUTED
 
 COMPILED, NUMPY, FREE = COLORS[0], COLORS[1], COLORS[2]
@@ -66,33 +66,29 @@ def _of(passes: list[Result], dtype: str) -> list[Result]:
 
 
 def _draw_shares(result: Result) -> Any:
-    with figure(1, 2, panel=(4.6, 3.5), sharex=True, sharey=True) as (drawing, axes):
-        for ax, dtype in zip(axes.flat, ("float64", "float32"), strict=True):
-            rows = _of(result["passes"], dtype)
+    def share(rows: list[Result], way: str, threads: int) -> list[float]:
+        """Of one thread's limit, whatever the number of threads."""
+        one = [row["share_of_gemm_rate"][way] for row in rows]
+        two = [row["two_threads_over_one"].get(way, 1.0) for row in rows]
+        return [a * (b if threads == 2 else 1) for a, b in zip(one, two, strict=True)]
 
-            def share(way: str, threads: int, rows: list[Result] = rows) -> list[float]:
-                """Of one thread's limit, whatever the number of threads."""
-                one = [row["share_of_gemm_rate"][way] for row in rows]
-                two = [row["two_threads_over_one"].get(way, 1.0) for row in rows]
-                return [a * (b if threads == 2 else 1) for a, b in zip(one, two, strict=True)]
-
-            series = {
-                "plain NumPy": Dots(share("plain", 1), MUTED, "|"),
-                "NumPy path": Dots(share("numpy", 1), NUMPY, "s"),
-                "on two threads": Dots(share("numpy", 2), NUMPY, "s", filled=False),
-                "compiled path": Dots(share("compiled", 1), COMPILED),
-                "on two threads ": Dots(share("compiled", 2), COMPILED, filled=False),
-            }
-            dot_plot(ax, [sizes(row["shape"]) for row in rows], series)
-            upright_bar(ax, 1, "one thread's limit")
-            upright_bar(ax, 2, "of two")
-            ax.set_title(dtype, pad=16)
-            ax.set_xlim(0, 2.15)
-        drawing.supxlabel("share of the GEMM limit of one thread", fontsize=10)
-        axes[0, 0].set_ylabel(LINES)
-        handles, names = axes[0, 0].get_legend_handles_labels()
-        drawing.legend(handles, names, loc="outside upper center", ncols=5, columnspacing=1.2)
-    return drawing
+    panels = {
+        dtype: {
+            "plain NumPy": Dots(share(rows, "plain", 1), MUTED, "|"),
+            "NumPy path": Dots(share(rows, "numpy", 1), NUMPY, "s"),
+            "on two threads": Dots(share(rows, "numpy", 2), NUMPY, "s", filled=False),
+            "compiled path": Dots(share(rows, "compiled", 1), COMPILED),
+            "on two threads ": Dots(share(rows, "compiled", 2), COMPILED, filled=False),
+        }
+        for dtype in ("float64", "float32")
+        for rows in [_of(result["passes"], dtype)]
+    }
+    names = [sizes(row["shape"]) for row in _of(result["passes"], "float64")]
+    bars = {"one thread's limit": 1, "of two": 2}
+    label = "share of the GEMM limit of one thread"
+    return dot_panels(
+        panels, names, xlabel=label, ylabel=LINES, bars=bars, width=9.2, xlim=(0, 2.15)
+    )
 
 
 def _draw_ratios(result: Result) -> Any:
@@ -115,20 +111,17 @@ def _draw_ratios(result: Result) -> Any:
         "free line search": Dots(ratios("free"), FREE, "^"),
     }
     names = [sizes(row["shape"]) for row in result["iterations"]]
-    with figure(1, 3, panel=(3.4, 3.4), sharex=True, sharey=True) as (drawing, axes):
-        for ax, (title, series) in zip(axes.flat, panels.items(), strict=True):
-            dot_plot(ax, names, series)
-            upright_bar(ax, 1, "plain")
-            ax.set_title(title, pad=16)
-        values = [v for series in panels.values() for dots in series.values() for v in dots.values]
-        axes[0, 0].set_xscale("log")
-        whole_ticks(axes[0, 0].xaxis, [0.2, 0.5, 1, 2, 5, 10, 20])
-        axes[0, 0].set_xlim(0.85 * min(1, *values), 1.2 * max(values))
-        axes[0, 0].set_ylabel(LINES)
-        drawing.supxlabel("times faster than plain NumPy, one thread", fontsize=10)
-        handles, labels = axes[0, 2].get_legend_handles_labels()
-        drawing.legend(handles, labels, loc="outside upper center", ncols=3)
-    return drawing
+    values = [v for series in panels.values() for dots in series.values() for v in dots.values]
+    return dot_panels(
+        panels,
+        names,
+        xlabel="times faster than plain NumPy, one thread",
+        ylabel=LINES,
+        bars={"plain": 1},
+        width=10.2,
+        ticks=[0.2, 0.5, 1, 2, 5, 10, 20],
+        xlim=(0.85 * min(1, *values), 1.2 * max(values)),
+    )
 
 
 SECTION = Section(

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from _page.drawing import Dots, dot_plot, upright_bar
+from _page.drawing import Dots, dot_panels
 from _page.section import Bar, Result, Section, at_least, at_most
 from perpend.experiments._text import percent
-from perpend.plots import COLORS, figure
+from perpend.plots import COLORS
 
 
 def judged(result: Result) -> list[Result]:
@@ -65,13 +65,9 @@ def draw(result: Result) -> dict[str, Any]:
         ),
         'threshold="auto"': Dots([row["ratio"]["mean"] for row in rows]),
     }
-    with figure(1, 1, panel=(6.8, 0.9 + 0.22 * len(rows))) as (drawing, axes):
-        ax = axes[0, 0]
-        dot_plot(ax, names, series)
-        upright_bar(ax, rows[0]["bar"], f"bar {rows[0]['bar']}")
-        ax.set_xlabel("F1 over the best F1, mean over the seeds (outliers, noise)")
-        ax.legend(loc="lower left", fontsize=8)
-    return {"labels": drawing}
+    label = "F1 over the best F1, mean over the seeds (outliers, noise)"
+    bars = {f"bar {rows[0]['bar']}": rows[0]["bar"]}
+    return {"labels": dot_panels({"": series}, names, xlabel=label, bars=bars)}
 
 
 SECTION = Section("labels", "Labels without contamination", ("mixed", "clean"), draw, bars, numbers)

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from _page.drawing import Dots, dot_plot, upright_bar
+from _page.drawing import Dots, dot_panels
 from _page.section import Bar, Result, Section, at_least, at_most
-from perpend.plots import COLORS, figure
+from perpend.plots import COLORS
 
 RATIO = 1.0
 
@@ -32,20 +32,16 @@ def bars(result: Result) -> list[Bar]:
 def draw(result: Result) -> dict[str, Any]:
     """Draw both ratios for each setting."""
     rows = result["results"]
-    with figure(1, 1, panel=(6.4, 0.34 * len(rows) + 1.0)) as (drawing, axes):
-        ax = axes[0, 0]
-        thirty = [row["over_thirty_steps"] for row in rows]
-        stopped = [row["over_stopped"] for row in rows]
-        series = {
-            "30 steps": Dots(thirty),
-            "stopped at rest": Dots(stopped, COLORS[1], "s", filled=False),
-        }
-        dot_plot(ax, [_name(row) for row in rows], series)
-        upright_bar(ax, RATIO, f"bar {RATIO:g}")
-        ax.set(xscale="log", xlabel="time of DPCP() over reweighted PCA told d")
-        ax.xaxis.set_major_formatter("{x:g}")
-        ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2)  # beside no dot
-    return {"low-dimension": drawing}
+    series = {
+        "30 steps": Dots([row["over_thirty_steps"] for row in rows]),
+        "stopped where it converges": Dots(
+            [row["over_stopped"] for row in rows], COLORS[1], "s", filled=False
+        ),
+    }
+    label = "time of DPCP() over reweighted PCA told d"
+    bars, ticks = {f"bar {RATIO:g}": RATIO}, [0.2, 0.5, 1, 2, 5, 10, 20]
+    names = [_name(row) for row in rows]
+    return {"low-dimension": dot_panels({"": series}, names, xlabel=label, bars=bars, ticks=ticks)}
 
 
 SECTION = Section(

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from _page.drawing import Dots, beside, dot_plot, name_lines, upright_bar
+from _page.drawing import Dots, beside, dot_panels, name_lines
 from _page.section import Bar, Result, Section, at_least, at_most, span
 from perpend.experiments._text import percent
 from perpend.plots import COLORS, figure
@@ -81,13 +81,8 @@ def _draw_ratios(rows: list[Result], limit: float) -> Any:
         )
         for noise, color, marker in zip(levels, COLORS, MARKERS, strict=False)
     }  # fmt: skip
-    with figure(1, 1, panel=(6.8, 0.36 * len(shapes) + 1.2)) as (drawing, axes):
-        ax = axes[0, 0]
-        dot_plot(ax, shapes, series)
-        upright_bar(ax, limit, f"bar {limit:g}")
-        ax.set_xlabel("median error over that of PCA on the true inliers")
-        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), fontsize=8)
-    return drawing
+    label = "median error over that of PCA on the true inliers"
+    return dot_panels({"": series}, shapes, xlabel=label, bars={f"bar {limit:g}": limit})
 
 
 def _draw_shares(rows: list[Result]) -> Any:
