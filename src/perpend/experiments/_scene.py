@@ -14,7 +14,7 @@ from perpend.formats import read
 from perpend.geometry import random_directions
 
 SIDE, QUICK_SIDE = 100, 40  # pixels: the paper's segment, and that of a quick run
-SYNTHETIC = "synthetic"  # stands in the place of a path
+SYNTHETIC = "(synthetic)"  # stands in the place of a path
 DEFAULT = Path("hsi_jasper") / "jasper_ridge_100x100x198.npz"
 VISIBLE = (0.14, 0.09, 0.04)  # red, green and blue among the bands of 0.4 to 2.5 micrometres
 
