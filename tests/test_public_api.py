@@ -2,10 +2,26 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import perpend
+
+METHODS = Path(perpend.__file__).parent / "methods"
+
+
+def test_every_file_of_a_method_has_its_line() -> None:
+    """A method that nobody imports is in no registry, so it is the files that are looked at."""
+    files = {path.stem for path in METHODS.glob("*.py")} - {"__init__"}
+    assert files == set(perpend._METHODS.values())
+
+
+@pytest.mark.parametrize(("name", "module"), perpend._METHODS.items())
+def test_a_method_is_a_class_and_a_function_named_like_its_file(name: str, module: str) -> None:
+    for public in (name, module):
+        found = getattr(perpend, public)
+        assert (found.__module__, found.__name__) == (f"perpend.methods.{module}", public)
 
 
 @pytest.mark.parametrize("name", perpend.__all__)

@@ -14,68 +14,59 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
+_METHODS = {
+    "DPCP": "dpcp",
+    "DPCPIRLS": "dpcp_irls",
+    "RSGM": "rsgm",
+    "RecursiveDPCP": "recursive_dpcp",
+}
+"""Every method: its class, and its module in `perpend.methods`, which has a function of the same
+name. A line here makes a method public: as ``perpend.CLASS`` and ``perpend.function``, on the
+command line, in the docs and in the common tests."""
+
 _HOMES = {
     "BatchSolution": "perpend.batch",
-    "DPCP": "perpend.methods",
-    "DPCPIRLS": "perpend.methods",
-    "RSGM": "perpend.methods",
-    "RecursiveDPCP": "perpend.methods",
     "as_rows": "perpend.rows",
     "callbacks": "perpend",
     "datasets": "perpend",
-    "dpcp": "perpend.methods",
     "dpcp_batch": "perpend.batch",
-    "dpcp_irls": "perpend.methods",
     "export": "perpend",
     "formats": "perpend",
     "load": "perpend.persistence",
     "metrics": "perpend",
     "peel": "perpend.peeling",
     "plots": "perpend",
-    "recursive_dpcp": "perpend.methods",
-    "rsgm": "perpend.methods",
     "subspace_distance": "perpend.metrics",
     "subspace_error": "perpend.metrics",
     "theory": "perpend",
+    **dict.fromkeys([*_METHODS, *_METHODS.values()], "perpend.methods"),
 }
 
-__all__ = [
-    "DPCP",
-    "DPCPIRLS",
-    "RSGM",
-    "BatchSolution",
-    "RecursiveDPCP",
-    "__version__",
-    "as_rows",
-    "callbacks",
-    "datasets",
-    "dpcp",
-    "dpcp_batch",
-    "dpcp_irls",
-    "export",
-    "formats",
-    "load",
-    "metrics",
-    "peel",
-    "plots",
-    "recursive_dpcp",
-    "rsgm",
-    "subspace_distance",
-    "subspace_error",
-    "theory",
-]
+__all__ = ["__version__", *_HOMES]  # noqa: PLE0604  names, all of them
 
-if TYPE_CHECKING:
-    from perpend import callbacks, datasets, export, formats, metrics, plots, theory
-    from perpend.batch import BatchSolution, dpcp_batch
-    from perpend.methods.dpcp import DPCP, dpcp
-    from perpend.methods.dpcp_irls import DPCPIRLS, dpcp_irls
-    from perpend.methods.recursive_dpcp import RecursiveDPCP, recursive_dpcp
-    from perpend.methods.rsgm import RSGM, rsgm
-    from perpend.metrics import subspace_distance, subspace_error
-    from perpend.peeling import peel
-    from perpend.persistence import load
-    from perpend.rows import as_rows
+if TYPE_CHECKING:  # for editors and type checkers; a method works without its line here
+    from perpend import callbacks as callbacks
+    from perpend import datasets as datasets
+    from perpend import export as export
+    from perpend import formats as formats
+    from perpend import metrics as metrics
+    from perpend import plots as plots
+    from perpend import theory as theory
+    from perpend.batch import BatchSolution as BatchSolution
+    from perpend.batch import dpcp_batch as dpcp_batch
+    from perpend.methods.dpcp import DPCP as DPCP
+    from perpend.methods.dpcp import dpcp as dpcp
+    from perpend.methods.dpcp_irls import DPCPIRLS as DPCPIRLS
+    from perpend.methods.dpcp_irls import dpcp_irls as dpcp_irls
+    from perpend.methods.recursive_dpcp import RecursiveDPCP as RecursiveDPCP
+    from perpend.methods.recursive_dpcp import recursive_dpcp as recursive_dpcp
+    from perpend.methods.rsgm import RSGM as RSGM
+    from perpend.methods.rsgm import rsgm as rsgm
+    from perpend.metrics import subspace_distance as subspace_distance
+    from perpend.metrics import subspace_error as subspace_error
+    from perpend.peeling import peel as peel
+    from perpend.persistence import load as load
+    from perpend.rows import as_rows as as_rows
 
 
 def __getattr__(name: str) -> Any:

@@ -15,8 +15,9 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted
 
+from perpend._score import log_evidence
 from perpend._typing import Array, namespace
-from perpend._validation import checked, checked_threshold
+from perpend._validation import checked, checked_threshold, checked_weight
 from perpend.exceptions import InputError
 from perpend.geometry import axis_shares
 from perpend.rows import as_rows, scan_distances
@@ -124,6 +125,50 @@ class FittedSubspace(
         """
         with computing_on(X, self.device) as place:
             return place.back(self._scores(checked(self, X, place, reset=False)))
+
+    def score(
+        self,
+        X: Array,
+        y: Any = None,  # noqa: ARG002
+        sample_weight: Array | None = None,
+    ) -> float:
+        """Return the mean log-evidence of the rows for the subspace, in nats per row.
+
+        It is how much likelier the rows are with the subspace than without any: 0 for codimension
+        0, and below 0 where rows that were not fitted speak against it. On such rows it is larger
+        for the true codimension than for others, so that ``GridSearchCV(DPCP(), {"codimension":
+        range(8)})`` finds it. Compare linear models with linear ones and affine with affine: a
+        linear subspace explains the rows' directions, an affine one their places.
+
+        Parameters
+        ----------
+        X : array-like or torch tensor of shape (n_samples, n_features)
+            Rows that were not fitted.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            A row of weight w counts like w equal rows.
+
+        Returns
+        -------
+        float
+            The mean of ``log((1 - p) + p * inlier density / outlier density)``, with the share p of
+            inliers and the noise of the fit; the section "How the score is made" of the user
+            guide has the densities.
+
+        Examples
+        --------
+        >>> from perpend import DPCP
+        >>> from perpend.datasets import make_subspace
+        >>> X = make_subspace(400, 400, n_features=8, codimension=3, noise=0.02, random_state=0).X
+        >>> fits = [DPCP(c, random_state=0).fit(X[::2]) for c in range(6)]
+        >>> scores = [model.score(X[1::2]) for model in fits]
+        >>> scores.index(max(scores)), scores[0]
+        (3, 0.0)
+        """
+        with computing_on(X, self.device) as place:
+            X = checked(self, X, place, reset=False)
+            weight = checked_weight(sample_weight, X, place)
+            return float(np.average(log_evidence(self, X), weights=weight))
 
     def decision_function(self, X: Array) -> Array:
         """Return `score_samples` minus `offset_`: not negative for inliers.

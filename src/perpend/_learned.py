@@ -14,6 +14,7 @@ import numpy as np
 from scipy import special
 from sklearn.utils.extmath import svd_flip
 
+from perpend._docs import EVIDENCE
 from perpend._fitted import FittedSubspace
 from perpend._typing import Array, namespace
 from perpend.exceptions import InputError
@@ -217,7 +218,7 @@ def _bases(found: Subspace, place: Place) -> dict[str, Any]:
         "singular_values_": as_given(solution.singular_values),
         "n_starts_": solution.directions.shape[1],
         "confidence_": solution.confidence,
-        "evidence_": solution.evidence,
+        "evidence_": {key: solution.evidence.get(key, np.nan) for key in EVIDENCE},
         "doubts_": (*solution.doubts, *solution.quiet_doubts),
         "objective_": solution.objective * found.unit,
         "n_iter_": max(1, solution.n_iter),
@@ -242,18 +243,14 @@ def structures(found: Subspace, answer: dict[str, Any]) -> list[dict[str, Any]]:
     solution = found.solution
     seen = [dict(one) for one in solution.structures]
     if not seen and solution.groups is not None:
-        gap, gain, needed = (
-            float(solution.evidence.get(name, default))  # type: ignore[arg-type]
-            for name, default in (("inlier_gap", 1.0), ("gain", 0.0), ("gain_needed", 0.0))
-        )
         exact = solution.groups.is_exact
         seen = [
             {
                 "codimension": answer["codimension_"],
                 "noise": 0.0 if exact else float(solution.groups.scale * found.unit),
                 "members": int((answer["labels_"] == 1).sum()),
-                "score": gain - needed,
-                "length": float(np.log(max(gap, 1.0)) / 2),
+                "score": float(solution.support) if np.isfinite(solution.support) else 0.0,
+                "length": float(np.log(max(solution.gap, 1.0)) / 2),
                 "chosen": True,
             }
         ]

@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import HasMethods
+from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from perpend._typing import Array
@@ -29,6 +29,25 @@ class TorchDevice(HasMethods):  # type: ignore[misc]  # scikit-learn is untyped
 
     def __str__(self) -> str:
         return "a torch.device"
+
+
+class Share(HasMethods):  # type: ignore[misc]
+    """A share of the rows, which may be most of them but not all."""
+
+    def __init__(self) -> None:
+        super().__init__("__float__")
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        """Tell whether the value is one."""
+        return isinstance(val, Real) and 0 <= float(val) < 1
+
+    def __str__(self) -> str:
+        return "a float in the range [0, 1)"
+
+
+UP_TO_HALF = Interval(Real, 0, 0.5, closed="right")
+"""What scikit-learn's checks want to see of `contamination`; messages name `Share` alone."""
+UP_TO_HALF.hidden = True
 
 
 def checked(model: Any, X: Any, place: Place, *, reset: bool) -> Array:

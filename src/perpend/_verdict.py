@@ -1,5 +1,6 @@
 """What a fitted model says of itself: in a few lines, in one, and in scikit-learn's HTML."""
 
+import math
 from typing import Any
 
 from perpend._structures import Words, relations
@@ -28,6 +29,15 @@ def verdict(model: Any) -> str:
         f"{', affine' if model.affine_ else ''}; {_sureness(model)} "
         f"(confidence {model.confidence_:.2f}); outliers: {_outliers(model)}"
     )
+
+
+def computed_evidence(model: Any) -> dict[str, Any]:
+    """Return the evidence without what was not computed."""
+    return {
+        key: value
+        for key, value in model.evidence_.items()
+        if not (isinstance(value, float) and math.isnan(value))
+    }
 
 
 def visual_block(model: Any, caption: str | None) -> Any:

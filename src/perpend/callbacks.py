@@ -18,10 +18,11 @@ pipeline or a grid search around them. Every step is a task, and how many there 
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from perpend._progress import ProgressBar
 from perpend._typing import Array
 from perpend.solvers import Progress
 from perpend.solvers.loop import Callback
@@ -109,66 +110,3 @@ class Recorder:
         values = np.array(self._values, dtype=float).reshape(-1, 4)
         columns = np.ascontiguousarray(values.T)
         return History(tuple(self._stages), np.array(self._n_steps, dtype=np.int64), *columns)
-
-
-class ProgressBar:
-    """A bar on stderr that follows a fit; for ``callback=``, inside a ``with`` block.
-
-    How long a descent takes is unknown, but not how many of its starts have come to rest: that is
-    the bar. Other stages only count their steps.
-
-    Parameters
-    ----------
-    console : rich.console.Console, optional
-        Where it is drawn.
-
-    Examples
-    --------
-    >>> from perpend import DPCP
-    >>> from perpend.callbacks import ProgressBar
-    >>> from perpend.datasets import make_subspace
-    >>> X = make_subspace(100, 100, n_features=6, codimension=2, random_state=0).X
-    >>> with ProgressBar() as bar:
-    ...     model = DPCP(callback=bar, random_state=1).fit(X)
-    """
-
-    def __init__(self, console: Any = None) -> None:
-        self.console = console
-        self._display: Any = None
-        self._task: Any = None
-
-    def __enter__(self) -> Self:
-        from rich.console import Console
-        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-        from rich.progress import Progress as Display
-
-        self._display = Display(
-            TextColumn("{task.description:<24}", markup=False),
-            BarColumn(bar_width=24),
-            TimeElapsedColumn(),
-            console=self.console or Console(stderr=True),
-            transient=True,
-        )
-        self._display.start()
-        self._task = self._display.add_task("starting", total=None)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._display.stop()
-        self._display = None
-
-    def __call__(self, progress: Progress) -> None:
-        """Show how far it is."""
-        if self._display is None:
-            return
-        known = progress.stage == "descent"
-        self._display.update(
-            self._task,
-            description=f"{progress.stage}, step {progress.step}",
-            total=1.0 if known else None,
-            completed=1.0 - progress.change if known else 0.0,
-        )
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Return itself: scikit-learn copies parameters when it clones, and there is one screen."""
-        return self

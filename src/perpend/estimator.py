@@ -22,6 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from perpend._docs import completed
 from perpend._fitted import FittedSubspace
 from perpend._learned import (
     Data,
@@ -34,8 +35,9 @@ from perpend._learned import (
     others_in_order,
     structures,
 )
+from perpend._score import Reference
 from perpend._typing import Array
-from perpend._validation import TorchDevice, checked, checked_weight
+from perpend._validation import UP_TO_HALF, Share, TorchDevice, checked, checked_weight
 from perpend._verdict import summary, verdict, visual_block
 from perpend.callbacks import CallbackSupport, Recorder, watching, with_callbacks
 from perpend.exceptions import CodimensionWarning, InputError
@@ -62,6 +64,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
 
     affine: Any
     _distance_record: dict[str, Any] | None
+    _reference: dict[str, Any] | None  # of an affine fit, for its score
     _others: list[dict[str, Any] | None]  # what differs in each of `structures_`, None if chosen
     structures_: list[dict[str, Any]]
     profile_: dict[str, Array] | None
@@ -70,12 +73,12 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
     random_state: Any
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "codimension": [None, Interval(Integral, 0, None, closed="left")],
+        "n_components": [None, Interval(Integral, 0, None, closed="left")],
         "normalize": ["boolean"],
         "affine": ["boolean", StrOptions({"auto"})],
         "threshold": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
-        # scikit-learn's checks insist on an interval up to one half. Most of our users' rows may be
-        # outliers, so any number passes here and `fit` asks for less than one.
-        "contamination": [None, Interval(Real, 0, 0.5, closed="right"), Real],
+        "contamination": [None, UP_TO_HALF, Share()],
         "device": [None, str, TorchDevice()],
         "n_jobs": [None, Integral],
         "random_state": ["random_state", np.random.Generator],
@@ -85,6 +88,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         METHODS[cls.__name__] = cls
+        cls.__doc__ = completed(cls)
 
     def _solve(
         self, rows: RowSource, rng: np.random.Generator, place: Place, callback: Callback | None
@@ -92,11 +96,35 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         """Call the method's function with the parameters that it shares with the estimator."""
         names = set(signature(self._function).parameters) - {"rows", "rng", "callback"}
         shared = {name: place.to_numpy(name, getattr(self, name)) for name in names}
+        if "codimension" in shared:
+            shared["codimension"] = self._told_codimension()
         init = shared.get("init", "")
         if rows.shape[1] > self.n_features_in_ and not isinstance(init, str):
             # Lifted rows have one more coordinate: directions begin without an offset.
             shared["init"] = np.pad(np.atleast_2d(np.asarray(init, dtype=float)), [(0, 0), (0, 1)])
         return self._function(rows, rng=rng, callback=callback, **shared)
+
+    def _told_codimension(self) -> Any:
+        """Return the codimension that was given, by whichever of the two parameters, or "auto"."""
+        codimension: Any = getattr(self, "codimension", "auto")
+        n_components, D = getattr(self, "n_components", None), self.n_features_in_
+        if n_components is None:
+            codimension = 1 if codimension is None else codimension
+            if codimension != "auto" and codimension > D:
+                raise InputError(
+                    f"codimension={codimension} is larger than the number of features ({D})."
+                )
+            return codimension
+        if codimension not in (None, "auto"):
+            raise InputError(
+                f"Both codimension={codimension} and n_components={n_components} are given, and "
+                "each sets the other. Leave one of them at its default."
+            )
+        if n_components > D:
+            raise InputError(
+                f"n_components={n_components} is larger than the number of features ({D})."
+            )
+        return D - n_components
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -142,10 +170,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
                 "Both threshold and contamination are given, and each sets the threshold. "
                 "Leave one of them at its default."
             )
-        if self.contamination is not None and not 0 <= self.contamination < 1:
-            raise InputError(
-                f"contamination={self.contamination}; expected a share of outliers from 0 to 1."
-            )
+        self._told_codimension()  # or say what is wrong with it
         weight = checked_weight(sample_weight, X, place)
         rng, recorder = as_generator(self.random_state), Recorder(callback)
         data, found = Data(X, weight, place), None
@@ -177,6 +202,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
     def _learn_affine(self, found: AffineFit, data: Data) -> Solution:
         all_ = [affine_subspace(one, data) for one in (found, *found.others)]
         self._learn(all_, data)
+        self._reference = Reference.of(data.X, data.weight)._asdict()
         return all_[0].solution
 
     def _learn(self, found: list[Subspace], data: Data) -> None:
@@ -187,6 +213,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         self.structures_ = seen
         self.profile_ = found[0].solution.profile
         self._others = others_in_order(seen, answer, others)
+        self._reference = None
 
     @property
     def _may_fuse(self) -> bool:
@@ -211,16 +238,11 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         place: Place,
         callback: Callback | None,
     ) -> AffineFit:
-        codimension: Any = getattr(self, "codimension", "auto")
-        if codimension != "auto" and codimension > X.shape[1]:
-            raise InputError(
-                f"codimension={codimension} is larger than the number of features ({X.shape[1]})."
-            )
         if self._may_follow_scales:
             return find_affine(
                 X,
                 weight,
-                codimension=codimension,
+                codimension=self._told_codimension(),
                 sample=self._sample_rows(X.shape[1]),
                 n_jobs=effective_n_jobs(self.n_jobs),
                 rng=rng,

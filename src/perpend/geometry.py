@@ -189,6 +189,8 @@ def complement(V: Array) -> Array:
     H, tau = np.linalg.qr(V, mode="raw")
     W = np.tril(H.T, -1) + np.eye(D, k, dtype=V.dtype)
     W, tau = W[:, tau != 0], tau[tau != 0]
+    if not len(tau):
+        return np.eye(D, D - k, -k, dtype=V.dtype)
     inverse_T = np.triu(W.T @ W, 1) + np.diag(1 / tau)
     rest: Array = W @ linalg.solve_triangular(inverse_T, -W[k:].T, check_finite=False)
     rest[range(k, D), range(D - k)] += 1

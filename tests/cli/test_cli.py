@@ -476,7 +476,8 @@ def test_a_bug_shows_its_traceback_on_request(csv, monkeypatch, capsys):
 def test_no_progress_where_none_is_wanted(capsys, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(_progress.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(_progress, "_on_terminal", lambda: True)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
     with _progress.monitor(quiet=True) as watch:
         watch.phase("loading")
         for step in range(25):
@@ -498,7 +499,7 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(capsys, monkeypatch)
         watch(Progress("finish", 3, 1.0, 0.1, 0.0))
     lines = capsys.readouterr().err.splitlines()
     assert lines == [
-        "searching, step 11: 25% at rest, about 0:30 left in this stage",
-        "searching, step 22: 25% at rest, about 1:03 left in this stage",
+        "searching, step 11: 25% done, about 0:30 left in this stage",
+        "searching, step 22: 25% done, about 1:03 left in this stage",
         "polishing, step 3",
     ]

@@ -23,7 +23,7 @@ def result(folder="out"):
 
 
 def test_the_methods_are_those_of_the_registry():
-    assert set(METHODS) == set(perpend.methods.__all__) & set(REGISTRY)
+    assert set(METHODS) == set(perpend._METHODS) <= set(REGISTRY)
     assert METHODS[0] == "DPCP"
 
 
@@ -33,6 +33,12 @@ def test_every_method(run, csv, method):
     assert run("fit", csv, "-o", "out", "--method", name, "--codimension", 2, "-q").code == 0
     assert type(perpend.load("out/model.npz")).__name__ == method
     assert (result()["method"], result()["codimension"]) == (method, 2)
+
+
+def test_the_dimension_instead_of_the_codimension(run, csv, data):
+    d = data.X.shape[1] - 2
+    assert run("fit", csv, "-o", "out", "--method", "RSGM", "--n-components", d, "-q").code == 0
+    assert result()["codimension"] == 2
 
 
 def test_iterations(run, csv):

@@ -13,6 +13,7 @@ import pytest
 
 from perpend import experiments
 from perpend.cli import _progress, main
+from perpend.cli.reproduce import show_cases
 from perpend.experiments._runner import Progress
 from studies import STUDIES
 from studies.__main__ import app
@@ -204,7 +205,7 @@ def test_a_folder_without_permission(run, home):
 
 
 def test_permission_is_asked_for_before_any_work(run, home, monkeypatch):
-    monkeypatch.setattr(os, "access", lambda *args: False)
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
     code, _, err = run("toy")
     assert code == 5
     assert "Permission denied" in err
@@ -254,24 +255,28 @@ def test_an_interrupted_run_keeps_what_is_finished(run, home, how):
 
 def test_progress_in_a_pipe_is_a_line_now_and_then(capsys, monkeypatch):
     monkeypatch.setattr(_progress, "PATIENCE", -1.0)
-    with _progress.case_monitor("toy") as watch:
-        watch(Progress(0, 200, 0.0, None))
-        watch(Progress(37, 200, 0.2, 754.0))
+    with _progress.monitor() as watch:
+        show = show_cases(watch, "toy")
+        show(Progress(0, 200, 0.0, None))
+        show(Progress(37, 200, 0.2, 754.0))
         monkeypatch.setattr(_progress, "PATIENCE", 10.0)
-        watch(Progress(38, 200, 0.2, 750.0))
-    assert capsys.readouterr().err == "toy: 0 of 200 cases\ntoy: 37 of 200 cases, 13 min left\n"
+        show(Progress(38, 200, 0.2, 750.0))
+    assert capsys.readouterr().err.splitlines() == [
+        "toy: 0% done, 0 of 200 cases",
+        "toy: 20% done, 37 of 200 cases, about 12:34 left",
+    ]
 
 
 def test_progress_on_a_terminal_is_a_bar(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "100")
-    with _progress.case_monitor("phase-transition") as watch:
-        watch(Progress(37, 200, 0.25, 754.0))
+    with _progress.monitor() as watch:
+        show_cases(watch, "phase-transition")(Progress(37, 200, 0.25, 754.0))
     err = capsys.readouterr().err
     assert "phase-transition" in err
-    assert "25 %" in err
-    assert "37 of 200 cases, 13 min left" in err
+    assert "25%" in err
+    assert "37 of 200 cases, about 12:34 left" in err
 
 
 # -- scenes --------------------------------------------------------------------------------------

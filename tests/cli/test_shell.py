@@ -12,8 +12,8 @@ from types import SimpleNamespace
 import pytest
 
 import perpend
+from perpend._progress import ProgressBar
 from perpend.cli._options import METHODS, complete_format, complete_method, complete_path
-from perpend.cli._progress import _bar
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
 MODULE, FUNCTION = PROJECT["project"]["scripts"]["perpend"].split(":")
@@ -47,7 +47,9 @@ def test_completion(home):
     (home / "scenes").mkdir()
     assert completions("perpend in", home) == ["inspect"]
     assert completions("perpend fit sc", home) == ["scan.csv", "scenes/"]
-    assert completions("perpend fit scan.csv --method R", home) == ["RSGM", "RecursiveDPCP"]
+    assert completions("perpend fit scan.csv --method R", home) == [
+        name for name in METHODS if name.startswith("R")
+    ]
     assert completions("perpend fit scan.csv --affine a", home) == ["auto"]
 
 
@@ -209,6 +211,6 @@ def test_the_clock_of_the_bar_runs_on_when_all_descents_rest(monkeypatch):
     shown = []
     monkeypatch.setattr("rich.progress.Progress.update", lambda *_, **new: shown.append(new))
     at_rest = SimpleNamespace(stage="descent", step=7, change=0.0)
-    with _bar() as watch:
+    with ProgressBar() as watch:
         watch(at_rest)
     assert 0.9 < shown[-1]["completed"] < shown[-1]["total"]  # rich stops it where they are equal

@@ -14,7 +14,8 @@ from perpend.persistence.model import SCHEMA
 
 FOLDER = Path(__file__).parents[1] / "data" / "models"
 FILES = sorted(path for path in FOLDER.glob("*.npz") if not path.stem.endswith("-answers"))
-AFFINE = {"schema2-affine", "schema2-odds", "schema2-plane"}
+AFFINE = {"schema2-affine", "schema2-odds", "schema2-plane", "schema3-affine"}
+BEFORE_CHOOSE = [path for path in FILES if path.stem[:7] in {"schema1", "schema2"}]
 ANSWERS = {"predict", "transform", "distance", "score_samples", "outlier_probability"}
 
 
@@ -60,7 +61,7 @@ def test_what_an_old_file_did_not_know_is_said(path):
             model.outlier_probability(frame(model, told["X"]))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", BEFORE_CHOOSE, ids=lambda path: path.stem)
 def test_an_old_model_has_seen_nothing_but_its_answer(path):
     with pytest.raises(InputError, match=r"earlier version, which kept its answer alone.*again"):
         load(path).choose(0)
@@ -72,3 +73,13 @@ def test_an_old_model_can_be_saved_anew(path, tmp_path):
     model, again = load(path), load(tmp_path / "m.npz")
     X = frame(model, answers_of(path)["X"])
     np.testing.assert_array_equal(model.score_samples(X), again.score_samples(X))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_an_old_model_has_a_score_or_says_why_not(path):
+    model, X = load(path), answers_of(path)["X"]
+    if hasattr(model, "_distance_record") and not model.affine_:
+        assert model.score(frame(model, X)) > 0
+    else:
+        with pytest.raises(InputError, match=r"earlier version.*score.*again"):
+            model.score(frame(model, X))

@@ -99,8 +99,8 @@ def test_schemas_that_never_were(path, schema):
 
 
 def test_a_newer_schema_asks_for_an_upgrade(path):
-    forge(path, header=lambda head: head.update(schema=4, perpend="7.0"), sign=False)
-    refused(path, r"perpend 7\.0 in a newer form \(schema 4\).*Upgrade perpend")
+    forge(path, header=lambda head: head.update(schema=5, perpend="7.0"), sign=False)
+    refused(path, r"perpend 7\.0 in a newer form \(schema 5\).*Upgrade perpend")
 
 
 @pytest.mark.parametrize("name", ["os.system", "SubspaceEstimator", "Popen", "", 5])

@@ -52,6 +52,15 @@ def test_without_facts_the_model_and_the_labels_give_a_page(tmp_path):
     assert 'id="view"' in other.read_text(encoding="utf-8")
 
 
+def test_facts_of_an_earlier_version_give_way_to_the_model(tmp_path):
+    (tmp_path / FACTS).write_text(json.dumps({"schema": 1, "title": "old"}))
+    with pytest.raises(InputError, match="has schema 1"):
+        report_from_folder(tmp_path)
+    table().model.save(tmp_path / "model.npz")
+    text = report_from_folder(tmp_path).read_text(encoding="utf-8")
+    assert "rows lie near a 5-dimensional subspace in 8 columns" in text
+
+
 def test_a_folder_without_results_is_refused(tmp_path):
     with pytest.raises(InputError, match="no such folder"):
         report_from_folder(tmp_path / "none")

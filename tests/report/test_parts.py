@@ -3,70 +3,40 @@
 import base64
 import io
 import json
-import math
+import re
 
 import numpy as np
 import pytest
 
-from perpend.formats._dataset import Counts
-from perpend.report._charts import directions_chart
-from perpend.report._distances import distance_facts
+from perpend.formats._dataset import Answer, Counts
 from perpend.report._facts import gather
-from perpend.report._html import Html, data_script, join, tag
-from perpend.report._next import next_steps
+from perpend.report._page import page
 from perpend.report._png import data_uri, png
-from perpend.report._rows import picture_facts
-from perpend.report._sections import _intro
-from perpend.report._svg import decade_ticks, left_margin, linear, ticks
+from perpend.report._svg import decade_ticks, ticks
 from report.cases import cloud, dataset, fitted, flat, hopeless, image, table
+from report.reading import next_steps
 
-# -- building markup -------------------------------------------------------------------------------
-
-
-def test_text_is_escaped_and_markup_is_not():
-    assert tag("p", "<b>&", tag("i", "x")) == "<p>&lt;b&gt;&amp;<i>x</i></p>"
-    assert tag("p", "x", title='"<') == '<p title="&quot;&lt;">x</p>'
-
-
-def test_markup_that_was_changed_is_text_again():
-    changed = tag("i", "x") + "<script>"
-    assert not isinstance(changed, Html)
-    assert join([changed]) == "&lt;i&gt;x&lt;/i&gt;&lt;script&gt;"
-
-
-def test_attributes_of_markup_are_escaped_all_the_same():
-    assert tag("p", title=Html('"><script>')) == '<p title="&quot;&gt;&lt;script&gt;"></p>'
-
-
-@pytest.mark.parametrize(
-    ("name", "attributes"),
-    [
-        ("p", {"onclick": "x"}),
-        ("p", {"OnClick": "x"}),
-        ("p", {"style": "x"}),
-        ("p", {"a b": "x"}),
-        ("a", {"href": "javascript:x"}),
-        ("a", {"href": " javascript:x"}),
-        ("a", {"href": "https://example.org"}),
-        ("img", {"src": "x.png"}),
-        ("img", {"src": "data:text/html,x"}),
-        ("p onload=x", {}),
-        ("", {}),
-    ],
-)
-def test_what_could_run_or_reach_out_is_refused(name, attributes):
-    with pytest.raises(ValueError, match=r"page|element"):
-        tag(name, **attributes)
+# -- what comes from the data stays text ---------------------------------------------------------
 
 
 @pytest.mark.parametrize("text", ["</script>", "<!--<script>", "\u2028\u2029", "&lt;", "]]>"])
 def test_data_comes_back_from_its_script_and_cannot_end_it(text):
-    script = data_script("d", {"text": text})
-    content = script.removeprefix('<script type="application/json" id="d">')
-    content = content.removesuffix("</script>")
-    assert json.loads(content) == {"text": text}
+    facts = gather(*cloud())
+    facts["pictures"]["cloud"]["names"][0] = text
+    (content,) = re.findall(r'id="report-data">(.*?)</script>', page(facts), re.DOTALL)
+    assert json.loads(content)["cloud"]["names"][0] == text.replace("\u2028\u2029", 2 * "\ufffd")
     assert content.isascii()
     assert not set(content) & set("<>&")
+
+
+def test_words_of_a_stored_picture_are_text_and_its_colours_are_known():
+    facts = gather(*table())
+    picture = facts["pictures"]["view"]
+    picture["x"]["label"] = picture["layers"][0]["name"] = "<script>window.pwned=1</script>"
+    assert "<script>window" not in page(facts)
+    picture["layers"][0]["color"] = '"><script>'
+    with pytest.raises(KeyError):
+        page(facts)
 
 
 # -- pictures --------------------------------------------------------------------------------------
@@ -94,17 +64,18 @@ def opened(uri: str) -> np.ndarray:
 
 def test_the_mask_lies_over_the_outliers_of_the_scene():
     model, data = image()
-    facts = picture_facts(model, data.X, model.labels_, data, list(data.columns))["image"]
+    facts = gather(model, data)["pictures"]["image"]
     marked = np.zeros(180, bool)
     marked[data.positions] = model.labels_ == -1
     assert marked.any()
     np.testing.assert_array_equal(opened(facts["mask"])[..., 3] > 0, marked.reshape(12, 15))
-    scene = opened(facts["scene"]).astype(float)
-    assert scene.ravel()[:4].max() == 0  # no data
-    brightness = data.X.mean(axis=1)
-    middle = np.abs(brightness - np.median(brightness)) < np.std(brightness)
-    agreement = np.corrcoef(scene.ravel()[data.positions][middle], brightness[middle])[0, 1]
-    assert agreement > 0.99
+    scene = opened(facts["scene"]).reshape(180, 3).astype(float)
+    assert np.ptp(scene[:4]) == 0  # no data is grey
+    assert facts["bands"] == ["650 nm", "550 nm", "450 nm"]
+    for channel, band in enumerate((5, 3, 1)):
+        values, shown = data.X[:, band], scene[data.positions, channel]
+        middle = (shown > 0) & (shown < 255)
+        assert np.corrcoef(shown[middle], values[middle])[0, 1] > 0.999
 
 
 def test_a_large_scene_is_made_smaller_and_keeps_single_outliers():
@@ -113,7 +84,8 @@ def test_a_large_scene_is_made_smaller_and_keeps_single_outliers():
     labels = np.ones(len(X), int)
     labels[30 * 1000 + 17] = -1
     scene = dataset(X, "image", shape=(1700, 30), counts=Counts())
-    facts = picture_facts(model, X, labels, scene, list(data.columns))["image"]
+    answer = Answer(labels, np.ones(len(X)), np.full(len(X), 0.5))
+    facts = gather(model, scene, answer=answer)["pictures"]["image"]
     assert facts["factor"] == 3
     mask = opened(facts["mask"])[..., 3]
     assert mask.shape == (567, 10)
@@ -122,7 +94,7 @@ def test_a_large_scene_is_made_smaller_and_keeps_single_outliers():
 
 def test_the_points_of_a_cloud_are_where_they_were():
     model, data = cloud()
-    facts = picture_facts(model, data.X, model.labels_, data, ["x", "y", "z"])["cloud"]
+    facts = gather(model, data)["pictures"]["cloud"]
     numbers = np.frombuffer(base64.b64decode(facts["points"]), "<u2").reshape(-1, 3)
     points = np.array(facts["low"]) + numbers / 65535 * facts["size"]
     inlier = np.frombuffer(base64.b64decode(facts["inlier"]), np.uint8) == 1
@@ -138,49 +110,51 @@ def test_the_points_of_a_cloud_are_where_they_were():
 # -- charts ----------------------------------------------------------------------------------------
 
 
+def layers(picture: dict, kind: str) -> list[dict]:
+    return [layer for layer in picture["layers"] if layer["kind"] == kind]
+
+
 def test_every_row_is_in_the_histogram_on_its_side_of_the_threshold():
     for case in (table, cloud, flat):
         model, data = case()
-        facts = gather(model, data)["distances"]
-        n = len(model.labels_)
-        assert sum(facts["inliers"]) + sum(facts["outliers"]) == n
-        assert sum(facts["outliers"]) == int((model.labels_ == -1).sum())
-        edges = facts["low"] + facts["step"] * np.arange(len(facts["inliers"]) + 1)
-        at = math.log10(model.threshold_)
-        assert not any(np.array(facts["inliers"])[edges[:-1] > at])
-        assert not any(np.array(facts["outliers"])[edges[1:] < at])
-        assert np.all(np.diff(facts["probability"]) >= 0)
+        near, far = layers(gather(model, data)["pictures"]["distances"], "Bars")
+        assert (near["color"], far["color"]) == ("in", "out")
+        n_far = int((model.labels_ == -1).sum())
+        assert sum(near["heights"]) + sum(far["heights"]) == len(model.labels_)
+        assert abs(sum(far["heights"]) - n_far) <= 1  # one may be in the threshold's own bin
+        assert near["borders"][-2] <= model.threshold_ <= near["borders"][-1] * 1.0001
+        assert near["borders"][-1] == far["borders"][0]
 
 
-def test_the_model_expects_as_many_rows_as_there_are():
+def test_the_model_on_the_page_is_that_of_the_fit():
     model, data = table()
-    facts = gather(model, data)["distances"]
-    assert sum(facts["expected_outliers"]) == pytest.approx(sum(facts["outliers"]), rel=0.1)
-    assert sum(facts["expected_inliers"]) == pytest.approx(sum(facts["inliers"]), rel=0.1)
+    picture = gather(model, data)["pictures"]["distances"]
+    near, far = layers(picture, "Bars")
+    for bars, line, n in zip(
+        (near, far),
+        layers(picture, "Line"),
+        (model._distance_record["n_inliers"], model._distance_record["n_outliers"]),
+        strict=True,
+    ):
+        width = np.median(np.diff(np.log(bars["borders"])))
+        expected = np.trapezoid(line["y"], np.log(line["x"])) / width
+        assert expected == pytest.approx(n, rel=0.02)
+        assert expected == pytest.approx(sum(bars["heights"]), rel=0.1)
 
 
-def test_exact_rows_count_in_the_first_bin():
+def test_exact_rows_count_in_the_first_bar():
     X = np.random.default_rng(0).standard_normal((100, 4))
     X[:60, 3] = 0.0
-    model = fitted(X)
-    facts = gather(model, X)["distances"]
-    assert facts["below"] == facts["inliers"][0] == 60
-    assert distance_facts(model, X, None) is None
+    facts = gather(fitted(X), X)
+    assert layers(facts["pictures"]["distances"], "Bars")[0]["heights"][0] == 60
+    assert "60 rows lie on it up to rounding" in page(facts)
 
 
 def test_ticks_are_round_and_inside():
     assert ticks(-1, 1) == [-1.0, -0.5, 0.0, 0.5, 1.0]
     assert ticks(3, 3) == [3]
     assert decade_ticks(-9, 0) == [-8.0, -6.0, -4.0, -2.0, 0.0]
-    assert [round(10**t, 3) for t in decade_ticks(-0.5, -0.2)] == [0.4, 0.5, 0.6]
-    assert linear(1, 1, 5, 9)(1) == 5
-
-
-def test_a_mark_counts_one_normal_and_ticks_leave_room_for_the_title():
-    chart = str(directions_chart(gather(*cloud())["answer"]))
-    assert ">1 normal<" in chart
-    assert ">3 normals<" in str(directions_chart(gather(*table())["answer"]))
-    assert left_margin([(0.0, "1"), (0.0, "10⁻¹²")]) - left_margin([(0.0, "1")]) == 4 * 7
+    assert [round(10**t, 3) for t in decade_ticks(-0.8, -0.2)] == [0.2, 0.5]
 
 
 # -- advice ----------------------------------------------------------------------------------------
@@ -273,6 +247,6 @@ def test_a_data_uri_says_that_it_is_a_png():
 def test_witnesses_that_were_not_asked_are_not_named():
     facts = gather(*table())
     facts["answer"]["sure"] = True
-    assert "the descents, which only see directions" in str(_intro(facts))
+    assert "the descents, which only see directions" in page(facts)
     facts["answer"]["evidence"].pop("directions_rank")
-    assert "descents" not in str(_intro(facts))
+    assert "the descents, which" not in page(facts)

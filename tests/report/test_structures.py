@@ -1,16 +1,18 @@
 """Several structures on the page: what is inside what, how to get the others, and the profile."""
 
 import json
+import re
 
+import numpy as np
 import pytest
 
+from perpend.plots import ProfileDisplay
+from perpend.plots._words import THIN
 from perpend.report._facts import gather
-from perpend.report._next import next_steps
 from perpend.report._page import page
-from perpend.report._profile import profile_caption, profile_chart, profile_facts
-from perpend.report._text import THIN
 from perpend.report._words import inside
 from report.cases import cloud, street, table
+from report.reading import next_steps
 
 
 def said(facts):
@@ -55,39 +57,31 @@ def test_the_profile_is_drawn_where_scales_decided():
 
 
 def test_shades_are_runs_of_the_profile():
-    model, _ = street()
-    facts = profile_facts(model)
-    assert len(facts["shades"]) == len(facts["codimensions"])
-    assert {len(row) for row in facts["shades"]} == {len(facts["scales"])}
-    contrast = model.profile_["contrast"]
-    for c, row in zip(facts["codimensions"], facts["shades"], strict=True):
-        (i,) = (model.profile_["codimensions"] == c).nonzero()[0]
-        assert [shade != "0" for shade in row] == list(contrast[i] > 0)
-    assert max(max(row) for row in facts["shades"]) == "5"
-    chart = profile_chart(facts, "points")
+    model, data = street()
+    facts = gather(model, data)
+    (cells,) = [one for one in facts["pictures"]["profile"]["layers"] if one["kind"] == "Cells"]
+    seen = model.profile_["contrast"][np.any(model.profile_["contrast"] > 0, axis=1)]
+    np.testing.assert_array_equal(np.array(cells["levels"]) > 0, seen > 0)
+    assert np.max(cells["levels"]) == 5
+    chart = re.search(r'<svg id="profile".*?</svg>', page(facts), re.DOTALL)[0]
     runs = sum(
-        shade != "0" and (j == 0 or row[j - 1] != shade)
-        for row in facts["shades"]
-        for j, shade in enumerate(row)
+        level > 0 and (j == 0 or row[j - 1] != level)
+        for row in cells["levels"]
+        for j, level in enumerate(row)
     )
     assert chart.count("<rect") == runs
-    assert chart.count("<circle") == len(model.structures_)
+    assert chart.count('class="dots c-in"') == 1
+    assert chart.count('class="dots c-muted"') == len(model.structures_) - 1
     assert "points" in chart
 
 
 @pytest.mark.parametrize("case", [street, cloud])
-def test_facts_of_the_profile_are_small_and_plain(case):
-    facts = profile_facts(case().model)
-    text = json.dumps(facts, allow_nan=False)
+def test_the_stored_profile_is_small_and_plain(case):
+    model, data = case()
+    facts = gather(model, data)
+    text = json.dumps(facts["pictures"]["profile"], allow_nan=False)
     assert len(text) < 10_000
-    assert json.loads(text)["description"] == facts["description"]
-    others = len(case().model.structures_) - 1
-    assert ("Hollow" in profile_caption(facts)) is (others > 0)
-
-
-def test_pages_of_earlier_versions_have_neither():
-    facts = gather(*street())
-    del facts["profile"], facts["answer"]["structures"]
-    text = page(facts)
-    assert "Directions that the descents found" in text
-    assert "choose" not in text
+    assert json.loads(text)["description"].replace("points", "rows") == (
+        ProfileDisplay.of(model).description
+    )
+    assert ("Hollow" in page(facts)) is (len(model.structures_) > 1)

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import sys
+from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
 from perpend._json import plain
@@ -61,6 +62,18 @@ def warn(message: str, *, of: str = "") -> None:
     complain(message, label="warning: ", of=of)
 
 
+def finish(
+    remarks: list[str], result: Any, summary: Callable[[], str], *, json: bool, quiet: bool
+) -> None:
+    """Print the warnings of a command, and its result as JSON or as a summary."""
+    for remark in [] if quiet else remarks:
+        warn(remark)
+    if json:
+        say_json(result)
+    elif not quiet:
+        say(summary())
+
+
 def table(lines: list[tuple[str, str]]) -> str:
     """Align the keys; an empty key continues the line before.
 
@@ -86,6 +99,16 @@ def grid(heads: list[str], rows: list[list[str]]) -> str:
     lines = ["  ".join(f"{c:<{w}}" for c, w in zip(row, widths, strict=False)) for row in rows]
     head = "  ".join(f"{c:<{w}}" for c, w in zip(heads, widths, strict=True))
     return "\n".join(line.rstrip() for line in [head, *lines])
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """Join names; of many, only the first.
+
+    >>> listed(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def count(n: int) -> str:

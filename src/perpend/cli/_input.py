@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from perpend.cli._console import count
 from perpend.cli._memory import in_bytes
-from perpend.cli._options import Nan, Reading
+from perpend.cli._options import Nan
 from perpend.exceptions import InputError, PerpendError, TooLargeError
 
 if TYPE_CHECKING:
@@ -54,12 +54,7 @@ def opened(file: Path, form: str | None, limit: int) -> Iterator[Source]:
             raise type(error)(str(error).replace(str(path), STDIN_NAME)) from error
 
 
-def read(source: Source, reading: Reading) -> "Dataset":
-    """Read the rows, and apply the policy for missing values."""
-    return without_gaps(read_all(source, reading.variable, reading.columns), reading.nan)
-
-
-def read_all(source: Source, variable: str | None, columns: tuple[str, ...] | None) -> "Dataset":
+def read(source: Source, variable: str | None, columns: tuple[str, ...] | None) -> "Dataset":
     """Read the rows as they are."""
     from perpend import formats
 
@@ -76,6 +71,12 @@ def without_gaps(
         _refuse_missing(data, " or ".join(f"--nan {name}" for name in allowed))
         return data
     return without_missing(data, "rows" if policy is Nan.drop_rows else "columns")
+
+
+def size(data: "Dataset") -> str:
+    """Say how many records of how many features there are."""
+    n, D = data.X.shape
+    return f"{count(n)} {RECORDS[data.kind]}s x {count(D)} {FEATURES[data.kind]}s"
 
 
 def check_rows(data: "Dataset") -> None:

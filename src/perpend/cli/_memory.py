@@ -1,5 +1,6 @@
-"""How much memory a fit needs, about, and how much it may have."""
+"""How much memory a fit needs, about, and how much it may have; and how many processors."""
 
+import os
 from typing import TYPE_CHECKING
 
 from perpend.exceptions import TooLargeError
@@ -54,11 +55,13 @@ def check_fit(data: "Dataset", asked: int | None, *, affine: bool) -> None:
 
 
 def in_bytes(n: int) -> str:
-    """Size for people.
-
-    >>> in_bytes(999), in_bytes(3_500_000), in_bytes(8 * 2**40)
-    ('999 bytes', '3.5 MB', '8.8 TB')
-    """
+    """Size for people."""
     from perpend.formats._checks import in_bytes
 
     return in_bytes(n)
+
+
+def processors() -> int:
+    """Return how many processors this process may use."""
+    usable = getattr(os, "sched_getaffinity", None)
+    return len(usable(0)) if usable else os.cpu_count() or 1

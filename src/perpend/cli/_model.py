@@ -28,6 +28,7 @@ class Wanted(NamedTuple):
     device: str | None = None
     seed: int = 0
     max_iter: int | str = "auto"  # as the method has it
+    n_components: int | None = None
 
     def about(self, data: "Dataset") -> "Wanted":
         """Return it with what is taken by default for this kind of data."""
@@ -42,6 +43,14 @@ def check_threshold(wanted: Wanted) -> None:
         )
 
 
+def check_codimension(wanted: Wanted) -> None:
+    """Refuse two ways to give the size of the subspace at once."""
+    if wanted.n_components is not None and wanted.codimension != "auto":
+        raise Refusal(
+            "--n-components gives the codimension, and so does --codimension. Leave one out."
+        )
+
+
 def must_be_told(method: str) -> bool:
     """Whether a method cannot find the codimension by itself."""
     return bool(signature(_kind(method)).parameters["codimension"].default != "auto")
@@ -52,7 +61,8 @@ def build(wanted: Wanted, callback: Callable[..., Any] | None) -> "SubspaceEstim
     kind = _kind(wanted.method)
     known = signature(kind).parameters
     assert wanted.affine is not None
-    if wanted.codimension == "auto" and must_be_told(wanted.method):
+    given = wanted.codimension != "auto" or wanted.n_components is not None
+    if not given and must_be_told(wanted.method):
         raise Refusal(
             f"--method {wanted.method} must be told the codimension: add --codimension C, or take "
             "--method DPCP, which finds it."
@@ -66,6 +76,10 @@ def build(wanted: Wanted, callback: Callable[..., Any] | None) -> "SubspaceEstim
         "random_state": wanted.seed,
         "callback": callback,
     }
+    if wanted.codimension != "auto":
+        parameters["codimension"] = wanted.codimension
+    if wanted.n_components is not None:
+        parameters["n_components"] = wanted.n_components
     if wanted.max_iter != "auto":
         parameters["max_iter"] = wanted.max_iter
     special = {
@@ -77,7 +91,7 @@ def build(wanted: Wanted, callback: Callable[..., Any] | None) -> "SubspaceEstim
             parameters[name] = value
         elif value != default:
             raise Refusal(f"{option} is for --method DPCP; {wanted.method} has no such thing.")
-    return kind(wanted.codimension, **parameters)
+    return kind(**parameters)
 
 
 def fit_model(model: "SubspaceEstimator", data: "Dataset") -> list[str]:

@@ -3,17 +3,16 @@
 import math
 from collections.abc import Iterable
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
-from perpend import _HOMES
+from perpend import _METHODS
 from perpend.formats import FORMATS
 
-METHODS = tuple(
-    name for name, home in _HOMES.items() if home == "perpend.methods" and name[0].isupper()
-)
+METHODS = tuple(_METHODS)
 """Names of the methods; the registry itself can be asked only once scikit-learn is loaded."""
 
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -45,15 +44,6 @@ class Nan(StrEnum):
     drop_cols = "drop-cols"
 
 
-class Reading(NamedTuple):
-    """What the user said about the file."""
-
-    variable: str | None = None
-    columns: tuple[str, ...] | None = None
-    format: str | None = None
-    nan: Nan = Nan.error
-
-
 # -- values ----------------------------------------------------------------------------------------
 
 
@@ -69,12 +59,8 @@ def _whole_number(text: str, minimum: int) -> int | str:
     return value
 
 
-def _codimension(text: str) -> int | str:
-    return _whole_number(text, 0)
-
-
-def _starts(text: str) -> int | str:
-    return _whole_number(text, 1)
+_codimension = partial(_whole_number, minimum=0)
+_starts = partial(_whole_number, minimum=1)
 
 
 def _number(text: str) -> float:
@@ -161,7 +147,8 @@ def complete_format(incomplete: str) -> list[str]:
 
 def complete_path(incomplete: str) -> list[str]:
     """Files and folders that begin like this; hidden ones only when asked for."""
-    folder, start = _split(incomplete)
+    at = incomplete.rfind("/") + 1
+    folder, start = incomplete[:at], incomplete[at:]
     try:
         entries: Iterable[Path] = sorted(Path(folder or ".").iterdir())
     except OSError:
@@ -171,12 +158,6 @@ def complete_path(incomplete: str) -> list[str]:
         for entry in entries
         if entry.name.startswith(start) and (start or not entry.name.startswith("."))
     ]
-
-
-def _split(incomplete: str) -> tuple[str, str]:
-    """The folder, with its slash, and the beginning of the name in it."""
-    at = incomplete.rfind("/") + 1
-    return incomplete[:at], incomplete[at:]
 
 
 # -- what the commands use -------------------------------------------------------------------------
@@ -214,6 +195,10 @@ Codimension = Annotated[
     typer.Option(
         parser=_codimension, metavar="auto|C", help="Number of columns minus the dimension."
     ),
+]
+NComponents = Annotated[
+    int | None,
+    typer.Option(metavar="D", min=0, help="The dimension, instead of --codimension."),
 ]
 Starts = Annotated[
     Any, typer.Option(parser=_starts, metavar="auto|K", help="Number of random starts, for DPCP.")

@@ -34,22 +34,31 @@ def check_folder(folder: Path, source: Path | None, names: list[str], *, force: 
     """
     _check_name(folder)
     existing = [name for name in names if os.path.lexists(folder / name)]
-    if existing and not force:
-        raise Refusal(
-            f"{folder}: already has {', '.join(existing)}. Use --force to replace them, or choose "
-            "another folder."
-        )
+    _refuse_taken(folder, existing, force=force)
     if source is not None:
         _spare(source, folder, existing)
-    nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-    if not nearest.is_dir():
-        raise Refusal(f"{nearest}: is a file, so there can be no folder. Choose another name.")
     folders = [name for name in existing if (folder / name).is_dir()]
     if folders:
         raise Refusal(f"{folder / folders[0]}: is a folder. Remove it, or choose another place.")
+    check_place(folder)
+
+
+def check_place(folder: Path) -> None:
+    """Refuse a place where no folder can be made, or nothing written into it."""
+    nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not nearest.is_dir():
+        raise Refusal(f"{nearest}: is a file, so there can be no folder. Choose another name.")
     effective = os.access in os.supports_effective_ids
     if not os.access(nearest, os.W_OK | os.X_OK, effective_ids=effective):
         raise PermissionError(13, "Permission denied", str(nearest))
+
+
+def _refuse_taken(folder: Path, names: list[str], *, force: bool) -> None:
+    if names and not force:
+        raise Refusal(
+            f"{folder}: already has {', '.join(names)}. Use --force to replace them, or choose "
+            "another folder."
+        )
 
 
 def _check_name(folder: Path) -> None:
@@ -71,19 +80,21 @@ def _spare(source: Path, folder: Path, names: list[str]) -> None:
 
 
 @contextmanager
-def staging(folder: Path, source: Path, *, force: bool) -> Iterator[Path]:
-    """Yield an empty folder whose files move to `folder` if all goes well, result.json last."""
+def staging(
+    folder: Path, source: Path, data: "Dataset", answer: "Answer", *, force: bool
+) -> Iterator[Path]:
+    """Yield a folder with the answer whose files move to `folder` if all goes well."""
+    from perpend.formats import write_answer
+
     made = _make(folder)
     draft = Path(tempfile.mkdtemp(prefix=".perpend-", dir=folder))
     try:
+        write_labels(draft / LABELS, data, answer)
+        write_answer(data, answer, draft)
         yield draft
         names = sorted((path.name for path in draft.iterdir()), key=lambda name: name == RESULT)
         taken = [name for name in names if os.path.lexists(folder / name)]
-        if taken and not force:
-            raise Refusal(
-                f"{folder}: already has {', '.join(taken)}. Use --force to replace it, or choose "
-                "another folder."
-            )
+        _refuse_taken(folder, taken, force=force)
         _spare(source, folder, taken)
         for name in names:
             (draft / name).replace(folder / name)
@@ -151,6 +162,12 @@ def save_model(path: Path, model: "SubspaceEstimator", data: "Dataset") -> None:
         model.save(path)
     finally:
         del model.feature_names_in_  # or scikit-learn would ask for names from now on
+
+
+def wrote(folder: Path, result: dict[str, Any]) -> tuple[str, str]:
+    """Return the line of a summary that names the files."""
+    names = [*result["files"], RESULT]
+    return "wrote", "  ".join([str(folder / names[0]), *names[1:]])
 
 
 def write_result(folder: Path, result: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from perpend.cli._output import input_sha256
 from perpend.cli._summary import is_sure
 
 if TYPE_CHECKING:
+    from perpend._typing import Array
     from perpend.estimator import SubspaceEstimator
     from perpend.formats import Answer, Dataset
 
@@ -22,25 +23,13 @@ def describe_fit(
     """Return the content of result.json after a fit, except times and checksums."""
     parameters = model.get_params(deep=False)
     del parameters["callback"]
-    outliers = int((model.labels_ == -1).sum())
     return {
-        **_preamble("fit"),
-        "method": type(model).__name__,
+        **_described("fit", model, data, source, model.labels_),
         "parameters": parameters,
         "seed": model.random_state,
-        "input": describe_input(data, source),
-        "codimension": model.codimension_,
-        "dimension": model.n_components_,
-        "affine": model.affine_,
-        "confidence": model.confidence_,
-        "sure": is_sure(model),
         "evidence": model.evidence_,
-        "threshold": model.threshold_,
-        "distance": distance_unit(model),
         "noise": model.noise_,
         "structures": model.structures_,
-        "outliers": outliers,
-        "outlier_share": outliers / len(model.labels_),
         "converged": model.converged_,
         "n_iter": model.n_iter_,
         "n_starts": model.n_starts_,
@@ -56,9 +45,16 @@ def describe_labels(
     warnings: list[str],
 ) -> dict[str, Any]:
     """Return the content of result.json after new rows were labelled by a saved model."""
-    outliers = int((answer.labels == -1).sum())
+    return {**_described("apply", model, data, source, answer.labels), "warnings": warnings}
+
+
+def _described(
+    command: str, model: "SubspaceEstimator", data: "Dataset", source: Source, labels: "Array"
+) -> dict[str, Any]:
+    """Return what is said after a fit and of new rows alike."""
+    outliers = int((labels == -1).sum())
     return {
-        **_preamble("apply"),
+        **preamble(command, SCHEMA),
         "method": type(model).__name__,
         "input": describe_input(data, source),
         "codimension": model.codimension_,
@@ -69,8 +65,7 @@ def describe_labels(
         "threshold": model.threshold_,
         "distance": distance_unit(model),
         "outliers": outliers,
-        "outlier_share": outliers / len(answer.labels),
-        "warnings": warnings,
+        "outlier_share": outliers / len(labels),
     }
 
 
@@ -98,16 +93,13 @@ def distance_unit(model: "SubspaceEstimator") -> str:
     return "Euclidean: in the units of the data"
 
 
-def versions() -> dict[str, str]:
-    """Return what computed the answer."""
+def preamble(command: str, schema: int) -> dict[str, Any]:
+    """Return which command it was, and what computed the answer."""
     packages = ("numpy", "scipy", "scikit-learn")
-    return {"python": platform.python_version(), **{name: version(name) for name in packages}}
-
-
-def _preamble(command: str) -> dict[str, Any]:
+    versions = {"python": platform.python_version(), **{name: version(name) for name in packages}}
     return {
-        "schema_version": SCHEMA,
+        "schema_version": schema,
         "command": command,
         "perpend": __version__,
-        "versions": versions(),
+        "versions": versions,
     }

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from perpend.cli._console import count
+from perpend.cli._console import count, listed
 
 Lines = list[tuple[str, str]]
 NOT_SURE = 4  # exit code
@@ -84,12 +84,13 @@ def seen(model: Any, record: str = "row") -> Lines:
     to_answer = relations(model)
     if not {HOLDS_IT, INSIDE_IT} & set(to_answer):
         return []
-    words = Words(model.n_features_in_, affine=model.affine_, rows=f"{record}s", count=_count)
+    words = Words(
+        model.n_features_in_,
+        affine=model.affine_,
+        rows=f"{record}s",
+        count=lambda n: count(round(n)),
+    )
     return [("seen", words.sentence(model.structures_, to_answer))]
-
-
-def _count(n: float) -> str:
-    return count(round(n))
 
 
 def which_affine(model: Any, kind: str, given: str | None) -> str:
@@ -180,7 +181,6 @@ def left_out(data: Any) -> Lines:
         why = ", ".join(f"{count(n)} with {what}" for what, n in reasons.items() if n)
         lines.append(f"{count(records - len(data.X))} of {count(records)} records ({why})")
     if counts.dropped_columns:
-        names = [f'"{name}"' for name in counts.dropped_columns[:SHOWN]]
-        more = len(counts.dropped_columns) - len(names)
-        lines.append("columns " + ", ".join(names) + (f" and {more} more" if more else ""))
+        names = [f'"{name}"' for name in counts.dropped_columns]
+        lines.append(f"columns {listed(names, SHOWN)}")
     return [("left out" if i == 0 else "", line) for i, line in enumerate(lines)]

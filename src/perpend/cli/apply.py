@@ -3,13 +3,13 @@
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from perpend.cli import _input, _output
 from perpend.cli import _options as options
-from perpend.cli._console import Refusal, count, say, say_json, table, warn
+from perpend.cli._console import Refusal, count, finish, table
 from perpend.cli._memory import limit
 from perpend.cli._progress import monitor
 from perpend.cli._summary import Lines, collected_warnings, exit_code, left_out, level, outliers
@@ -53,6 +53,8 @@ def apply(
     their number must be the same. Writes to DIR: labels.csv, an answer in the format of FILE, and
     result.json.
     """
+    from perpend.cli._result import describe_labels
+
     if nan is options.Nan.drop_cols:
         raise Refusal(
             "--nan drop-cols would take columns away that the model needs. Use --nan drop-rows."
@@ -66,7 +68,7 @@ def apply(
             fitted.set_params(threshold=threshold, contamination=None)
             fitted.threshold_, fitted.offset_ = threshold, -threshold
         watch.phase(f"reading {source.name}")
-        data = _matching(fitted, path, _input.read_all(source, variable, columns))
+        data = _matching(fitted, path, _input.read(source, variable, columns))
         data = _input.without_gaps(data, nan, (options.Nan.drop_rows,))
         with collected_warnings() as remarks:
             said = _output.answer_of(fitted, data, fitted=False)
@@ -74,18 +76,16 @@ def apply(
         if threshold == "auto":  # a given one may be as strict as it likes
             remarks += _strangers(fitted, path, said.labels)
         watch.phase("writing the results")
-        result = _write(output, fitted, data, source, said, remarks=remarks, force=force)
-    if not quiet:
-        for remark in remarks:
-            warn(remark)
-    if json:
-        say_json(result)
-    elif not quiet:
-        seconds = time.perf_counter() - began
+        with _output.staging(output, source.path, data, said, force=force) as draft:
+            result = describe_labels(fitted, data, source, said, remarks)
+            _output.write_result(draft, result)
+
+    def summary() -> str:
         lines = _summary(fitted, path, data, source, said)
-        names = [*result["files"], _output.RESULT]
-        wrote = "  ".join([str(output / names[0]), *names[1:]])
-        say(table([*lines, ("wrote", wrote), ("time", f"{seconds:.1f} s")]))
+        wrote = _output.wrote(output, result)
+        return table([*lines, wrote, ("time", f"{time.perf_counter() - began:.1f} s")])
+
+    finish(remarks, result, summary, json=json, quiet=quiet)
     raise typer.Exit(exit_code(fitted))
 
 
@@ -150,36 +150,14 @@ def _strangers(model: "SubspaceEstimator", path: Path, labels: "Array") -> list[
     ]
 
 
-def _write(
-    output: Path,
-    model: "SubspaceEstimator",
-    data: "Dataset",
-    source: _input.Source,
-    said: "Answer",
-    *,
-    remarks: list[str],
-    force: bool,
-) -> dict[str, Any]:
-    from perpend.cli._result import describe_labels
-    from perpend.formats import write_answer
-
-    with _output.staging(output, source.path, force=force) as draft:
-        _output.write_labels(draft / _output.LABELS, data, said)
-        write_answer(data, said, draft)
-        result = describe_labels(model, data, source, said, remarks)
-        _output.write_result(draft, result)
-    return result
-
-
 def _summary(
     model: "SubspaceEstimator", path: Path, data: "Dataset", source: _input.Source, said: "Answer"
 ) -> Lines:
-    n, D = data.X.shape
-    records, features = _input.RECORDS[data.kind], _input.FEATURES[data.kind]
+    D = data.X.shape[1]
     return [
         ("model", f"{path}: {type(model).__name__}, codimension {model.codimension_} of {D}"),
         ("confidence", f"{level(model)} ({model.confidence_:.2f}), as it was fitted"),
-        ("data", f"{source.name}: {count(n)} {records}s x {count(D)} {features}s"),
+        ("data", f"{source.name}: {_input.size(data)}"),
         *left_out(data),
         ("outliers", outliers(model, said.labels)),
     ]

@@ -9,15 +9,16 @@ import typer
 from perpend.cli import _input
 from perpend.cli import _options as options
 from perpend.cli._comparison import Row, compared, pca
-from perpend.cli._console import count, grid, say, say_json, table, warn
+from perpend.cli._console import grid, say, say_json, table, warn
 from perpend.cli._memory import check_fit, limit
 from perpend.cli._model import Wanted, build, fit_model, must_be_told
 from perpend.cli._options import METHODS
-from perpend.cli._progress import step_monitor
+from perpend.cli._progress import monitor
 from perpend.cli._summary import NOT_SURE, exit_code, left_out
 from perpend.exceptions import PerpendError
 
 if TYPE_CHECKING:
+    from perpend._progress import Monitor
     from perpend.formats import Dataset
 
 SCHEMA = 1
@@ -45,11 +46,11 @@ def compare(
     """
     began = time.perf_counter()
     with (
-        step_monitor(len(METHODS) + 1) as watch,
+        monitor() as watch,
         _input.opened(file, format, limit(memory_limit)) as source,
     ):
-        watch.begin(f"reading {source.name}")
-        data = _input.read(source, options.Reading(variable, columns, format, nan))
+        watch.phase(f"reading {source.name}")
+        data = _input.without_gaps(_input.read(source, variable, columns), nan)
         _input.check_rows(data)
         wanted = Wanted(METHODS[0], codimension, affine=affine, device=device, seed=seed)
         asked = wanted.about(data)
@@ -69,13 +70,13 @@ def compare(
     raise typer.Exit(exit_code(first.model) if first.model is not None else NOT_SURE)
 
 
-def _run(wanted: Wanted, data: "Dataset", watch: Any) -> list[Row]:
+def _run(wanted: Wanted, data: "Dataset", watch: "Monitor") -> list[Row]:
     """Fit one method after the other; what goes wrong with one is its own affair."""
-    watch.begin("loading scikit-learn")
+    watch.phase("loading scikit-learn")
     rows = []
     codimension = wanted.codimension
-    for name in METHODS:
-        watch.begin(name)
+    for done, name in enumerate(METHODS):
+        watch.part(name, done, len(METHODS) + 1)
         row = Row(name, told=wanted.codimension != "auto")
         if codimension == "auto" and must_be_told(name):
             row.problem = f"not run: it must be told the codimension, and {METHODS[0]} found none"
@@ -87,10 +88,8 @@ def _run(wanted: Wanted, data: "Dataset", watch: Any) -> list[Row]:
             if row.model is not None and codimension == "auto":
                 codimension = row.model.codimension_
         rows.append(row)
-        watch.end()
-    watch.begin("PCA")
+    watch.part("PCA", len(METHODS), len(METHODS) + 1)
     rows.append(pca(rows[0], data))
-    watch.end()
     failures = [row.error for row in rows if row.error is not None]
     if failures and all(row.problem for row in rows):
         raise failures[0]
@@ -122,14 +121,10 @@ def _reason(error: Exception, data: "Dataset") -> str:
 def _described(
     rows: list[Row], data: "Dataset", source: _input.Source, seed: int
 ) -> dict[str, Any]:
-    from perpend import __version__
-    from perpend.cli._result import describe_input, versions
+    from perpend.cli._result import describe_input, preamble
 
     return {
-        "schema_version": SCHEMA,
-        "command": "compare",
-        "perpend": __version__,
-        "versions": versions(),
+        **preamble("compare", SCHEMA),
         "seed": seed,
         "input": describe_input(data, source),
         "methods": [row.described() for row in rows],
@@ -164,15 +159,10 @@ def _given(
 def _page(
     rows: list[Row], data: "Dataset", source: _input.Source, seconds: float, given: str
 ) -> str:
-    n, D = data.X.shape
     first = rows[0].method
     heads = ["method", "codimension", "confidence", "outliers", "noise", "time"]
     heads += [f"labels as {first}", f"angle to {first}"]
-    records, features = _input.RECORDS[data.kind], _input.FEATURES[data.kind]
-    lines = [
-        ("data", f"{source.name}: {count(n)} {records}s x {count(D)} {features}s"),
-        *left_out(data),
-    ]
+    lines = [("data", f"{source.name}: {_input.size(data)}"), *left_out(data)]
     notes = [
         ("told", f"the codimension was given, by you or by {first}; PCA labels as many outliers"),
         ("angle", "the largest between the two subspaces, in degrees; 0 is the same"),

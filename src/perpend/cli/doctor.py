@@ -1,6 +1,5 @@
 """``perpend doctor``: what is installed, what computes, and what is missing for which files."""
 
-import os
 import platform
 import re
 import time
@@ -9,10 +8,10 @@ from typing import Any
 from perpend import __version__
 from perpend.cli import _options as options
 from perpend.cli._console import say, say_json, table
-from perpend.cli._memory import in_bytes
+from perpend.cli._memory import in_bytes, limit, processors
 from perpend.cli._summary import Lines, collected_warnings
 
-CORE = ("numpy", "scipy", "scikit-learn", "typer", "rich")
+CORE = ("numpy", "scipy", "scikit-learn", "typer", "rich", "jinja2")
 FOR_DEVELOPERS = {"dev", "docs"}
 REQUIREMENT = re.compile(r"""^([\w.-]+).*;\s*.*extra\s*==\s*["']([\w-]+)["']""")
 
@@ -28,8 +27,8 @@ def doctor(*, json: options.Json = False) -> None:
         "platform": platform.platform(),
         "versions": {name: _version(name) for name in CORE},
         "blas": _blas(),
-        "processors": _processors(),
-        "memory": _memory(),
+        "processors": processors(),
+        "memory": limit(None),
         "compiled_kernel": _compiled(),
         "torch": _torch(),
         "extras": _extras(),
@@ -59,18 +58,6 @@ def _blas() -> list[dict[str, Any]]:
     keys = ("internal_api", "version", "architecture", "num_threads")
     pools = [{key: pool.get(key) for key in keys} for pool in threadpool_info()]
     return [pool for i, pool in enumerate(pools) if pool not in pools[:i]]
-
-
-def _processors() -> int:
-    usable = getattr(os, "sched_getaffinity", None)
-    return len(usable(0)) if usable else os.cpu_count() or 1
-
-
-def _memory() -> int:
-    """Bytes that a file or a fit may take."""
-    from perpend.formats._memory import memory_limit
-
-    return memory_limit()
 
 
 def _compiled() -> dict[str, Any]:

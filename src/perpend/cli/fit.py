@@ -8,10 +8,10 @@ import typer
 
 from perpend.cli import _input, _output
 from perpend.cli import _options as options
-from perpend.cli._console import count, say, say_json, table, warn
+from perpend.cli._console import finish, table
 from perpend.cli._ids import remark_on_ids
 from perpend.cli._memory import check_fit, limit
-from perpend.cli._model import Wanted, build, check_threshold, fit_model
+from perpend.cli._model import Wanted, build, check_codimension, check_threshold, fit_model
 from perpend.cli._page import add_report
 from perpend.cli._progress import monitor
 from perpend.cli._summary import (
@@ -36,6 +36,7 @@ def fit(
     output: options.Output,
     method: options.Method = "DPCP",
     codimension: options.Codimension = "auto",
+    n_components: options.NComponents = None,
     affine: options.AffineOption = None,
     starts: options.Starts = "auto",
     max_iter: options.MaxIter = "auto",
@@ -66,6 +67,8 @@ def fit(
     apply and perpend.load), result.json (everything else) and report.json (what the page is drawn
     from).
     """
+    from perpend.cli._result import describe_fit
+
     wanted = Wanted(
         method,
         codimension,
@@ -78,15 +81,17 @@ def fit(
         device,
         seed,
         max_iter,
+        n_components,
     )
     check_threshold(wanted)
+    check_codimension(wanted)
     names = [_output.LABELS, _output.MODEL, _output.RESULT]
     names += [] if no_report else [_output.REPORT, _output.FACTS]
     _output.check_folder(output, file, names, force=force)
     clock = [time.perf_counter()]
     with monitor(quiet=quiet) as watch, _input.opened(file, format, limit(memory_limit)) as source:
         watch.phase(f"reading {source.name}")
-        data = _input.read(source, options.Reading(variable, columns, format, nan))
+        data = _input.without_gaps(_input.read(source, variable, columns), nan)
         _input.check_rows(data)
         wanted = wanted.about(data)
         check_fit(data, memory_limit, affine=wanted.affine is not options.Affine.no)
@@ -98,54 +103,22 @@ def fit(
         remarks += unsaid_doubts(model, remarks)
         clock.append(time.perf_counter())
         watch.phase("writing the results")
-        result = _write(
-            output,
-            model,
-            data,
-            source,
-            remarks=remarks,
-            clock=clock,
-            with_report=not no_report,
-            force=force,
-        )
-    if not quiet:
-        for remark in remarks:
-            warn(remark)
-    if json:
-        say_json(result)
-    elif not quiet:
+        said = _output.answer_of(model, data, fitted=True)
+        with _output.staging(output, source.path, data, said, force=force) as draft:
+            _output.save_model(draft / _output.MODEL, model, data)
+            result = describe_fit(model, data, source, remarks)
+            result["timings"] = {"read": clock[1] - clock[0], "fit": clock[2] - clock[1]}
+            if not no_report:
+                remarks += add_report(draft, model, data, said, result, source)
+            _output.write_result(draft, result)
+
+    def summary() -> str:
+        lines = _summary(model, data, source, output, result, given=affine)
         seconds = time.perf_counter() - clock[0]
-        lines = _summary(model, data, source, output, list(result["files"]), given=affine)
-        say(table([*lines[:-1], ("time", f"{seconds:.1f} s"), lines[-1]]))
+        return table([*lines[:-1], ("time", f"{seconds:.1f} s"), lines[-1]])
+
+    finish(remarks, result, summary, json=json, quiet=quiet)
     raise typer.Exit(exit_code(model))
-
-
-def _write(
-    output: Path,
-    model: "SubspaceEstimator",
-    data: "Dataset",
-    source: _input.Source,
-    *,
-    remarks: list[str],
-    clock: list[float],
-    with_report: bool,
-    force: bool,
-) -> dict[str, Any]:
-    """Write all files, and return what is in result.json."""
-    from perpend.cli._result import describe_fit
-    from perpend.formats import write_answer
-
-    said = _output.answer_of(model, data, fitted=True)
-    with _output.staging(output, source.path, force=force) as draft:
-        _output.write_labels(draft / _output.LABELS, data, said)
-        write_answer(data, said, draft)
-        _output.save_model(draft / _output.MODEL, model, data)
-        result = describe_fit(model, data, source, remarks)
-        result["timings"] = {"read": clock[1] - clock[0], "fit": clock[2] - clock[1]}
-        if with_report:
-            remarks += add_report(draft, model, data, said, result, source)
-        _output.write_result(draft, result)
-    return result
 
 
 def _summary(
@@ -153,24 +126,21 @@ def _summary(
     data: "Dataset",
     source: _input.Source,
     folder: Path,
-    files: list[str],
+    result: dict[str, Any],
     *,
     given: options.Affine | None,
 ) -> Lines:
-    n, D = data.X.shape
     records, features = _input.RECORDS[data.kind], _input.FEATURES[data.kind]
-    size = f"{count(n)} {records}s x {count(D)} {features}s, {data.X.dtype}"
-    first, *others = [*files, _output.RESULT]
-    has_report = _output.REPORT in files
+    has_report = _output.REPORT in result["files"]
     page = f"open {folder / _output.REPORT} in a browser"
     command = f"perpend apply {folder / _output.MODEL} NEW -o MORE"
     return [
-        ("data", f"{source.name}: {size}"),
+        ("data", f"{source.name}: {_input.size(data)}, {data.X.dtype}"),
         *left_out(data),
         *answer(model),
         ("affine", which_affine(model, data.kind, given)),
         *noise(model, features),
         *seen(model, records),
-        ("wrote", "  ".join([str(folder / first), *others])),
+        _output.wrote(folder, result),
         ("next", page if has_report else command),
     ]

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from perpend.cli import _input
 from perpend.cli import _options as options
-from perpend.cli._console import count, say, say_json, table
+from perpend.cli._console import count, listed, say, say_json, table
 from perpend.cli._ids import remark_on_ids
 from perpend.cli._memory import fit_memory, in_bytes, limit
 from perpend.cli._progress import monitor
@@ -58,7 +58,7 @@ def _look(
         "arrays": listed,
     }
     try:
-        data = _input.read_all(source, variable, columns)
+        data = _input.read(source, variable, columns)
     except InputError:
         if len(listed) > 1 and variable is None:  # which one, that is the question
             return found | {"chosen": False}
@@ -136,8 +136,7 @@ def _names(found: dict[str, Any], feature: str) -> Lines:
     names = found["columns"]
     if not names:
         return [(f"{feature}s", "without names; --columns counts them from 1")]
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return [(f"{feature}s", ", ".join(names[:SHOWN]) + more)]
+    return [(f"{feature}s", listed(names, SHOWN))]
 
 
 def _gaps(found: dict[str, Any], record: str, feature: str) -> Lines:
@@ -149,8 +148,7 @@ def _gaps(found: dict[str, Any], record: str, feature: str) -> Lines:
     lines = [("gaps", ", ".join(texts))]
     dropped = found["dropped_columns"]
     if dropped:
-        more = f" and {len(dropped) - SHOWN} more" if len(dropped) > SHOWN else ""
-        lines.append(("left out", f"{feature}s " + ", ".join(dropped[:SHOWN]) + more))
+        lines.append(("left out", f"{feature}s {listed(dropped, SHOWN)}"))
     return lines
 
 

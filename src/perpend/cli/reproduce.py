@@ -1,21 +1,25 @@
 """``perpend reproduce NAME``: run an experiment of the paper, or draw it from stored results."""
 
-import os
 import shlex
 import textwrap
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from perpend._progress import Monitor, clock
 from perpend.cli._console import Refusal, complain, count, say, table
-from perpend.cli._progress import case_monitor
+from perpend.cli._memory import processors
+from perpend.cli._output import check_place
+from perpend.cli._progress import monitor
 from perpend.exceptions import InputError
 from perpend.experiments import PAPER, Catalogue, Settings
 
 if TYPE_CHECKING:
     from perpend.experiments import Experiment, Results
+    from perpend.experiments._runner import Progress
 
 ALL, LIST = "all", "list"
 WITH_SCENE = ("hyperspectral", ALL)
@@ -145,24 +149,12 @@ def _check_place(out: Path, names: list[str]) -> None:
     if page.is_dir():
         raise Refusal(f"{page}: is a folder, and the page goes there. Choose another --out.")
     for folder in (page.parent, *(out / name for name in names)):
-        places = (folder, *folder.absolute().parents)
-        nearest = next(place for place in places if place.exists())
-        if not nearest.is_dir():
-            raise Refusal(f"{nearest}: is a file, so there can be no folder. Choose another --out.")
-        if not os.access(nearest, os.W_OK | os.X_OK):
-            raise PermissionError(13, "Permission denied", str(nearest))
+        check_place(folder)
     if not may_be_replaced(page):
         raise Refusal(
             f"{page}: is not a page that perpend wrote, and would be overwritten. Choose another "
             "--out, or move that file."
         )
-
-
-def _cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _run(catalogue: Catalogue, name: str, command: Command) -> int:
@@ -179,11 +171,11 @@ def _run(catalogue: Catalogue, name: str, command: Command) -> int:
     try:
         if not command.force:
             _keep_larger_results(folder, experiment, settings)
-        with case_monitor(name) as watch:
+        with monitor() as watch:
             results = _runner.reproduce(
                 *(experiment, settings, folder),
-                jobs=command.jobs or _cores(),
-                progress=watch,
+                jobs=command.jobs or processors(),
+                progress=show_cases(watch, name),
                 force=command.force,
             )
     except _runner.CasesFailedError as error:
@@ -201,6 +193,20 @@ def _run(catalogue: Catalogue, name: str, command: Command) -> int:
         raise
     _finish(experiment, results, command.out)
     return 0
+
+
+def show_cases(watch: Monitor, name: str) -> Callable[["Progress"], None]:
+    """Let a monitor say how many cases of an experiment are done."""
+
+    def show(progress: "Progress") -> None:
+        words = f"{progress.done} of {progress.total} cases"
+        if progress.done == progress.total:
+            words += ", drawing"
+        elif progress.seconds_left is not None:
+            words += f", about {clock(progress.seconds_left)} left"
+        watch.show(name, progress.share, words)
+
+    return show
 
 
 def _redraw(catalogue: Catalogue, names: list[str], out: Path) -> None:

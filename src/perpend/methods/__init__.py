@@ -1,17 +1,20 @@
-"""Who published it: one file for each method, a function and a thin estimator."""
+"""Who published it: one file for each method, a function and a thin estimator.
 
-from perpend.methods.dpcp import DPCP, dpcp
-from perpend.methods.dpcp_irls import DPCPIRLS, dpcp_irls
-from perpend.methods.recursive_dpcp import RecursiveDPCP, recursive_dpcp
-from perpend.methods.rsgm import RSGM, rsgm
+``_METHODS`` in ``perpend/__init__.py`` has a line for each: the class, and the module here that
+defines it together with its functional form, a function of the module's name.
+"""
 
-__all__ = [
-    "DPCP",
-    "DPCPIRLS",
-    "RSGM",
-    "RecursiveDPCP",
-    "dpcp",
-    "dpcp_irls",
-    "recursive_dpcp",
-    "rsgm",
-]
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from perpend import _METHODS
+
+__all__ = [*_METHODS, *_METHODS.values()]  # noqa: PLE0604  names, all of them
+
+for _name, _module in _METHODS.items():
+    _home = import_module(f"perpend.methods.{_module}")
+    globals().update({_name: getattr(_home, _name), _module: getattr(_home, _module)})
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...

@@ -128,40 +128,20 @@ class DPCP(SubspaceEstimator):
     Parameters
     ----------
     codimension : "auto" or int, default="auto"
-        Number of normals: features minus dimension of the subspace. "auto" finds it.
+        Number of normals: features minus dimension of the subspace. "auto" finds it, unless
+        `n_components` is given.
     n_starts : "auto" or int, default="auto"
         Number of descents, the paper's c'. "auto" grows it until the codimension is clearly
         smaller. It may exceed the number of features.
     init : {"random", "spectral"} or array of shape (n_starts, n_features), default="random"
         Where the descents begin: uniformly on the sphere, at the axes along which the rows vary
         least, or at the given directions.
-    step : {"auto", "mbls", "geometric"} or a step rule, default="auto"
-        "auto" is scale-free and tunes itself. "mbls" is the modified backtracking line search of
-        the authors' releases, "geometric" the paper's piecewise geometrically diminishing rule.
-        `perpend.solvers.steps` has the rule objects that carry the constants.
     refine : "auto" or bool, default="auto"
         "auto" finishes by joint reweighted least squares: an answer without noise is then exact to
         rounding, a noisy one as good as PCA on the true inliers. Where the descents are unclear,
         the scale at which rows concentrate decides, which also shows subspaces that no minimiser
         of the l1 objective does. False is the paper's algorithm alone:
         ``step="mbls", refine=False, n_starts=k, max_iter=200`` is what its authors' releases run.
-    normalize : bool, default=True
-        Whether rows are scaled to unit norm, so that only their direction counts. Rows that are not
-        of unit norm already are copied once for that if the copy takes at most 1 GiB, and divided
-        block by block otherwise; nothing else of the size of X is ever formed, but for a sample.
-        Where the subspace may be affine, it is the lifted rows that are scaled, for the search
-        alone; the final polish is Euclidean.
-    affine : bool or "auto", default=False
-        Whether the subspace may miss the origin. True finds an affine subspace, its location and
-        directions, wherever the cloud is, in one more array of the size of X. "auto" decides:
-        affine where the rows support an affine subspace that clearly misses the origin, otherwise
-        linear.
-    threshold : "auto" or float, default="auto"
-        The distance above which a row is an outlier: relative to its norm (the sine of its angle
-        to the subspace) if `normalize`, otherwise in the data's own units. For an affine
-        subspace always in the data's own units.
-    contamination : float or None, default=None
-        The share of outliers, for those who know it; it sets the threshold.
     max_iter : int, default=1000
         Most iterations of each descent.
     tol : float, default=1e-9
@@ -174,80 +154,18 @@ class DPCP(SubspaceEstimator):
         more than four times ``max(4096, 24 * n_features)`` rows, and with 512 rows and features or
         more it first asks 256 rows for a subspace of low dimension; None always asks all rows.
         Without a finish, or with an array as `init`, all rows are asked.
-    device : None, str or torch.device, default=None
-        Where to compute: None where the data is, a torch tensor on its own device; "cuda" moves
-        the data to the GPU once. Answers come back as the kind of array that was given. torch
-        is needed for tensors and devices: ``pip install 'perpend[torch]'``.
-    n_jobs : int or None, default=None
-        Number of threads that read rows; -1 means all processors.
     random_state : int, Generator, RandomState or None, default=None
         Seeds the starts. The same seed gives the same answer.
-    callback : callable or None, default=None
-        Called after every step with a `perpend.solvers.Progress`; if it returns True, that stage
-        (a descent of some starts, or a finish) ends there.
 
     Attributes
     ----------
-    codimension_ : int
-    n_components_ : int
-        The dimension of the subspace.
-    components_ : array of shape (n_components_, n_features)
-        Orthonormal basis of the subspace: the inliers' principal axes, largest variance first.
-    normals_ : array of shape (codimension_, n_features)
-        Orthonormal basis of the orthogonal complement.
-    location_ : array of shape (n_features,)
-        A point of the subspace: the inliers' mean if it is affine, else zero. That of an affine
-        subspace is in double precision, as `intercept_` is.
-    intercept_ : array of shape (codimension_,)
-        The subspace is ``normals_ @ x = intercept_``.
-    affine_ : bool
-        Whether the subspace is affine. If so, `score_samples`, `threshold_` and `noise_` are
-        Euclidean, in the data's own units: angles at the origin mean nothing to it.
-    confidence_ : float in [0, 1]
-        How sure the codimension is; from 0.95 on it is called sure.
-    evidence_ : dict
-        The numbers behind the confidence. With `affine`, also how far the origin is from the
-        affine subspace, and how far it would seem to be by chance if it were on it.
-    doubts_ : tuple of str
-        What keeps the answer from being sure, and what would help; empty where nothing does. Where
-        the codimension was told, only what is doubtful about noise, groups and rows.
     directions_ : array of shape (n_starts_, n_features)
         Where the descents ended, without their offsets if `affine_`. They stop as soon as the
         codimension is sure; with ``refine=False`` they come to rest. A low dimension may be clear
         before any descent; these are then the projections of random starts onto the normals, where
         descents would end.
-    singular_values_ : array
-        Singular values of `directions_`.
-    n_starts_ : int
-    labels_ : array of shape (n_samples,)
-        +1 for inliers, -1 for outliers.
-    threshold_ : float
-        The distance that separates them.
-    offset_ : float
-        ``decision_function(X) = score_samples(X) - offset_``, so it is ``-threshold_``.
-    noise_ : float
-        Expected norm of the inliers' noise, relative to their norm if `normalize`.
-    structures_ : list of dict
-        Every significant subspace that was seen, finest first: its `codimension`, `noise` (the
-        deviation across it, along one normal, in the units that decide the labels), number of
-        `members`, `score` (how much likelier the rows are with it than by accident, a logarithm),
-        `length` (over how wide a range of scales it is seen, a logarithm), and whether it is the
-        `chosen` one. A street is a slab with a plane inside. `choose` returns any of them.
-    profile_ : dict or None
-        Where scales had a say: `scales`, in the same units as the noise, `codimensions`, and the
-        `contrast` (codimensions, scales) that `perpend.plots.ProfileDisplay` draws.
     objective_ : float
         Mean of ``|x @ b|`` over `directions_` and the rows that were asked.
-    n_iter_ : int
-        Most iterations of any descent.
-    converged_ : bool
-    history_ : dict
-        What happened step by step: `stages` and `n_steps` of every loop, and, for all steps one
-        after the other, the mean `objective` over the starts, the `least` and the `largest`, and
-        the `change` by which the loop ends: of descents the share of the starts not at rest.
-    n_features_in_ : int
-    feature_names_in_ : array of str
-        Only where X has column names.
 
     References
     ----------
@@ -297,6 +215,7 @@ class DPCP(SubspaceEstimator):
         self,
         codimension: int | Auto = "auto",
         *,
+        n_components: int | None = None,
         n_starts: int | Auto = "auto",
         init: str | Array = "random",
         step: str | StepRule = "auto",
@@ -314,6 +233,7 @@ class DPCP(SubspaceEstimator):
         callback: Callback | None = None,
     ) -> None:
         self.codimension = codimension
+        self.n_components = n_components
         self.n_starts = n_starts
         self.init = init
         self.step = step

@@ -94,48 +94,25 @@ def dpcp_irls(
 class DPCPIRLS(SubspaceEstimator):
     r"""Dual principal component pursuit by iteratively reweighted least squares.
 
-    It must be told the codimension. The other parameters default to the published constants.
+    It must be told the codimension or the dimension. The other parameters default to the published
+    constants.
 
     Parameters
     ----------
-    codimension : int, default=1
-        Number of normals: features minus dimension of the subspace.
     delta : float, default=1e-9
         Smallest distance that a weight is made of, for rows of norm one; without `normalize`,
         relative to the largest norm (up to a factor of eight).
-    normalize : bool, default=True
-        Whether rows are scaled to unit norm, so that only their direction counts.
-    affine : bool or "auto", default=False
-        Whether the subspace may miss the origin; as in `DPCP`. The method itself runs on lifted
-        rows, and its answer is brought back as it is.
-    threshold : "auto" or float, default="auto"
-        The distance above which a row is an outlier: relative to its norm (the sine of its angle
-        to the subspace) if `normalize`, otherwise in the data's own units. For an affine
-        subspace always in the data's own units.
-    contamination : float or None, default=None
-        The share of outliers, for those who know it; it sets the threshold.
     max_iter : int, default=100
         Most iterations.
     tol : float, default=1e-6
         It is finished when the objective falls by less than this, relatively.
-    device : None, str or torch.device, default=None
-        Where to compute: None where the data is, a torch tensor on its own device; "cuda" moves
-        the data to the GPU once. Answers come back as the kind of array that was given. torch
-        is needed for tensors and devices: ``pip install 'perpend[torch]'``.
-    n_jobs : int or None, default=None
-        Number of threads that read rows; -1 means all processors.
     random_state : int, Generator, RandomState or None, default=None
         Has no influence on the subspace: the method draws nothing.
-    callback : callable or None, default=None
-        Called after every step with a `perpend.solvers.Progress`; it ends the iteration by
-        returning True.
 
     Attributes
     ----------
-    normals_, components_, labels_, threshold_, confidence_, ... :
-        As in `DPCP`. `confidence_` says how far the rows support the codimension that was told,
-        `directions_` are the normals as they were found, and `objective_` is the mean of
-        ``||V.T x||`` over the rows.
+    objective_ : float
+        Mean of ``||V.T x||`` over the rows.
 
     Examples
     --------
@@ -150,7 +127,6 @@ class DPCPIRLS(SubspaceEstimator):
     _function = staticmethod(dpcp_irls)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SubspaceEstimator._parameter_constraints,
-        "codimension": [Interval(Integral, 0, None, closed="left")],
         "delta": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
@@ -158,8 +134,9 @@ class DPCPIRLS(SubspaceEstimator):
 
     def __init__(
         self,
-        codimension: int = 1,
+        codimension: int | None = None,
         *,
+        n_components: int | None = None,
         delta: float = 1e-9,
         normalize: bool = True,
         affine: Any = False,
@@ -173,6 +150,7 @@ class DPCPIRLS(SubspaceEstimator):
         callback: Callback | None = None,
     ) -> None:
         self.codimension = codimension
+        self.n_components = n_components
         self.delta = delta
         self.normalize = normalize
         self.affine = affine

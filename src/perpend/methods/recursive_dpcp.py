@@ -85,47 +85,24 @@ def _least_axis(span: RowSpan, B: Array) -> Array:
 class RecursiveDPCP(SubspaceEstimator):
     r"""Dual principal component pursuit, one normal after the other.
 
-    It must be told the codimension. The other parameters default to the published constants.
+    It must be told the codimension or the dimension. The other parameters default to the published
+    constants.
 
     Parameters
     ----------
-    codimension : int, default=1
-        Number of normals: features minus dimension of the subspace.
-    step : {"auto", "mbls", "geometric", "decay"} or a step rule, default="mbls"
-        How long the steps are; as in `DPCP`.
-    normalize : bool, default=True
-        Whether rows are scaled to unit norm, so that only their direction counts. The published
-        steps are meant for unit rows.
-    affine : bool or "auto", default=False
-        Whether the subspace may miss the origin; as in `DPCP`. The method itself runs on lifted
-        rows, and its answer is brought back as it is.
-    threshold : "auto" or float, default="auto"
-        The distance above which a row is an outlier: relative to its norm (the sine of its angle
-        to the subspace) if `normalize`, otherwise in the data's own units. For an affine
-        subspace always in the data's own units.
-    contamination : float or None, default=None
-        The share of outliers, for those who know it; it sets the threshold.
     max_iter : int, default=200
         Most iterations for each normal.
     tol : float, default=1e-8
         When a descent rests; as in `DPCP`.
-    device : None, str or torch.device, default=None
-        Where to compute: None where the data is, a torch tensor on its own device; "cuda" moves
-        the data to the GPU once. Answers come back as the kind of array that was given. torch
-        is needed for tensors and devices: ``pip install 'perpend[torch]'``.
-    n_jobs : int or None, default=None
-        Number of threads that read rows; -1 means all processors.
     random_state : int, Generator, RandomState or None, default=None
         Has no influence on the subspace: the method draws nothing.
-    callback : callable or None, default=None
-        Called after every step with a `perpend.solvers.Progress`; it ends the descent to the
-        present normal by returning True.
 
     Attributes
     ----------
-    normals_, components_, labels_, threshold_, confidence_, objective_, ... :
-        As in `DPCP`. `confidence_` says how far the rows support the codimension that was told,
-        and `directions_` are the normals in the order in which they were found.
+    directions_ : array of shape (n_starts_, n_features)
+        The normals in the order in which they were found.
+    objective_ : float
+        Mean of ``|x @ b|`` over `directions_` and the rows.
 
     Examples
     --------
@@ -140,7 +117,6 @@ class RecursiveDPCP(SubspaceEstimator):
     _function = staticmethod(recursive_dpcp)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SubspaceEstimator._parameter_constraints,
-        "codimension": [Interval(Integral, 0, None, closed="left")],
         "step": [StrOptions(set(STEP_RULES)), HasMethods(STEP_METHODS)],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
@@ -148,8 +124,9 @@ class RecursiveDPCP(SubspaceEstimator):
 
     def __init__(
         self,
-        codimension: int = 1,
+        codimension: int | None = None,
         *,
+        n_components: int | None = None,
         step: str | StepRule = "mbls",
         normalize: bool = True,
         affine: Any = False,
@@ -163,6 +140,7 @@ class RecursiveDPCP(SubspaceEstimator):
         callback: Callback | None = None,
     ) -> None:
         self.codimension = codimension
+        self.n_components = n_components
         self.step = step
         self.normalize = normalize
         self.affine = affine

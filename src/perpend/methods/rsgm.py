@@ -104,53 +104,29 @@ def _frame(init: str | Array, span: RowSpan, c: int, rng: np.random.Generator) -
 class RSGM(SubspaceEstimator):
     r"""Orthogonal dual principal component pursuit by the Riemannian subgradient method.
 
-    It must be told the codimension. The other parameters default to the published constants.
+    It must be told the codimension or the dimension. The other parameters default to the published
+    constants.
 
     Parameters
     ----------
-    codimension : int, default=1
-        Number of normals: features minus dimension of the subspace.
     step : {"mbls", "decay"} or a step rule, default="mbls"
         "mbls" is the backtracking line search of the first release (2019), "decay" the second's
         (2021): one line search, then a step that shrinks by a tenth at every iteration. Of a rule
         object only the sizes are used, along the tangent gradient of the frame.
     init : {"spectral", "random"} or array of shape (codimension, n_features), default="spectral"
         The first normals: the axes along which the rows vary least, random ones, or those given.
-    normalize : bool, default=True
-        Whether rows are scaled to unit norm, so that only their direction counts. The steps are
-        meant for unit rows.
-    affine : bool or "auto", default=False
-        Whether the subspace may miss the origin; as in `DPCP`. The method itself runs on lifted
-        rows, and its answer is brought back as it is.
-    threshold : "auto" or float, default="auto"
-        The distance above which a row is an outlier: relative to its norm (the sine of its angle
-        to the subspace) if `normalize`, otherwise in the data's own units. For an affine
-        subspace always in the data's own units.
-    contamination : float or None, default=None
-        The share of outliers, for those who know it; it sets the threshold.
     max_iter : int, default=200
         Most iterations.
     tol : float, default=1e-8
         "decay" rests when the objective changes by less than this, relatively; "mbls" has only
         the floor of its step size.
-    device : None, str or torch.device, default=None
-        Where to compute: None where the data is, a torch tensor on its own device; "cuda" moves
-        the data to the GPU once. Answers come back as the kind of array that was given. torch
-        is needed for tensors and devices: ``pip install 'perpend[torch]'``.
-    n_jobs : int or None, default=None
-        Number of threads that read rows; -1 means all processors.
     random_state : int, Generator, RandomState or None, default=None
         Seeds ``init="random"``.
-    callback : callable or None, default=None
-        Called after every step with a `perpend.solvers.Progress`; it ends the descent by
-        returning True.
 
     Attributes
     ----------
-    normals_, components_, labels_, threshold_, confidence_, ... :
-        As in `DPCP`. `confidence_` says how far the rows support the codimension that was told,
-        `directions_` are the normals as they were found, and `objective_` is the mean of
-        ``||V.T x||`` over the rows.
+    objective_ : float
+        Mean of ``||V.T x||`` over the rows.
 
     Examples
     --------
@@ -165,7 +141,6 @@ class RSGM(SubspaceEstimator):
     _function = staticmethod(rsgm)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SubspaceEstimator._parameter_constraints,
-        "codimension": [Interval(Integral, 0, None, closed="left")],
         "step": [StrOptions(set(STEPS)), HasMethods(STEP_METHODS)],
         "init": [StrOptions({"spectral", "random"}), "array-like"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -174,8 +149,9 @@ class RSGM(SubspaceEstimator):
 
     def __init__(
         self,
-        codimension: int = 1,
+        codimension: int | None = None,
         *,
+        n_components: int | None = None,
         step: str | StepRule = "mbls",
         init: str | Array = "spectral",
         normalize: bool = True,
@@ -190,6 +166,7 @@ class RSGM(SubspaceEstimator):
         callback: Callback | None = None,
     ) -> None:
         self.codimension = codimension
+        self.n_components = n_components
         self.step = step
         self.init = init
         self.normalize = normalize

@@ -84,7 +84,7 @@ class Search(NamedTuple):
     @property
     def told(self) -> int | None:
         """The codimension, where the estimator was told one."""
-        codimension = getattr(self.estimator, "codimension", "auto")
+        codimension = self.estimator._told_codimension()
         return None if codimension == "auto" else int(codimension)
 
     def find_all(self, data: Data, most: int) -> list[Decision]:

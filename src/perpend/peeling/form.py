@@ -10,7 +10,7 @@ from perpend._validation import checked, checked_weight
 from perpend.estimator import SubspaceEstimator
 from perpend.exceptions import InputError
 from perpend.geometry import as_generator, complement
-from perpend.methods import DPCP
+from perpend.methods.dpcp import DPCP
 from perpend.peeling.find import Data, Search, lifted, normals, share_out
 from perpend.rows import as_rows, distinct_rows, row_span
 from perpend.rows.kinds import Place, to_numpy

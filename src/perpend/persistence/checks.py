@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from perpend._learned import OF_DESCENTS, OF_SUBSPACE, DistanceRecord
+from perpend._score import Reference
 from perpend._typing import Array
 from perpend.callbacks import History
 from perpend.estimator import SubspaceEstimator
@@ -28,6 +29,8 @@ def check_learned(model: SubspaceEstimator) -> None:
         _check_structures(model.structures_)
     if getattr(model, "profile_", None) is not None:
         _check_profile(model.profile_)
+    if getattr(model, "_reference", None) is not None:
+        _check_reference(model._reference, model.n_features_in_)
     if hasattr(model, "_others"):
         _check_others(model)
 
@@ -216,6 +219,17 @@ def _check_record(record: Any) -> None:
         )
     if not sound:
         raise ModelFileError("the counts of the distances are no table of growing distances.")
+
+
+def _check_reference(reference: Any, D: int) -> None:
+    """Refuse a place of the rows that is none."""
+    sound = isinstance(reference, dict) and set(reference) == set(Reference._fields)
+    if sound:
+        centre, *numbers = reference.values()
+        sound = centre.shape == (D,) and bool(np.all(np.isfinite(centre)))
+        sound = sound and all(isinstance(n, float) and 0 < n < math.inf for n in numbers)
+    if not sound:
+        raise ModelFileError("the centre and scale of the rows do not fit the model.")
 
 
 def _check_history(history: Any) -> None:

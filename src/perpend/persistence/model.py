@@ -26,12 +26,12 @@ from perpend.persistence.archive import (
 from perpend.persistence.checks import check_learned
 from perpend.persistence.values import packed, unpacked
 
-SCHEMA = 3  # 1: before affine subspaces; 2: before `choose`; such files still load
+SCHEMA = 4  # before 2, affine subspaces; 3, `choose`; 4, `score` of affine fits. Old files load
 FORMAT = "perpend model"
 # Learned attributes end with an underscore; these do not. Whatever else a model carries, as
 # metadata requests and callbacks, matters to a new fit only.
 PRIVATE = {
-    *("_distance_record", "_n_features_out", "_others", "_outlier_odds"),
+    *("_distance_record", "_n_features_out", "_others", "_outlier_odds", "_reference"),
     "_sklearn_output_config",
 }
 # what zipfile, json and NumPy raise on damaged input, also on encryption and endless nesting

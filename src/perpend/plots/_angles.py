@@ -8,8 +8,8 @@ from sklearn.utils.validation import check_is_fitted
 from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.metrics import principal_angles
-from perpend.plots._display import Display, say
-from perpend.plots._style import MUTED, RIGHT
+from perpend.plots._display import Display
+from perpend.plots._picture import Axis, Dots, Line, Picture, empty
 from perpend.rows.kinds import to_numpy
 
 LEAST = 1e-14  # degrees; smaller angles are rounding errors
@@ -27,13 +27,6 @@ class PrincipalAnglesDisplay(Display):
         one have no partner.
     what : str
         What was compared, for the title.
-
-    Attributes
-    ----------
-    angles, dimensions, what :
-        As they were given, the angles falling.
-    ax_, figure_ :
-        Set by `plot`.
 
     Examples
     --------
@@ -104,27 +97,28 @@ class PrincipalAnglesDisplay(Display):
         text += f"the largest is {_degrees(high)}, the smallest {_degrees(low)}."
         return text if k == m else f"{text} The numbers differ: {abs(k - m)} without a partner."
 
-    def _draw(self, ax: Any) -> None:
+    def _picture(self) -> Picture:
+        """Describe the angles as dots on stems, the largest first."""
         k, m = self.dimensions
         if len(self.angles) == 0:
-            say(ax, "Principal angles", f"none: there are {k} and {m} {self.what}")
-            return
+            note = f"none: there are {k} and {m} {self.what}"
+            return empty("Principal angles", note, self.description)
         degrees = np.maximum(np.rad2deg(self.angles), LEAST)
-        place = np.arange(1, len(degrees) + 1)
-        log = degrees[-1] < 1
-        ax.vlines(place, LEAST / 10 if log else 0, degrees, color=MUTED, linewidth=0.8)
-        ax.plot(place, degrees, "o", color=RIGHT, markersize=5 if len(place) <= 40 else 2.5)
-        if log:
-            ax.set_yscale("log")
-            bottom = max(degrees[-1] / 100, LEAST / 10)
-            ax.set_ylim(bottom, max(90.0, degrees[0]) * 2)
-        else:
-            ax.set_ylim(0, 92)
+        place = np.arange(1.0, len(degrees) + 1)
+        log = bool(degrees[-1] < 1)
+        low = max(degrees[-1] / 100, LEAST / 10) if log else 0.0
+        stems = np.stack([0 * degrees + low, degrees, np.nan * degrees], axis=1)
         title = f"Largest angle {_degrees(float(degrees[0]))}"
-        ax.set_title(title if k == m else f"{title}; {k} and {m} {self.what}")
-        ax.set(xlabel="principal angle", ylabel="angle (degrees)")
-        ax.set_xlim(0.4, len(degrees) + 0.6)
-        ax.xaxis.get_major_locator().set_params(integer=True)
+        return Picture(
+            title if k == m else f"{title}; {k} and {m} {self.what}",
+            self.description,
+            Axis("principal angle", 0.4, len(degrees) + 0.6, whole=True),
+            Axis("angle (degrees)", low, max(90.0, degrees[0]) * 2 if log else 92.0, log=log),
+            (
+                Line(np.repeat(place, 3), stems.ravel(), "muted", width=0.8),
+                Dots(place, degrees, size=5.0 if len(place) <= 40 else 2.5),
+            ),
+        )
 
 
 def _degrees(angle: float) -> str:

@@ -12,10 +12,7 @@ from perpend.plots._display import Display, ModelDisplay
 from perpend.plots._distances import DistanceDisplay
 from perpend.plots._profile import ProfileDisplay, scales_matter
 from perpend.plots._spectrum import SpectrumDisplay, SpreadDisplay
-from perpend.plots._style import pyplot_figure, require_matplotlib
 from perpend.plots._words import verdict
-
-PANEL = (4.7, 3.5)  # inches
 
 
 class AnswerDisplay(ModelDisplay):
@@ -49,6 +46,8 @@ class AnswerDisplay(ModelDisplay):
     ['SpectrumDisplay', 'DistanceDisplay', 'ConvergenceDisplay', 'SpreadDisplay']
     """
 
+    size, _grid = (4.7, 3.5), (2, 2)
+
     def __init__(self, panels: Sequence[Display], verdict: str) -> None:
         self.panels, self.verdict = tuple(panels), verdict
 
@@ -59,34 +58,17 @@ class AnswerDisplay(ModelDisplay):
         kinds = (decided, DistanceDisplay, ConvergenceDisplay, SpreadDisplay)
         return cls([kind.of(model, X) for kind in kinds], verdict(model))
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw it.
-
-        Parameters
-        ----------
-        ax : four matplotlib.axes.Axes, optional
-            Where to draw, in any shape; by default a new figure with the verdict as its title,
-            which ``plt.show()`` shows.
-
-        Returns
-        -------
-        the display itself
-        """
-        require_matplotlib()
-        if ax is not None:
-            self._draw(ax)
-        else:
-            with pyplot_figure(2, 2, panel=PANEL) as (made, axes):
-                self._draw(axes)
-                made.suptitle(self.verdict.replace("; ", ";\n"))
-        return self
+    @property
+    def _heading(self) -> str:  # type: ignore[override]
+        """The verdict, as the title of a figure of its own."""
+        return self.verdict.replace("; ", ";\n")
 
     @property
     def description(self) -> str:
         """The pictures in words."""
         return " ".join([self.verdict, *(panel.description for panel in self.panels)])
 
-    def _draw(self, ax: Any) -> None:
+    def _place(self, ax: Any) -> None:
         axes = np.ravel(np.asarray(ax, dtype=object))
         if len(axes) != len(self.panels):
             raise InputError(

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from perpend._typing import Array, RandomState
 from perpend.exceptions import InputError
 from perpend.formats._dataset import Dataset
-from perpend.geometry import as_generator
+from perpend.geometry import as_generator, complement
 from perpend.plots._display import Display
 from perpend.plots._style import COLORS, MUTED, RIGHT, WRONG
 from perpend.plots._words import count, percent
@@ -37,13 +37,6 @@ class CloudDisplay(Display):
         Orthonormal rows that span it.
     names : three of str
         Of the axes.
-
-    Attributes
-    ----------
-    points, labels, n_inliers, n_outliers, location, components, names :
-        As they were given.
-    ax_, figure_ :
-        Set by `plot`.
 
     Examples
     --------
@@ -119,20 +112,41 @@ class CloudDisplay(Display):
                 f"columns={columns}; expected three of the {D} features, from 0 to {D - 1}."
             )
         P = to_numpy(X) if hasattr(X, "__array__") else np.asarray(X)
-        chosen = np.arange(len(P))
-        if len(P) > n_points:
-            chosen = np.sort(as_generator(random_state).choice(len(P), n_points, replace=False))
-        drawn = D == 3 and 0 < model.n_components_ < 3
+        named = "xyz" if names is None else [str(names[column]) for column in columns]
+        return cls._of(
+            model, P, labels, columns=columns, n_points=n_points, random_state=random_state,
+            names=tuple(named),
+        ).plot(ax)  # fmt: skip
+
+    @classmethod
+    def _of(
+        cls,
+        model: Any,
+        X: Array,
+        labels: Array,
+        *,
+        names: Sequence[str],
+        columns: Sequence[int] = (0, 1, 2),
+        n_points: int = MOST_POINTS,
+        random_state: RandomState = 0,
+    ) -> Self:
+        """Take points with their labels, and the subspace in space, and do not draw them yet."""
+        chosen = sample(len(X), n_points, random_state)
+        location = components = None
+        if model.n_features_in_ == 3 and 0 < model.n_components_ < 3:
+            location = to_numpy(model.location_).astype(float)[list(columns)]
+            # These follow the axes of the data, so that a patch of a plane looks straight.
+            basis = complement(to_numpy(model.normals_).astype(float).T)
+            components = basis.T[:, list(columns)]
         return cls(
-            P[chosen][:, list(columns)],
+            X[chosen][:, list(columns)],
             labels[chosen],
             n_inliers=int(np.sum(labels == 1)),
             n_outliers=int(np.sum(labels == -1)),
-            location=to_numpy(model.location_)[list(columns)] if drawn else None,
-            components=to_numpy(model.components_)[:, list(columns)] if drawn else None,
-            names=tuple(str(names[c]) if names is not None else "xyz"[i]
-                        for i, c in enumerate(columns)),
-        ).plot(ax)  # fmt: skip
+            location=location,
+            components=components,
+            names=names[:3],
+        )
 
     @property
     def description(self) -> str:
@@ -153,7 +167,7 @@ class CloudDisplay(Display):
         )
 
     def _draw(self, ax: Any) -> None:
-        low, high = self._view()
+        low, high = self._view
         inside = np.all((self.points >= low) & (self.points <= high), axis=1)
         size = float(np.clip(4000 / max(len(self.points), 1), 0.7, 12))
         groups = (
@@ -184,8 +198,9 @@ class CloudDisplay(Display):
         text = f"{count(n)} points" if k == n else f"{count(k)} of {count(n)} points drawn"
         return f"{text}, {count(n_far)} of them out of view" if n_far else text
 
+    @property
     def _view(self) -> tuple[Array, Array]:
-        """Return the corners of what is shown: a few far points must not shrink the others."""
+        """The corners of what is shown: a few far points must not shrink the others."""
         if len(self.points) == 0:
             return np.full(3, -1.0), np.full(3, 1.0)
         low, high = np.percentile(self.points, VIEW, axis=0)
@@ -195,20 +210,32 @@ class CloudDisplay(Display):
         high = np.minimum(high + BEYOND * width, self.points.max(axis=0) + 0.02 * width)
         return low, high
 
-    def _draw_subspace(self, ax: Any) -> None:
-        """Draw the plane or line as far as there are inliers."""
+    @property
+    def _corners(self) -> Array | None:
+        """Ends of the line (2, 3) or corners of the plane (4, 3): as far as there are inliers."""
         inliers = self.points[self.labels == 1]
         if self.location is None or self.components is None or len(inliers) == 0:
-            return
+            return None
         along = (inliers - self.location) @ np.asarray(self.components, dtype=float).T
         low, high = np.percentile(along, VIEW, axis=0)
-        ends = np.stack([low, high])  # (2, d)
-        if len(self.components) == 1:
-            line = self.location + ends @ self.components
-            ax.plot(*line.T, color=COLORS[-1], linewidth=2, label="line")
+        which = [(0,), (1,)] if len(low) == 1 else [(0, 0), (1, 0), (1, 1), (0, 1)]
+        at = np.where(np.array(which), high, low)
+        return np.asarray(self.location + at @ self.components)
+
+    def _draw_subspace(self, ax: Any) -> None:
+        corners = self._corners
+        if corners is None:
             return
-        a, b = np.meshgrid(ends[:, 0], ends[:, 1])
-        corners = self.location + np.stack([a, b], axis=-1) @ self.components  # (2, 2, 3)
-        ax.plot_surface(*np.moveaxis(corners, -1, 0), color=COLORS[-1], alpha=0.15, shade=False)
-        border = corners[[0, 0, 1, 1, 0], [0, 1, 1, 0, 0]]
-        ax.plot(*border.T, color=MUTED, linewidth=1.2, label="plane")
+        if len(corners) == 2:
+            ax.plot(*corners.T, color=COLORS[-1], linewidth=2, label="line")
+            return
+        surface = np.moveaxis(corners[[[0, 1], [3, 2]]], -1, 0)
+        ax.plot_surface(*surface, color=COLORS[-1], alpha=0.15, shade=False)
+        ax.plot(*corners[[0, 1, 2, 3, 0]].T, color=MUTED, linewidth=1.2, label="plane")
+
+
+def sample(n: int, at_most: int, random_state: RandomState) -> Array:
+    """Choose at most so many of n rows at random, ascending."""
+    if n <= at_most:
+        return np.arange(n)
+    return np.sort(as_generator(random_state).choice(n, at_most, replace=False))

@@ -1,13 +1,14 @@
 """How a fit came to rest."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
 from perpend._typing import Array
-from perpend.plots._display import ModelDisplay, say
-from perpend.plots._style import MISSING, MUTED, RIGHT
+from perpend.plots._display import ModelDisplay
+from perpend.plots._picture import Axis, Band, Layer, Line, Mark, Picture, empty, ends
 from perpend.plots._words import count
 
 DESCENT = "descent"
@@ -31,13 +32,6 @@ class ConvergenceDisplay(ModelDisplay):
         run stops by: of descents the share of the starts that are not at rest.
     converged : bool, optional
         Whether the fit came to rest as a whole.
-
-    Attributes
-    ----------
-    stages, n_steps, objective, least, largest, change, converged :
-        As they were given.
-    ax_, figure_ :
-        Set by `plot`.
 
     Notes
     -----
@@ -121,34 +115,33 @@ class ConvergenceDisplay(ModelDisplay):
         resting = 1 - self.change[run[-1]]
         return "all at rest" if resting == 1 else f"{100 * resting:.0f} % at rest when stopped"
 
-    def _draw(self, ax: Any) -> None:
+    def _picture(self) -> Picture:
+        """Describe the runs one after the other, each relative to its own first step."""
         if not self.stages:
-            say(ax, "How it came to rest", self._nothing)
-            return
-        runs = self._runs()
-        x, lowest, several = 0, 1.0, False
+            return empty("How it came to rest", self._nothing, self.description)
+        runs, x, layers, spans = self._runs(), 0, list[Layer](), list[Array]()
         for run in runs:
             first = self.objective[run[0]] or 1.0
             mean, low, high = (v[run] / first for v in (self.objective, self.least, self.largest))
             steps = np.arange(x + 1, x + len(run) + 1)
             if x:
-                ax.axvline(x + 0.5, color=MUTED, linewidth=0.8, linestyle=":", zorder=1)
-            spread = bool(np.any(high > low))
-            label = "from least to largest" if spread and not several else None
-            if spread:
-                ax.fill_between(steps, low, high, color=MISSING, linewidth=0, label=label)
-            several = several or spread
-            marker = "o" if len(run) < 3 else None
-            ax.plot(steps, mean, color=RIGHT, marker=marker, label=None if x else "mean")
-            x, lowest = x + len(run), min(lowest, float(np.min(low, initial=1.0)))
-        ax.set(xlabel="step", ylabel="objective (relative)", title=self._title(runs))
-        ax.set_xlim(0.5, x + 0.5)
-        ax.xaxis.get_major_locator().set_params(integer=True)
-        if 0 < lowest < 1 / STEEP:
-            ax.set_yscale("log")
-        if several:
-            _make_room(ax)
-            ax.legend(loc="upper center", ncols=2)
+                layers.append(Mark(x + 0.5))
+            if np.any(high > low):
+                named = any(isinstance(layer, Band) for layer in layers)
+                layers.append(Band(steps, low, high, name="" if named else "from least to largest"))
+            layers.append(Line(steps, mean, dots=len(run) < 3))
+            x, spans = x + len(run), [*spans, low, high]
+        if any(isinstance(layer, Band) for layer in layers):
+            layers[-1] = replace(layers[-1], name="mean")
+        log = 0 < np.min(np.concatenate(spans)) < 1 / STEEP
+        return Picture(
+            self._title(runs),
+            self.description,
+            Axis("step", 0.5, x + 0.5, whole=True),
+            Axis("objective (relative)", *ends(*spans, log=log), log=log),
+            layers,
+            room=0.17,
+        )
 
     def _title(self, runs: list[Array]) -> str:
         n = sum(len(run) for run in runs)
@@ -160,10 +153,3 @@ class ConvergenceDisplay(ModelDisplay):
         more = f"{count(others)} steps of finish" if others else ""
         details = "; ".join(part for part in (self._end(runs[-1]), more) if part)
         return f"{text}\n{details}" if details else text
-
-
-def _make_room(ax: Any) -> None:
-    """Move the upper end of the axis, so that a line of legend fits above the curves."""
-    low, high = ax.get_ylim()
-    log = ax.get_yscale() == "log"
-    ax.set_ylim(low, high * (high / low) ** 0.2 if log else high + 0.2 * (high - low))

@@ -16,6 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from perpend._typing import Array
 from perpend.exceptions import InputError
+from perpend.plots._axes import draw
+from perpend.plots._picture import Picture
 from perpend.plots._style import (
     SCREEN_DPI,
     house_style,
@@ -26,7 +28,7 @@ from perpend.plots._style import (
 
 
 class Display(ABC):
-    """Base of all displays.
+    """Base of all displays, which keep what their constructors take under the same names.
 
     Attributes
     ----------
@@ -37,7 +39,9 @@ class Display(ABC):
     """
 
     size: ClassVar[tuple[float, float]] = (5.2, 3.7)  # inches of a figure of its own
+    _grid: ClassVar[tuple[int, int]] = (1, 1)  # panels of such a figure
     projection: ClassVar[str | None] = None
+    _heading = ""  # of such a figure
 
     ax_: Any
     figure_: Any
@@ -57,27 +61,36 @@ class Display(ABC):
         """
         require_matplotlib()
         if ax is not None:
-            if self.projection and getattr(ax, "name", "") != self.projection:
-                raise InputError(
-                    f"{type(self).__name__} needs axes with projection={self.projection!r}, such "
-                    f"as figure.add_subplot(projection={self.projection!r})."
-                )
-            self._draw(ax)
-            self.ax_, self.figure_ = ax, ax.figure
+            self._place(ax)
             return self
         subplot = {"projection": self.projection}
-        with pyplot_figure(panel=self.size, subplot_kw=subplot) as (made, axes):
-            self._draw(axes[0, 0])
-        self.ax_, self.figure_ = axes[0, 0], made
+        with pyplot_figure(*self._grid, panel=self.size, subplot_kw=subplot) as (made, axes):
+            self._place(axes if axes.size > 1 else axes[0, 0])
+            if self._heading:
+                made.suptitle(self._heading)
         return self
+
+    def _place(self, ax: Any) -> None:
+        """Draw it onto axes."""
+        if self.projection and getattr(ax, "name", "") != self.projection:
+            raise InputError(
+                f"{type(self).__name__} needs axes with projection={self.projection!r}, such "
+                f"as figure.add_subplot(projection={self.projection!r})."
+            )
+        self._draw(ax)
+        self.ax_, self.figure_ = ax, ax.figure
 
     @property
     @abstractmethod
     def description(self) -> str:
         """What the picture shows, in a sentence or two with the numbers; usable as alt text."""
 
-    @abstractmethod
-    def _draw(self, ax: Any) -> None: ...
+    def _picture(self) -> Picture:
+        """Describe it in plain arrays and words, as both matplotlib and the report draw it."""
+        raise NotImplementedError
+
+    def _draw(self, ax: Any) -> None:
+        draw(ax, self._picture())
 
     def _repr_html_(self) -> str | None:
         """Show the picture in a notebook, with its description for those who cannot see it.
@@ -98,6 +111,8 @@ class Display(ABC):
 
 class ModelDisplay(Display):
     """A display that needs nothing but a fitted model."""
+
+    _word = "rows"  # what they are called; those of an image are pixels
 
     @classmethod
     def from_estimator(cls, model: Any, X: Array | None = None, *, ax: Any = None) -> Self:
@@ -133,12 +148,3 @@ class ModelDisplay(Display):
         -------
         display
         """
-
-
-def say(ax: Any, title: str, text: str) -> None:
-    """Fill a panel with a sentence, where there is nothing to draw."""
-    ax.set_title(title)
-    ax.text(0.5, 0.5, text, ha="center", va="center", transform=ax.transAxes, color="#555555")
-    ax.set(xticks=[], yticks=[])
-    ax.grid(visible=False)
-    ax.spines[:].set_visible(False)

@@ -6,10 +6,10 @@ import numpy as np
 
 from perpend._learned import DistanceRecord
 from perpend._typing import Array
-from perpend.plots._display import ModelDisplay, say
-from perpend.plots._lines import few_ticks
-from perpend.plots._style import MISSING, MUTED, RIGHT, WRONG
-from perpend.plots._words import count, percent, unit
+from perpend.plots._axes import draw
+from perpend.plots._display import ModelDisplay
+from perpend.plots._picture import Axis, Bars, Layer, Line, Mark, Picture, Text, empty
+from perpend.plots._words import count, number, percent, unit
 from perpend.rows.kinds import to_numpy
 
 N_BARS = 48
@@ -38,13 +38,6 @@ class DistanceDisplay(ModelDisplay):
         Whether the model was fitted to these rows. If not, its curves say what these rows would
         look like if they were the same mixture.
     xlabel : str
-
-    Attributes
-    ----------
-    edges, counts, threshold, inliers, outliers, fitted :
-        As they were given.
-    ax_, figure_ :
-        Set by `plot`.
 
     Examples
     --------
@@ -76,15 +69,21 @@ class DistanceDisplay(ModelDisplay):
     @classmethod
     def of(cls, model: Any, X: Array | None = None) -> Self:
         """Take what is drawn from a fitted model, and do not draw it yet."""
+        distance = None if X is None else -to_numpy(model.score_samples(X)).astype(float)
+        return cls._of_distances(model, distance)
+
+    @classmethod
+    def _of_distances(cls, model: Any, distance: Array | None, *, fitted: bool = False) -> Self:
+        """Take distances (n,) of rows to a model's subspace; None stands for those of the fit."""
         stored = getattr(model, "_distance_record", None)
         record = None if stored is None else DistanceRecord(**stored)
         names: dict[str, Any] = {"threshold": float(model.threshold_), "xlabel": unit(model)}
         if record is None:
-            return cls(*_without_model(model, X), **names)
-        seen = record.n_inliers + record.n_outliers
+            return cls(*_without_model(model, distance), **names)
         scale = 1.0
-        if X is not None:
-            record = record.counted(_distances(model, X))
+        if distance is not None:
+            seen = record.n_inliers + record.n_outliers
+            record = record.counted(distance)
             scale = float(record.counts.sum()) / seen
         inliers, outliers = (
             scale * np.diff(total, prepend=0.0) for total in record.expected(record.edges)
@@ -94,27 +93,27 @@ class DistanceDisplay(ModelDisplay):
             record.counts,
             inliers=None if record.exact else inliers,
             outliers=outliers,
-            fitted=X is None,
+            fitted=fitted or distance is None,
             **names,
         )
 
     @property
     def n_beyond(self) -> int:
         """How many rows are in bins beyond the threshold."""
-        return round(float(self.counts[self.edges > self.threshold][1:].sum()))
+        return round(float(self.counts[self._last_near + 1 :].sum()))
 
     @property
     def description(self) -> str:
         """The picture in words."""
         n = float(self.counts.sum())
         if n == 0:
-            return "The distances of the rows were not recorded."
+            return f"The distances of the {self._word} were not recorded."
         text = (
-            f"Histogram of the distances of {count(n)} rows to the subspace: "
-            f"{percent(self.n_beyond, n)} are beyond the threshold of {self.threshold:.2g}."
+            f"Histogram of the distances of {count(n)} {self._word} to the subspace: "
+            f"{percent(self.n_beyond, n)} are beyond the threshold of {number(self.threshold, 2)}."
         )
         if self._n_exact:
-            text += f" {count(self._n_exact)} rows lie on it up to rounding."
+            text += f" {count(self._n_exact)} {self._word} lie on it up to rounding."
         return text
 
     @property
@@ -142,99 +141,94 @@ class DistanceDisplay(ModelDisplay):
         return super().plot(ax)
 
     def _draw(self, ax: Any) -> None:
+        draw(ax, self._picture(log_y=self._log_y, n_bars=self._n_bars))
+
+    def _picture(self, *, log_y: bool | None = None, n_bars: int = N_BARS) -> Picture:
+        """Describe bars in the colours of the labels, the model's curves and the threshold."""
         if self.counts.sum() == 0:
-            say(ax, "Distances", "not recorded: pass X to see\nthe distances of its rows")
-            return
+            note = f"not recorded: pass X to see\nthe distances of its {self._word}"
+            return empty("Distances", note, self.description)
+        n = f"{count(self.counts.sum())} {self._word}"
         if len(self.edges) < 2:
-            say(ax, "Distances", f"all {count(self.counts.sum())} rows are at distance 0")
-            return
-        borders, group = self._bars()
-        bars = np.add.reduceat(self.counts, group)
-        ax.stairs(bars, borders, fill=True, color=MISSING, label=f"{count(bars.sum())} rows")
-        ax.stairs(bars, borders, color=MUTED, linewidth=0.8)
+            return empty("Distances", f"all {n} are at distance 0", self.description)
+        borders, group, n_near = self._bars(n_bars)
+        bars = np.add.reduceat(self.counts, group[:-1])
+        layers: list[Layer] = [
+            Bars(borders[a : b + 1], bars[a:b], color, name)
+            for a, b, color, name in (
+                (0, n_near, "in", "inliers"),
+                (n_near, len(bars), "out", "outliers"),
+            )
+            if b > a
+        ]
+        name = "two-group model" if self.fitted else "model of the fit"
         tops = [float(bars.max())]
-        curves = ((self.inliers, RIGHT, "inliers"), (self.outliers, WRONG, "outliers"))
-        for curve, color, name in curves:
+        for curve, color in ((self.inliers, "in"), (self.outliers, "out")):
             if curve is not None and curve.sum() >= 0.5:
-                x, y = self._curve(curve, borders, group)
-                ax.plot(x, y, color=color, label=f"{name}, {self._model(curve)}")
+                x, y = self._curve(curve, group)
+                layers.append(Line(x, y, color, name))
                 tops.append(float(y.max()))
+                name = ""
         # A threshold of zero has no place on a logarithmic axis: its place is the left end.
         at = max(self.threshold, borders[0])
-        # Not up into the legend.
-        name = f"threshold {self.threshold:.2g}"
-        ax.axvline(at, ymax=0.78, color="black", linestyle="--", linewidth=1.2, label=name)
-        ax.set(xscale="log", xlim=(borders[0], borders[-1] * 1.05), xlabel=self.xlabel)
-        ax.set(ylabel="rows", title=self._title())
-        few_ticks(ax.xaxis)
-        log_y = self._unequal(bars, borders) if self._log_y is None else self._log_y
-        if log_y:
-            ax.set_yscale("log")
-            ax.set_ylim(0.5, max(tops) * (max(tops) / 0.5) ** 0.4)
-        else:
-            ax.set_ylim(0, 1.5 * max(tops))
-        ax.legend(loc="upper left", ncols=2, columnspacing=1.0, handlelength=1.4)
+        layers.append(Mark(at, "text", f"threshold {number(self.threshold, 2)}"))
+        log = self._unequal(bars, n_near) if log_y is None else log_y
+        low, high = (0.5, (max(tops) / 0.5) ** 0.09 * max(tops)) if log else (0.0, 1.17 * max(tops))
+        vertical = Axis(self._word, low, high, log=log)
         if self._n_exact and self.inliers is None:
-            ax.annotate(
-                " exact", (borders[0], 0.5), xycoords=("data", "axes fraction"), fontsize=8,
-                color="#555555", rotation=90, va="center", xytext=(8, 0),
-                textcoords="offset points",
-            )  # fmt: skip
+            layers.append(Text(borders[1], vertical.at(0.5), "exact"))
+        return Picture(
+            f"Distances: {percent(self.n_beyond, self.counts.sum())} beyond the threshold",
+            self.description,
+            Axis(self.xlabel, borders[0], borders[-1] * 1.05, log=True),
+            vertical,
+            layers,
+            room=0.22,
+        )
 
-    def _model(self, curve: Array) -> str:
-        return f"model: {count(curve.sum())}" if self.fitted else "as in the fit"
+    @property
+    def _last_near(self) -> int:
+        """The bin that holds the threshold, the last one of inliers."""
+        return int(np.searchsorted(self.edges, self.threshold).clip(max=len(self.edges) - 1))
 
-    def _title(self) -> str:
-        n = float(self.counts.sum())
-        return f"Distances: {percent(self.n_beyond, n)} beyond the threshold"
+    def _bars(self, n_bars: int) -> tuple[Array, Array, int]:
+        """Return the borders of bars (k + 1,), the same as bins, and how many bars are near.
 
-    def _bars(self) -> tuple[Array, Array]:
-        """Return the borders of the bars (k + 1,) and the first bin of each (k,).
-
-        They hold every bin with rows, and the threshold.
+        They hold every bin with rows, and the threshold, at which a bar ends.
         """
-        seen = np.flatnonzero(self.counts)
-        at = int(np.clip(np.searchsorted(self.edges, self.threshold), 0, len(self.edges) - 1))
+        seen, at = np.flatnonzero(self.counts), self._last_near
         first, last = min(seen[0], at), max(seen[-1], at)
-        width = max(1, -(-(last - first + 1) // self._n_bars))
-        group = np.arange(first, last + 1, width)
+        width = max(1, -(-(last - first + 1) // n_bars))
+        n_near = -(-(at + 1 - first) // width)
+        n_far = -(-(last - at) // width)
+        group = at + 1 + width * np.arange(-n_near, n_far + 1)
+        group = group.clip(0, len(self.edges))
         growth = self.edges[1] / self.edges[0]
         lower = np.append(self.edges[0] / growth, self.edges)  # lower[j] to edges[j] is bin j
-        end = min(group[-1] + width, len(self.edges))
-        return np.append(lower[group], lower[end]), group
+        return lower[group], group, n_near
 
-    def _curve(self, expected: Array, borders: Array, group: Array) -> tuple[Array, Array]:
+    def _curve(self, expected: Array, group: Array) -> tuple[Array, Array]:
         """Return the curve at the middle of each bin, in rows per bar."""
         growth = self.edges[1] / self.edges[0]
-        first = group[0]
-        last = int(np.searchsorted(self.edges, borders[-1] * np.sqrt(growth)))
-        bins = np.arange(max(first, 1), last)  # the lowest bin has no width
-        width = group[1] - group[0] if len(group) > 1 else 1
+        bins = np.arange(max(group[0], 1), group[-1])  # the lowest bin has no width
+        width = np.max(np.diff(group))
         return self.edges[bins] / np.sqrt(growth), width * expected[bins]
 
-    def _unequal(self, bars: Array, borders: Array) -> bool:
+    def _unequal(self, bars: Array, n_near: int) -> bool:
         """Whether one group's highest bar is far higher than the other's."""
-        near = borders[1:] <= self.threshold
-        if not (np.any(bars[near] > 0) and np.any(bars[~near] > 0)):
-            return False
-        tops = sorted([float(bars[near].max()), float(bars[~near].max())])
-        return tops[1] > UNEQUAL * tops[0]
+        tops = sorted([bars[:n_near].max(initial=0.0), bars[n_near:].max(initial=0.0)])
+        return bool(tops[0] > 0 and tops[1] > UNEQUAL * tops[0])
 
 
-def _distances(model: Any, X: Array) -> Array:
-    return -to_numpy(model.score_samples(X)).astype(float)
-
-
-def _without_model(model: Any, X: Array | None) -> tuple[Array, Array]:
+def _without_model(model: Any, J: Array | None) -> tuple[Array, Array]:
     """Return edges and counts where no two groups were fitted.
 
     Then all rows of the fit lie on the subspace and are inliers, unless that is the origin alone,
     or the model is from an earlier version.
     """
-    if X is None:
+    if J is None:
         known = hasattr(model, "_distance_record") and model.n_components_ > 0
         return np.ones(1), np.array([float(len(model.labels_)) if known else 0.0])
-    J = _distances(model, X)
     largest = float(J.max(initial=0.0))
     if largest == 0:
         return np.ones(1), np.array([float(len(J))])

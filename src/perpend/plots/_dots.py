@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from perpend._typing import Array
-from perpend.plots._style import MUTED, RIGHT, WRONG, figure, grid, hide_unused
+from perpend.plots._style import MUTED, RIGHT, WRONG, small_multiples
 
 
 def dots(
@@ -37,12 +37,9 @@ def dots(
     """
     names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
     size = (3.1, 0.26 * len(names) + 0.8)
-    with figure(*grid(len(panels), columns), panel=size, sharex=True, sharey=True) as (
-        drawing,
-        axes,
-    ):
-        for ax, (title, lines) in zip(axes.flat, panels.items(), strict=False):
-            ax.set(title=title)
+    options: dict[str, Any] = {"panel": size, "sharex": True, "sharey": True}
+    with small_multiples(panels, columns, xlabel=xlabel, **options) as (drawing, _, pairs):
+        for ax, lines in pairs:
             for y, name in enumerate(names):
                 values = np.asarray(lines.get(name, []), dtype=float)
                 values = values[np.isfinite(values)]
@@ -54,6 +51,4 @@ def dots(
             ax.set_ylim(len(names) - 0.5, -0.5)  # the first name on top
             if xlim:
                 ax.set_xlim(xlim)
-        hide_unused(axes, len(panels))
-        drawing.supxlabel(xlabel, fontsize=10)
     return drawing

@@ -7,7 +7,16 @@ from typing import Any
 import numpy as np
 
 from perpend._typing import Array
-from perpend.plots._style import COLORS, MARKERS, MUTED, RIGHT, WRONG, figure, grid, hide_unused
+from perpend.plots._axes import few_ticks
+from perpend.plots._style import (
+    COLORS,
+    MARKERS,
+    MUTED,
+    RIGHT,
+    WRONG,
+    shared_legend,
+    small_multiples,
+)
 
 GAP = 0.055  # least distance of two direct labels, as a share of the panel's height
 
@@ -53,10 +62,11 @@ def curves(
     names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
     direct = len(panels) == 1
     size = panel or ((6.4, 3.9) if direct else (3.6, 3.2))
-    with figure(*grid(len(panels), columns), panel=size, sharey=True) as (drawing, axes):
-        for ax, (title, lines) in zip(axes.flat, panels.items(), strict=False):
-            ax.set(title=title, xscale="log" if log_x else "linear")
-            ax.set(yscale="log" if log_y else "linear")
+    with small_multiples(
+        panels, columns, xlabel=xlabel, ylabel=ylabel, panel=size, sharey=True
+    ) as (drawing, axes, pairs):
+        for ax, lines in pairs:
+            ax.set(xscale="log" if log_x else "linear", yscale="log" if log_y else "linear")
             for name, values in lines.items():
                 _line(ax, names.index(name), name, values, log_y=log_y, markers=markers)
             if xlim:
@@ -71,32 +81,11 @@ def curves(
                     name, (0, level), xycoords=("axes fraction", "data"), xytext=(3, 2),
                     textcoords="offset points", fontsize=8, color="#555555",
                 )  # fmt: skip
-        hide_unused(axes, len(panels))
-        drawing.supxlabel(xlabel, fontsize=10)
-        drawing.supylabel(ylabel, fontsize=10)
         if direct and len(names) > 1:
             _label_ends(axes.flat[0], panels)
         elif len(names) > 1:
-            shown = {
-                name: handle
-                for ax in axes.flat
-                for handle, name in zip(*ax.get_legend_handles_labels(), strict=True)
-            }
-            handles = [shown[name] for name in names]
-            ncols = min(len(names), 2 + axes.shape[1])
-            drawing.legend(handles, names, loc="outside upper center", ncols=ncols)
+            shared_legend(drawing, axes, "upper", min(len(names), 2 + axes.shape[1]), names)
     return drawing
-
-
-def few_ticks(axis: Any) -> None:
-    """Label 1, 2, 5 of each decade of a short logarithmic axis, and every decade of a long one."""
-    from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
-
-    axis.set_minor_formatter(NullFormatter())
-    low, high = axis.get_view_interval()
-    if high < 1e3 * low:
-        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axis.set_major_formatter(ScalarFormatter())
 
 
 def _line(
@@ -181,15 +170,17 @@ def estimates_against_truth(
     -------
     matplotlib.figure.Figure
     """
-    shape = grid(len(panels), columns)
-    with figure(*shape, panel=(3.0, 3.2), sharex=True, sharey=True) as (drawing, axes):
-        pairs = {
-            title: [np.asarray(v, dtype=float) for v in both] for title, both in panels.items()
-        }
-        every = np.concatenate([values for both in pairs.values() for values in both])
+    options = {"panel": (3.0, 3.2), "sharex": True, "sharey": True}
+    with small_multiples(panels, columns, xlabel=xlabel, ylabel=ylabel, **options) as (
+        drawing,
+        _,
+        pairs,
+    ):
+        every = np.concatenate([values for both in panels.values() for values in both], dtype=float)
         low, high = np.nanmin(every), np.nanmax(every)
         margin = 0.06 * max(high - low, 1.0)
-        for ax, (title, (truth, estimate)) in zip(axes.flat, pairs.items(), strict=False):
+        for ax, both in pairs:
+            truth, estimate = (np.asarray(values, dtype=float) for values in both)
             ax.axline((low, low), slope=1, color=MUTED, linewidth=1, zorder=1)
             seen = Counter(zip(truth.tolist(), estimate.tolist(), strict=True))
             trials = Counter(truth.tolist())
@@ -198,13 +189,10 @@ def estimates_against_truth(
             colors = np.where(x == y, RIGHT, WRONG)
             ax.scatter(x, y, s=70 * share, c=colors, alpha=0.85, linewidths=0, zorder=2)
             ax.set(
-                title=f"{title}\n{int(np.sum(truth == estimate))} of {truth.size} right",
+                title=f"{ax.get_title()}\n{int(np.sum(truth == estimate))} of {truth.size} right",
                 aspect="equal",
             )
             ax.set(xlim=(low - margin, high + margin), ylim=(low - margin, high + margin))
             ax.xaxis.get_major_locator().set_params(integer=True)
             ax.yaxis.get_major_locator().set_params(integer=True)
-        hide_unused(axes, len(panels))
-        drawing.supxlabel(xlabel, fontsize=10)
-        drawing.supylabel(ylabel, fontsize=10)
     return drawing

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from perpend._typing import Array
-from perpend.plots._style import COLOR_MAP, COLORS, MISSING, figure, grid, hide_unused
+from perpend.plots._style import COLOR_MAP, COLORS, MISSING, shared_legend, small_multiples
 
 
 def heatmaps(
@@ -47,12 +47,15 @@ def heatmaps(
     -------
     matplotlib.figure.Figure
     """
-    shape = grid(len(panels), columns)
-    with figure(*shape, panel=(3.5, 3.2), sharex=True, sharey=True) as (drawing, axes):
+    options = {"panel": (3.5, 3.2), "sharex": True, "sharey": True}
+    with small_multiples(panels, columns, xlabel=xlabel, ylabel=ylabel, **options) as (
+        drawing,
+        axes,
+        pairs,
+    ):
         mesh = None
-        for ax, (title, values) in zip(axes.flat, panels.items(), strict=False):
+        for ax, values in pairs:
             mesh = draw_cells(ax, values, xs, ys, limits=limits, cmap=cmap)
-            ax.set(title=title)
             if numbers:
                 _write_numbers(mesh, values, (xs, ys), numbers)
             for i, (name, (x, y)) in enumerate((lines or {}).items()):
@@ -61,13 +64,8 @@ def heatmaps(
                 ax.plot(x, y, color="white", linewidth=4, scalex=False, scaley=False)
                 color = COLORS[1:][i % (len(COLORS) - 1)]
                 ax.plot(x, y, style, color=color, label=name, scalex=False, scaley=False)
-        hide_unused(axes, len(panels))
-        drawing.supxlabel(xlabel, fontsize=10)
-        drawing.supylabel(ylabel, fontsize=10)
         drawing.colorbar(mesh, ax=axes, label=label, shrink=0.95, pad=0.02, aspect=30)
-        if lines:
-            handles, names = axes.flat[0].get_legend_handles_labels()
-            drawing.legend(handles, names, loc="outside upper center", ncols=4)
+        shared_legend(drawing, axes, "upper", 4, list(lines or ()))
     return drawing
 
 
@@ -125,22 +123,20 @@ def images(
     import matplotlib as mpl
     from matplotlib.patches import Patch
 
-    shape = grid(len(panels), columns)
     first = np.shape(next(iter(panels.values())))
     height = min(max(3.0 * first[0] / first[1], 1.2), 5.0)
     colors = mpl.colormaps[cmap].with_extremes(bad="#F2C9C0")
-    with figure(*shape, panel=(3.0, height + 0.35)) as (drawing, axes):
+    with small_multiples(panels, columns, panel=(3.0, height + 0.35)) as (drawing, axes, pairs):
         shown = None
-        for ax, (title, values) in zip(axes.flat, panels.items(), strict=False):
+        for ax, values in pairs:
             image = np.asarray(values)
             low, high = (0, 1) if image.dtype == bool else limits or (None, None)
             shown = ax.imshow(
                 image.astype(float), cmap=colors, vmin=low, vmax=high, interpolation="nearest"
             )
-            ax.set(title=title, xticks=[], yticks=[])
+            ax.set(xticks=[], yticks=[])
             ax.grid(visible=False)
             ax.spines[:].set_visible(False)
-        hide_unused(axes, len(panels))
         if label and limits:
             drawing.colorbar(shown, ax=axes, label=label, shrink=0.9, aspect=30)
         if legend:

@@ -32,13 +32,6 @@ class MaskDisplay(Display):
     bands : sequence of three, optional
         What red, green and blue stand for, for the title.
 
-    Attributes
-    ----------
-    image, mask, bands :
-        As they were given.
-    ax_, figure_ :
-        Set by `plot`.
-
     Examples
     --------
     >>> import numpy as np
@@ -88,15 +81,21 @@ class MaskDisplay(Display):
         MaskDisplay
         """
         check_is_fitted(model)
+        X = _pixels(scene)[0]
+        labels = to_numpy(model.predict(X)) if len(X) else np.zeros(0)
+        return cls._of(scene, labels, bands).plot(ax)
+
+    @classmethod
+    def _of(cls, scene: Dataset | Array, labels: Array, bands: Sequence[int] | None = None) -> Self:
+        """Take a scene and the labels of its pixels that have data, and do not draw them yet."""
         X, positions, shape, names = _pixels(scene)
         chosen = _bands(bands, X.shape[1])
         mask = np.zeros(shape[0] * shape[1], dtype=np.int8)
-        if len(X):
-            mask[positions] = to_numpy(model.predict(X))
+        mask[positions] = labels
         image = np.full((len(mask), 3), NO_DATA)
         image[positions] = _stretched(X[:, chosen])
-        labels = [names[band] if names else band for band in chosen]
-        return cls(image.reshape(*shape, 3), mask.reshape(shape), bands=labels).plot(ax)
+        known = [names[band] if names else band for band in chosen]
+        return cls(image.reshape(*shape, 3), mask.reshape(shape), bands=known)
 
     @property
     def n_outliers(self) -> int:
@@ -136,11 +135,8 @@ class MaskDisplay(Display):
         from matplotlib.colors import to_rgb
         from matplotlib.patches import Patch
 
-        step = -(-max(self.mask.shape) // LARGEST)
-        image = np.clip(self.image[step // 2 :: step, step // 2 :: step], 0, 1)
-        # A drawn pixel stands for step x step: the more of them are outliers, the stronger.
-        share = _block_means(self.mask == -1, step)[: image.shape[0], : image.shape[1]]
-        alpha = STRONG * np.sqrt(share)[:, :, None]
+        image, outliers, _ = self._smaller(LARGEST)
+        alpha = STRONG * np.sqrt(outliers)[:, :, None]
         shown = (1 - alpha) * image + alpha * np.array(to_rgb(self._color))
         h, w = self.mask.shape
         ax.imshow(shown, interpolation="nearest", extent=(-0.5, w - 0.5, h - 0.5, -0.5))
@@ -155,6 +151,16 @@ class MaskDisplay(Display):
             handles=patches, loc="upper center", bbox_to_anchor=(0.5, -0.01), ncols=2,
             borderaxespad=0.2,
         )  # fmt: skip
+
+    def _smaller(self, largest: int) -> tuple[Array, Array, int]:
+        """Return image, share of outliers, and how many pixels become one along each side.
+
+        No side is longer than `largest`. What stands for several pixels shows their mean colour;
+        the more of them are outliers, the larger the share.
+        """
+        step = -(-max(self.mask.shape) // largest)
+        image = _block_means(np.clip(self.image, 0, 1), step)
+        return image, _block_means(self.mask == -1, step), step
 
     def _title(self) -> str:
         h, w = self.mask.shape
@@ -215,10 +221,10 @@ def _block_means(mask: Array, step: int) -> Array:
     >>> _block_means(np.array([[True, False, True]]), 2)
     array([[0.5, 1. ]])
     """
-    if step == 1:
-        return np.asarray(mask, dtype=float)
-    starts = [np.arange(0, n, step) for n in mask.shape]
-    sizes = [np.diff(np.append(start, n)) for start, n in zip(starts, mask.shape, strict=True)]
-    sums = np.add.reduceat(mask.astype(float), starts[0], axis=0)
-    sums = np.add.reduceat(sums, starts[1], axis=1)
-    return np.asarray(sums / np.outer(*sizes))
+    values = np.asarray(mask, dtype=float)
+    for axis in (0, 1):
+        starts = np.arange(0, values.shape[axis], step)
+        sizes = np.diff(np.append(starts, values.shape[axis]))
+        sums = np.add.reduceat(values, starts, axis=axis)
+        values = sums / np.expand_dims(sizes, tuple(k for k in range(sums.ndim) if k != axis))
+    return values

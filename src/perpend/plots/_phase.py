@@ -29,13 +29,6 @@ class PhaseTransitionDisplay(Display):
         In all cells together.
     title : str
 
-    Attributes
-    ----------
-    inliers, outliers, share, n_trials, title :
-        As they were given.
-    ax_, figure_ :
-        Set by `plot`.
-
     Examples
     --------
     >>> from perpend.plots import PhaseTransitionDisplay

@@ -8,12 +8,10 @@ import numpy as np
 from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.plots._display import ModelDisplay
-from perpend.plots._style import MUTED, RIGHT
-from perpend.plots._words import count, factor, unit
+from perpend.plots._picture import SHADES, Axis, Cells, Dots, Label, Layer, Line, Picture
+from perpend.plots._words import count, factor, number, unit
 
 LEAST = 0.26  # length of a plateau that is drawn, in log scale: what makes a codimension clear
-SHADES = "#FFFFFF", "#CFE3F1", "#8DB9D8"  # from no contrast to the largest
-LETTER = 0.64  # width of a letter, in heights of the font
 EACH = 12  # codimensions up to which each has its tick
 
 
@@ -23,20 +21,6 @@ class Bar(NamedTuple):
     codimension: int
     first: float  # finest scale
     last: float  # coarsest scale
-
-
-class Rect(NamedTuple):
-    """Where a label is, in points."""
-
-    left: float
-    bottom: float
-    right: float
-    top: float
-
-    def meets(self, other: "Rect") -> bool:
-        """Say whether two overlap."""
-        apart = self.right < other.left or other.right < self.left
-        return not (apart or self.top < other.bottom or other.top < self.bottom)
 
 
 class ProfileDisplay(ModelDisplay):
@@ -58,13 +42,6 @@ class ProfileDisplay(ModelDisplay):
     structures : sequence of dict
         As `structures_` of a model: `codimension`, `noise`, `members` and `chosen`.
     xlabel : str
-
-    Attributes
-    ----------
-    scales, codimensions, contrast, structures :
-        As they were given.
-    ax_, figure_ :
-        Set by `plot`.
 
     Notes
     -----
@@ -142,43 +119,57 @@ class ProfileDisplay(ModelDisplay):
     def description(self) -> str:
         """The picture in words."""
         parts = [
-            f"codimension {bar.codimension} from {bar.first:.2g} to {bar.last:.2g}"
+            f"codimension {bar.codimension} from {number(bar.first, 2)} to {number(bar.last, 2)}"
             for bar in self.bars
         ]
         text = "Contrast by scale and codimension. Plateaus: " + ("; ".join(parts) or "none") + "."
         if self.chosen is not None:
             text += (
                 f" The answer has codimension {self.chosen['codimension']} and noise "
-                f"{self.chosen['noise']:.2g}, with {count(self.chosen['members'])} rows."
+                f"{number(self.chosen['noise'], 2)}, with {count(self.chosen['members'])} "
+                f"{self._word}."
             )
         others = [one for one in self.structures if not one["chosen"]]
         if others:
             listed = ", ".join(
-                f"codimension {one['codimension']} at {one['noise']:.2g} "
-                f"({count(one['members'])} rows)"
+                f"codimension {one['codimension']} at {number(one['noise'], 2)} "
+                f"({count(one['members'])} {self._word})"
                 for one in others
             )
             text += f" Also seen: {listed}."
         return text
 
-    def _draw(self, ax: Any) -> None:
-        low, high = self._shown()
-        self._shade(ax, low, high)
-        self._staircase(ax)
+    def _picture(self) -> Picture:
+        """Describe shades, plateaus as bars, and the structures at their noise with their sizes."""
+        (low, high), (first, last) = self._shown(), self._ends()
+        kept = (self.codimensions >= low) & (self.codimensions <= high)
+        borders = np.exp(_edges(np.log(self.scales))).clip(first, last)
+        # The root of the contrast, by which plateaus are weighed.
+        shade = np.sqrt(self.contrast[kept])
+        levels = np.ceil(SHADES * shade / max(float(shade.max(initial=0.0)), 1e-9)).astype(int)
+        own = None if self.chosen is None else self.chosen["codimension"]
+        layers: list[Layer] = [
+            Cells(borders, _edges(self.codimensions[kept].astype(float)), levels),
+            self._staircase(borders),
+        ]
         for bar in self.bars:
-            own = self.chosen is not None and bar.codimension == self.chosen["codimension"]
-            ax.plot(
-                [bar.first, bar.last], [bar.codimension] * 2, color=RIGHT if own else MUTED,
-                linewidth=5 if own else 3.5, solid_capstyle="round", zorder=3,
-            )  # fmt: skip
-        ax.set(xscale="log", xlim=self._ends(), ylim=(low - 0.6, high + 0.75))
-        self._mark(ax)
-        ax.set(xlabel=self.xlabel, ylabel="codimension", title=self._title())
-        ax.grid(visible=False, axis="y")
-        if high - low < EACH:
-            ax.set_yticks([c for c in self.codimensions if low <= c <= high])
-        else:
-            ax.yaxis.get_major_locator().set_params(integer=True)
+            color, width = ("in", 5.0) if bar.codimension == own else ("muted", 3.5)
+            layers.append(Line([bar.first, bar.last], [bar.codimension] * 2, color, width=width))
+        for one in sorted(self.structures, key=lambda one: not one["chosen"]):
+            chosen = bool(one["chosen"])
+            x, y = max(float(one["noise"]), first), float(one["codimension"])
+            color, text = ("in" if chosen else "muted"), f"{count(one['members'])} {self._word}"
+            text = f"noise {number(one['noise'], 2)}, {text}" if chosen else text
+            layers.append(Dots([x], [y], color, hollow=not chosen, size=10 if chosen else 7))
+            layers.append(Label(x, y, text, color, strong=chosen))
+        ticks = [int(c) for c in self.codimensions[kept]] if high - low < EACH else None
+        return Picture(
+            self._title(),
+            self.description,
+            Axis(self.xlabel, first, last, log=True),
+            Axis("codimension", low - 0.6, high + 0.75, whole=True, ticks=ticks),
+            layers,
+        )
 
     def _title(self) -> str:
         if self.chosen is None:
@@ -200,73 +191,11 @@ class ProfileDisplay(ModelDisplay):
         scales = [s for s in scales if s > 0]
         return min(scales), max(scales)
 
-    def _shade(self, ax: Any, low: int, high: int) -> None:
-        from matplotlib.colors import LinearSegmentedColormap
-
-        kept = (self.codimensions >= low) & (self.codimensions <= high)
-        x = _edges(np.log(self.scales))
-        y = _edges(self.codimensions[kept].astype(float))
-        shade = np.sqrt(self.contrast[kept])
-        ax.pcolormesh(
-            np.exp(x), y, np.ma.masked_less_equal(shade, 0),
-            cmap=LinearSegmentedColormap.from_list("contrast", SHADES), vmin=0,
-            vmax=max(float(shade.max(initial=0.0)), 1e-9), zorder=1, rasterized=True,
-        )  # fmt: skip
-
-    def _staircase(self, ax: Any) -> None:
-        """Draw which codimension is seen best at each scale."""
+    def _staircase(self, borders: Array) -> Line:
+        """Return which codimension is seen best at each scale."""
         best = self.codimensions[np.argmax(self.contrast, axis=0)].astype(float)
         best[np.max(self.contrast, axis=0) <= 0] = np.nan
-        ax.stairs(best, np.exp(_edges(np.log(self.scales))), color=MUTED, baseline=None, zorder=2)
-
-    def _mark(self, ax: Any) -> None:
-        """Mark structures at their noise: the answer filled, with its noise, the others hollow."""
-        from matplotlib.patheffects import withStroke
-
-        least, taken = self._ends()[0], list[Rect]()
-        for one in sorted(self.structures, key=lambda one: not one["chosen"]):
-            own = one["chosen"]
-            x, y = max(float(one["noise"]), least), one["codimension"]
-            color = RIGHT if own else "#555555"
-            ax.plot(
-                x, y, "o", markersize=10 if own else 7, markeredgewidth=1.8, zorder=5,
-                color=color if own else "white", markeredgecolor="white" if own else color,
-            )  # fmt: skip
-            rows = f"{count(one['members'])} rows"
-            text, size = (f"noise {one['noise']:.2g}, {rows}", 9) if own else (rows, 8)
-            place = _free_place(ax, (x, y), text, size, taken)
-            if place is not None:
-                ax.annotate(
-                    text, (x, y), xytext=place, textcoords="offset points", color=color, zorder=6,
-                    ha="center", va="center", fontsize=size,
-                    fontweight="bold" if own else "normal",
-                    path_effects=[withStroke(linewidth=2.5, foreground="white")],
-                )  # fmt: skip
-
-
-def _free_place(
-    ax: Any, at: tuple[float, float], text: str, size: float, taken: list[Rect]
-) -> tuple[float, float] | None:
-    """Return where the middle of a label goes, in points from its mark; None if nowhere.
-
-    It stays within the axes and off the other labels, and is above its mark or below it, or beside.
-    """
-    box = ax.get_window_extent()
-    points = 72 / ax.figure.figure.dpi
-    x, y = (ax.transData.transform(at) - [box.x0, box.y0]) * points
-    width, height = LETTER * size * len(text), 1.5 * size
-    room = box.width * points
-    inside = min(max(x, width / 2), room - width / 2) - x
-    side = width / 2 + 9
-    for dx, dy in ((inside, 14), (inside, -14), (-side, 8), (side, -8), (-side, -8), (side, 8)):
-        rect = Rect(
-            x + dx - width / 2, y + dy - height / 2, x + dx + width / 2, y + dy + height / 2
-        )
-        fits = rect.left >= 0 and rect.right <= room and rect.bottom >= 0
-        if fits and not any(rect.meets(other) for other in taken):
-            taken.append(rect)
-            return dx, dy
-    return None
+        return Line(np.repeat(borders, 2)[1:-1], np.repeat(best, 2), "muted", width=1.0)
 
 
 def _scale(model: Any) -> str:

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.plots._display import Display
-from perpend.plots._style import MISSING, MUTED, RIGHT, figure, grid, hide_unused
+from perpend.plots._style import MISSING, MUTED, RIGHT, shared_legend, small_multiples
 from perpend.plots._words import count, percent
 from perpend.rows.kinds import to_numpy
 
@@ -34,13 +34,6 @@ class ReliabilityDisplay(Display):
     sure : float, optional
         One of the edges: a line marks from where on an answer counts as sure.
     xlabel, ylabel : str
-
-    Attributes
-    ----------
-    edges, n, hits, sure, xlabel, ylabel :
-        As they were given.
-    ax_, figure_ :
-        Set by `plot`.
 
     Examples
     --------
@@ -203,17 +196,12 @@ def reliability(
     -------
     matplotlib.figure.Figure
     """
-    shape = grid(len(panels), columns)
-    with figure(*shape, panel=(5.4, 4.0), sharey=True) as (drawing, axes):
-        for ax, (title, (confidence, right)) in zip(axes.flat, panels.items(), strict=False):
-            display = ReliabilityDisplay._counted(right, confidence, edges, sure=sure)
-            display._draw_panel(ax)
-            ax.set(title=title)
-        hide_unused(axes, len(panels))
-        drawing.supxlabel("confidence (number of answers)", fontsize=10)
-        drawing.supylabel("share of right answers", fontsize=10)
-        handles, names = axes.flat[0].get_legend_handles_labels()
-        drawing.legend(handles, names, loc="outside upper center", ncols=2)
+    names = {"xlabel": "confidence (number of answers)", "ylabel": "share of right answers"}
+    options: dict[str, Any] = {"panel": (5.4, 4.0), "sharey": True}
+    with small_multiples(panels, columns, **names, **options) as (drawing, axes, pairs):
+        for ax, (confidence, right) in pairs:
+            ReliabilityDisplay._counted(right, confidence, edges, sure=sure)._draw_panel(ax)
+        shared_legend(drawing, axes, "upper", 2, ())
     return drawing
 
 

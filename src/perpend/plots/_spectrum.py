@@ -1,19 +1,19 @@
 """Two spectra that show the codimension: of the directions, and of the inliers."""
 
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from perpend._typing import Array
-from perpend.plots._display import ModelDisplay, say
-from perpend.plots._style import MUTED, RIGHT, WRONG
-from perpend.plots._words import count, factor
+from perpend._verdict import computed_evidence
+from perpend.plots._display import ModelDisplay
+from perpend.plots._picture import Axis, Dots, Layer, Mark, Picture, Text, empty
+from perpend.plots._words import count, factor, plural
 from perpend.rows.kinds import to_numpy
 
 # Relative to the largest value; what is below are rounding errors. The inliers' spread is a root of
 # eigenvalues, and has half of the digits.
 FLOOR, SPREAD_FLOOR = 1e-15, 1e-8
-TOP = 0.84  # of the axes' height; above is the legend
 
 
 class SpectrumDisplay(ModelDisplay):
@@ -30,13 +30,6 @@ class SpectrumDisplay(ModelDisplay):
         How many of them are the normals' in the answer; None where that is not known.
     n_starts : int, optional
         How many directions there are.
-
-    Attributes
-    ----------
-    singular_values, n_normals, n_starts :
-        As they were given.
-    ax_, figure_ :
-        Set by `plot`.
 
     Notes
     -----
@@ -85,23 +78,25 @@ class SpectrumDisplay(ModelDisplay):
             return f"{what}: {'all' if c else 'none'} of them belong to normals."
         return f"{what}, {c} of normals: behind these they fall by a factor of {factor(self.gap)}."
 
-    def _draw(self, ax: Any) -> None:
+    def _picture(self) -> Picture:
+        """Describe the values as dots, the normals' filled, with the fall behind these."""
         s, c = self.singular_values, self.n_normals
         if len(s) == 0:
-            say(ax, "Directions", "there are no directions")
-            return
+            return empty("Directions", "there are no directions", self.description)
         first = 0 if c is None else min(c, len(s))
-        names = (f"{first} of normals", f"{len(s) - first} others")
-        _points(ax, s, first, names=names, colors=(RIGHT, MUTED), floor=FLOOR)
         rank = f"rank {first}"
         if c is None:
             rank = "rank not known"
         elif self.gap is None:
             rank = "all of them normals" if c else "no normals among them"
-        starts = self.n_starts or len(s)
-        ax.set(title=f"{count(starts)} direction{'s' * (starts != 1)}, {rank}")
-        ax.set(xlabel="number of the singular value", ylabel="singular value")
-        _mark_gap(ax, first, s, self.gap)
+        return _spectrum(
+            f"{plural(self.n_starts or len(s), 'direction')}, {rank}",
+            self.description,
+            ("number of the singular value", "singular value"),
+            _Falling(s, first, FLOOR, self.gap),
+            names=(f"{first} of normals", f"{len(s) - first} others"),
+            behind="muted",
+        )
 
 
 class SpreadDisplay(ModelDisplay):
@@ -119,13 +114,6 @@ class SpreadDisplay(ModelDisplay):
         How many of the last ones are across the subspace; None where that is not known.
     n_rows, n_rows_by_chance : int, optional
         Different rows that lie on the subspace, and how many lie on any of its dimension.
-
-    Attributes
-    ----------
-    spread, n_normals, n_rows, n_rows_by_chance :
-        As they were given.
-    ax_, figure_ :
-        Set by `plot`.
 
     Examples
     --------
@@ -152,7 +140,7 @@ class SpreadDisplay(ModelDisplay):
     @classmethod
     def of(cls, model: Any, X: Array | None = None) -> Self:  # noqa: ARG003
         """Take what is drawn from a fitted model, and do not draw it yet."""
-        evidence = model.evidence_
+        evidence = computed_evidence(model)
         variances = np.asarray(evidence.get("inlier_spectrum", []), dtype=float)[::-1]
         return cls(
             np.sqrt(variances / variances[0]) if len(variances) and variances[0] > 0 else [],
@@ -186,18 +174,21 @@ class SpreadDisplay(ModelDisplay):
         rows, chance = count(self.n_rows), count(self.n_rows_by_chance)
         return f"{before}{rows} different rows lie on it, by chance {chance} would."
 
-    def _draw(self, ax: Any) -> None:
+    def _picture(self) -> Picture:
+        """Describe the spread as dots, that along the subspace filled, with the fall behind it."""
         if len(self.spread) == 0:
-            text = "not recorded: there are no normals\nthat only some of the rows are near to"
-            say(ax, "Inliers' spread", text)
-            return
+            note = "not recorded: there are no normals\nthat only some of the rows are near to"
+            return empty("Inliers' spread", note, self.description)
         c = 0 if self.n_normals is None else self.n_normals
         d = len(self.spread) - c
-        names = (f"{d} along the subspace", f"{c} across it")
-        _points(ax, self.spread, d, names=names, colors=(RIGHT, WRONG), floor=SPREAD_FLOOR)
-        ax.set(title="Inliers' spread" + self._evidence("\n").rstrip("."), xlabel="principal axis")
-        ax.set_ylabel("standard deviation (relative)")
-        _mark_gap(ax, d, self.spread, self.gap)
+        return _spectrum(
+            "Inliers' spread" + self._evidence("\n").rstrip("."),
+            self.description,
+            ("principal axis", "standard deviation (relative)"),
+            _Falling(self.spread, d, SPREAD_FLOOR, self.gap),
+            names=(f"{d} along the subspace", f"{c} across it"),
+            behind="out",
+        )
 
 
 def _n_inside(model: Any) -> int | None:
@@ -206,7 +197,7 @@ def _n_inside(model: Any) -> int | None:
     The evidence has one variance for each dimension of the span, or that dimension itself; the span
     is that of lifted rows, if affine.
     """
-    evidence = model.evidence_
+    evidence = computed_evidence(model)
     if "inlier_spectrum" not in evidence and "rank" not in evidence:
         return None
     rank = evidence.get("rank", len(evidence.get("inlier_spectrum", ())))
@@ -224,51 +215,49 @@ def _ratio(values: Array, first: int | None, floor: float) -> float | None:
     return float(values[first - 1] / max(values[first], floor * values[0]))
 
 
-def _points(
-    ax: Any,
-    values: Array,
-    first: int,
+class _Falling(NamedTuple):
+    """Falling values: how many are first, what is zero relative to the largest, and the gap."""
+
+    values: Array
+    first: int
+    floor: float
+    gap: float | None
+
+
+def _spectrum(
+    title: str,
+    description: str,
+    axes: tuple[str, str],
+    falling: _Falling,
     *,
     names: tuple[str, str],
-    colors: tuple[str, str],
-    floor: float,
-) -> None:
-    """Draw falling values, the first ones filled and the others hollow; none below the floor."""
-    place = np.arange(1, len(values) + 1)
+    behind: str,
+) -> Picture:
+    """Describe falling values: the first ones filled, the others hollow, and the gap between."""
+    values, first, floor, gap = falling
+    place = np.arange(1.0, len(values) + 1)
     shown = np.maximum(values, floor * values[0])
     size = 5.0 if len(values) <= 40 else 2.5
-    if first:
-        ax.plot(place[:first], shown[:first], "o", color=colors[0], markersize=size, label=names[0])
-    if first < len(values):
-        ax.plot(
-            place[first:], shown[first:], "s", color=colors[1], markersize=size,
-            markerfacecolor="white", label=names[1],
-        )  # fmt: skip
     decades = float(np.log10(shown[0] / shown[-1]))
+    y = Axis(axes[1], 0.0, 1.11 * shown[0])
     if decades > 1:
-        ax.set_yscale("log")
-        ax.set_ylim(shown[-1] / 10 ** (0.15 * decades), shown[0] * 10 ** (0.32 * decades))
-    else:
-        ax.set_ylim(0, 1.32 * shown[0])
-    ax.set_xlim(0.4, len(values) + 0.6)
-    ax.xaxis.get_major_locator().set_params(integer=True)
-    ax.legend(loc="upper center", ncols=2, handletextpad=0.2, columnspacing=1.2)
-
-
-def _mark_gap(ax: Any, first: int, values: Array, gap: float | None) -> None:
-    """Mark the gap behind the first values, with its size where no value is.
-
-    Values before the gap are high and those behind it low: on the wider side there is room, below
-    the ones or above the others.
-    """
-    if gap is None:
-        return
-    ax.axvline(first + 0.5, ymax=TOP, color=MUTED, linestyle="--", linewidth=1.2, zorder=1)
-    behind = first <= len(values) / 2
-    nearest = (first, max(values[first if behind else first - 1], ax.get_ylim()[0]))
-    _, height = ax.transAxes.inverted().transform(ax.transData.transform(nearest))
-    ax.annotate(
-        f"falls by\n× {factor(gap)}", (first + 0.5, (height + TOP if behind else height) / 2),
-        xycoords=("data", "axes fraction"), xytext=(5 if behind else -5, 0),
-        textcoords="offset points", fontsize=9, va="center", ha="left" if behind else "right",
-    )  # fmt: skip
+        lowest, highest = shown[-1] / 10 ** (0.15 * decades), shown[0] * 10 ** (0.09 * decades)
+        y = Axis(axes[1], lowest, highest, log=True)
+    layers: list[Layer] = [
+        Dots(place[part], shown[part], color, name, hollow=hollow, size=size)
+        for part, color, name, hollow in (
+            (slice(first), "in", names[0], False),
+            (slice(first, None), behind, names[1], True),
+        )
+        if len(place[part])
+    ]
+    if gap is not None:
+        # Values before the gap are high and those behind it low: on the wider side there is room,
+        # below the ones or above the others.
+        right = first <= len(values) / 2
+        height = max(float(y.share(shown[first if right else first - 1])), 0.0)
+        middle = y.at((height + 1) / 2 if right else height / 2)
+        text = f"falls by\n× {factor(gap)}"
+        layers += [Mark(first + 0.5), Text(first + 0.5, middle, text, ends=not right)]
+    x = Axis(axes[0], 0.4, len(values) + 0.6, whole=True)
+    return Picture(title, description, x, y, layers, room=0.16)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from perpend._typing import Array
-from perpend.plots._style import COLORS, MUTED, RIGHT, WRONG, figure, grid
+from perpend.plots._style import COLORS, MUTED, RIGHT, WRONG, shared_legend, small_multiples
 
 BEHIND = 0.25  # opacity of what lies on the far side
 SUBSPACE, COMPLEMENT = COLORS[-1], COLORS[2]
@@ -89,22 +89,13 @@ def sphere(
         "targets": targets,
     }
     eye = _eye(*view)
-    with figure(*grid(len(panels), columns), panel=(3.8, 3.7)) as (drawing, axes):
-        for ax in axes.flat:
+    with small_multiples(panels, columns, panel=(3.8, 3.7)) as (drawing, axes, pairs):
+        for ax, content in pairs:
             ax.axis("off")
-        for ax, (title, content) in zip(axes.flat, panels.items(), strict=False):
-            ax.set(title=title, aspect="equal", xlim=(-1.2, 1.2), ylim=(-1.2, 1.2))
+            ax.set(aspect="equal", xlim=(-1.2, 1.2), ylim=(-1.2, 1.2))
             _globe(ax, eye)
             _content(ax, eye, content, names)
-        found = {
-            name: handle
-            for ax in axes.flat
-            for handle, name in zip(*ax.get_legend_handles_labels(), strict=True)
-        }
-        labels = [name for name in names.values() if name and name in found]
-        if labels:
-            handles = [found[name] for name in labels]
-            drawing.legend(handles, labels, loc="outside lower center", ncols=3)
+        shared_legend(drawing, axes, "lower", 3, list(names.values()))
     return drawing
 
 

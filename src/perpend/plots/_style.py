@@ -7,11 +7,11 @@ needed. `pyplot_figure` makes those that a user asks to see: ``plt.show()`` show
 
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from perpend._files import writing
 from perpend._typing import Array
@@ -26,6 +26,9 @@ COLOR_MAP = "cividis"  # even steps of brightness, the same with any colour visi
 MISSING = "#DDDDDD"
 DPI = 150
 SCREEN_DPI = 100
+MOST_COLUMNS = 4  # panels side by side, unless more are asked for
+
+Content = TypeVar("Content")
 
 STYLE: Any = {  # matplotlib has a type for its keys, another one in each version
     "axes.axisbelow": True,
@@ -131,25 +134,46 @@ def is_open(figure: Any) -> bool:
     return any(manager.canvas.figure is figure for manager in Gcf.get_all_fig_managers())
 
 
-def grid(n: int, columns: int | None = None, *, at_most: int = 4) -> tuple[int, int]:
-    """Return rows and columns for `n` panels.
+@contextmanager
+def small_multiples(
+    contents: Mapping[str, Content],
+    columns: int | None = None,
+    *,
+    xlabel: str = "",
+    ylabel: str = "",
+    **options: Any,
+) -> Iterator[tuple[Any, Array, list[tuple[Any, Content]]]]:
+    """Make a figure with a panel for each content, below its title, and axes named together.
 
-    >>> grid(3), grid(6), grid(6, columns=2)
-    ((1, 3), (2, 3), (3, 2))
+    Panels that are left over are hidden; those above them show the numbers of the axis instead.
     """
-    if columns is None:
-        rows = -(-n // at_most)
-        columns = -(-n // rows)
-    return -(-n // columns), columns
-
-
-def hide_unused(axes: Array, used: int) -> None:
-    """Hide the panels that are left over; those above them show the numbers of the axis instead."""
-    columns = axes.shape[1]
-    for i, ax in enumerate(axes.flat):
-        if i >= used:
-            ax.set_visible(False)
+    rows = -(-len(contents) // (columns or MOST_COLUMNS))
+    columns = columns or -(-len(contents) // rows)
+    with figure(rows, columns, **options) as (drawing, axes):
+        pairs = list(zip(axes.flat, contents.values(), strict=False))
+        for ax, title in zip(axes.flat, contents, strict=False):
+            ax.set_title(title)
+        yield drawing, axes, pairs
+        for i in range(len(contents), axes.size):
+            axes.flat[i].set_visible(False)
             axes.flat[i - columns].tick_params(labelbottom=True)
+        if xlabel:
+            drawing.supxlabel(xlabel, fontsize=10)
+        if ylabel:
+            drawing.supylabel(ylabel, fontsize=10)
+
+
+def shared_legend(drawing: Any, axes: Array, place: str, ncols: int, order: Sequence[str]) -> None:
+    """Write one legend for all panels, of the names in this order that some panel has."""
+    found = {
+        name: handle
+        for ax in axes.flat
+        for handle, name in zip(*ax.get_legend_handles_labels(), strict=True)
+    }
+    names = [name for name in order if name in found] or list(found)
+    if names:
+        handles = [found[name] for name in names]
+        drawing.legend(handles, names, loc=f"outside {place} center", ncols=ncols)
 
 
 def save(figure: Any, stem: str | os.PathLike[str]) -> list[Path]:

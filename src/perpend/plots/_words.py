@@ -5,7 +5,8 @@ from typing import Any
 
 from perpend.structure import SURE
 
-NO_BREAK = "\u00a0"
+THIN = "\u202f"  # a narrow space that does not break a line
+DIGITS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def count(n: float) -> str:
@@ -14,7 +15,35 @@ def count(n: float) -> str:
     >>> count(1234567).split()
     ['1', '234', '567']
     """
-    return f"{round(n):,}".replace(",", NO_BREAK)
+    return f"{round(n):,}".replace(",", THIN)
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Return a number with a few digits that matter.
+
+    >>> number(0.0231999), number(-12.0), number(1.5e-9), number(4.25e13, 2), number(111, 2)
+    ('0.0232', '−12', '1.5 × 10⁻⁹', '4.2 × 10¹³', '110')
+    """
+    value = float(value)
+    if not math.isfinite(value):
+        return "unknown" if math.isnan(value) else ("−∞" if value < 0 else "∞")
+    if value == 0:
+        return "0"
+    text = f"{value:.{digits}g}"
+    if "e" in text and 1 <= abs(value) < 1e6:
+        text = count(float(text))
+    mantissa, _, exponent = text.partition("e")
+    mantissa = mantissa.replace("-", "−")
+    return f"{mantissa} × 10{str(int(exponent)).translate(DIGITS)}" if exponent else mantissa
+
+
+def plural(n: int, one: str, many: str = "") -> str:
+    """Return a number with its noun.
+
+    >>> plural(1, "row"), plural(3, "row"), plural(2, "axis", "axes")
+    ('1 row', '3 rows', '2 axes')
+    """
+    return f"{count(n)} {one if n == 1 else many or one + 's'}"
 
 
 def factor(x: float) -> str:

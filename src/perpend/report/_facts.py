@@ -8,7 +8,7 @@ import datetime as dt
 import platform
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -17,19 +17,18 @@ from perpend import __version__
 from perpend._json import plain
 from perpend._structures import relations
 from perpend._typing import Array
+from perpend._verdict import computed_evidence
 from perpend.estimator import SubspaceEstimator
 from perpend.exceptions import InputError
 from perpend.formats._dataset import Answer, Dataset
-from perpend.report._distances import DistanceFacts, distance_facts
 from perpend.report._outliers import OutlierFacts, outlier_facts
-from perpend.report._profile import ProfileFacts, profile_facts
-from perpend.report._rows import PictureFacts, picture_facts
+from perpend.report._pictures import PictureFacts, Rows, picture_facts
 from perpend.report._solved import MOST, Solved, solved_equations
-from perpend.report._text import column_labels
+from perpend.report._text import column_labels, nouns_of
 from perpend.rows.kinds import to_numpy
 from perpend.structure import SURE
 
-SCHEMA = 1
+SCHEMA = 2  # 1 had other pictures
 EQUATIONS = MOST  # so many equations are shown, at the most
 NAMES = 2000  # so many names of columns are kept, at the most
 
@@ -87,9 +86,8 @@ class AnswerFacts(TypedDict):
     normals: list[list[float]]  # the first few
     intercept: list[float]
     location: list[float]
-    # pages of earlier versions have none of these
     solved: NotRequired[list[Solved] | None]
-    structures: NotRequired[list[StructureFacts]]
+    structures: list[StructureFacts]
     parameters: dict[str, str]
     seed: str
 
@@ -102,23 +100,11 @@ class Facts(TypedDict):
     made: str  # date and time
     data: DataFacts
     answer: AnswerFacts
-    distances: DistanceFacts | None
     outliers: OutlierFacts | None
     pictures: PictureFacts
-    profile: NotRequired[ProfileFacts | None]
     warnings: list[str]
     versions: dict[str, str]
     timings: dict[str, float]
-
-
-class Rows(NamedTuple):
-    """The data as far as they were given, in one form."""
-
-    X: Array | None  # (n, D) in memory
-    columns: list[str]
-    named: bool
-    dataset: Dataset | None
-    source: str
 
 
 def gather(
@@ -145,10 +131,8 @@ def gather(
         made=dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         data=facts,
         answer=_answer_facts(model, rows.X, labels),
-        distances=distance_facts(model, rows.X, answer),
         outliers=outlier_facts(model, rows.X, answer, rows.dataset),
-        pictures=picture_facts(model, rows.X, labels, rows.dataset, rows.columns),
-        profile=profile_facts(model),
+        pictures=picture_facts(model, rows, labels, answer),
         warnings=[str(text) for text in result.get("warnings") or []],
         versions=_versions(result),
         timings={str(k): float(v) for k, v in (result.get("timings") or {}).items()},
@@ -176,6 +160,7 @@ def _rows(model: SubspaceEstimator, data: Any) -> Rows:
         named=names is not None,
         dataset=data if isinstance(data, Dataset) else None,
         source=str(data.source) if read else "",
+        word=nouns_of(kind, D).rows,
     )
 
 
@@ -235,7 +220,8 @@ def _answer_facts(model: SubspaceEstimator, X: Array | None, labels: Array) -> A
         method=type(model).__name__,
         dimension=int(model.n_components_),
         codimension=int(model.codimension_),
-        told=parameters.get("codimension", "auto") != "auto",
+        told=parameters.get("codimension", "auto") != "auto"
+        or parameters.get("n_components") is not None,
         affine=bool(model.affine_),
         relative=bool(model.normalize and not model.affine_),
         confidence=float(model.confidence_),
@@ -248,7 +234,7 @@ def _answer_facts(model: SubspaceEstimator, X: Array | None, labels: Array) -> A
         n_iter=int(model.n_iter_),
         n_starts=int(model.n_starts_),
         doubts=[str(text) for text in getattr(model, "doubts_", ())],
-        evidence={str(key): plain(value) for key, value in model.evidence_.items()},
+        evidence={str(key): plain(value) for key, value in computed_evidence(model).items()},
         singular_values=plain(to_numpy(model.singular_values_)),
         normals=plain(to_numpy(model.normals_)[:EQUATIONS].astype(float)),
         intercept=plain(to_numpy(model.intercept_)[:EQUATIONS].astype(float)),

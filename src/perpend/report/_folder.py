@@ -4,9 +4,10 @@ import csv
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from jinja2 import TemplateError
 
 from perpend._files import writing
 from perpend._typing import Array
@@ -19,9 +20,13 @@ from perpend.report._text import column_labels
 
 PAGE, FACTS = "report.html", "report.json"
 MODEL, RESULT, LABELS = "model.npz", "result.json", "labels.csv"
+EARLIER = (1,)  # schemas of facts whose pictures this version does not draw
 LARGEST = 64 << 20  # bytes of JSON that are read
 # what a file of facts that is damaged or foreign makes the drawing raise
-BAD_FACTS = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
+BAD_FACTS = (
+    *(LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError),
+    TemplateError,
+)
 
 
 def report_from_folder(
@@ -55,18 +60,20 @@ def report_from_folder(
     -----
     A folder with ``report.json`` needs nothing else: these are the facts that the page is drawn
     from, with at most 20 000 points and one small picture of the data, and neither the original
-    file nor the model is touched. Without it the page is made from ``model.npz`` and
-    ``result.json``, and from the distances in ``labels.csv`` if there are any; pictures of the rows
-    and the columns to blame for outliers then need `data`. The folder is not trusted: what it holds
-    is checked, and shown as text.
+    file nor the model is touched. Without it, or with one of version 0.1, the page is made from
+    ``model.npz`` and ``result.json``, and from the distances in ``labels.csv`` if there are any;
+    pictures of the rows and the columns to blame for outliers then need `data`. The folder is not
+    trusted: what it holds is checked, and shown as text.
     """
     folder = Path(folder)
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder. Give the one that perpend fit wrote.")
     target = folder / PAGE if path is None else Path(path)
-    if data is None and (folder / FACTS).exists():
-        content = _drawn(folder / FACTS)
-    elif (folder / MODEL).exists():
+    facts = _json(folder / FACTS) if data is None and (folder / FACTS).exists() else None
+    has_model = (folder / MODEL).exists()
+    if facts is not None and not (facts.get("schema") in EARLIER and has_model):
+        content = _drawn(facts, folder / FACTS)
+    elif has_model:
         content = page(_facts(folder, data))
     else:
         raise InputError(
@@ -77,16 +84,15 @@ def report_from_folder(
     return target
 
 
-def _drawn(path: Path) -> str:
-    """Return the page from the file of facts."""
-    facts: Facts = _json(path)  # type: ignore[assignment]
+def _drawn(facts: dict[str, Any], path: Path) -> str:
+    """Return the page from the facts of a file."""
     if facts.get("schema") != SCHEMA:
         raise InputError(
             f"{path}: has schema {facts.get('schema')!r}, this version of perpend draws {SCHEMA}. "
             "Fit again, or use the version that wrote it."
         )
     try:
-        return page(facts)
+        return page(cast("Facts", facts))
     except BAD_FACTS as error:
         raise InputError(
             f"{path}: does not hold what a report is drawn from ({type(error).__name__}: {error}). "

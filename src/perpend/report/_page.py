@@ -1,119 +1,119 @@
 """The page as a whole: one file that needs nothing else.
 
-The content security policy lets the browser run and apply exactly the script and the style that are
+The words and the markup are in the templates, which escape whatever comes from the data. The
+content security policy lets the browser run and apply exactly the script and the style that are
 part of the page, by their hashes, show pictures that are inside it, and fetch nothing at all.
 """
 
 import base64
 import hashlib
-from functools import cache
+import math
+from functools import cache, partial
 from importlib.resources import files
+from typing import Any
 
-from perpend.report import _equations, _figures, _sections, _tables
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from perpend.plots._picture import Bars, Line, Picture
+from perpend.plots._words import count, factor, number, plural
+from perpend.report import _words
+from perpend.report._equations import equations, mean
 from perpend.report._facts import Facts
-from perpend.report._html import Html, data_script, tag
-from perpend.report._text import short
+from perpend.report._next import command, fit_code
+from perpend.report._svg import drawing
+from perpend.report._table import outlier_table
+from perpend.report._text import nouns, percent, png, readable, short
+from perpend.structure import SURE
 
-LINKS = (
-    ("evidence", "Evidence"),
-    ("pictures", "Pictures"),
-    ("outliers", "Outliers"),
-    ("equation", "Equation"),
-    ("how", "How"),
-    ("next", "Next"),
-)
+SIZES = {"distances": (720.0, 320.0), "view": (520.0, 320.0)}  # pixels; others have the default
+DRAWN = ("distances", "view", "profile", "directions", "spread")
 
 
 def page(facts: Facts) -> str:
     """Return the page about an answer."""
+    facts = readable(facts)
+    answer = facts["answer"]
     style, script = _asset("page.css"), _asset("page.js")
-    makers = (
-        _sections.evidence,
-        _figures.pictures,
-        _tables.outliers,
-        _equations.equation,
-        _sections.how,
-        _sections.what_next,
-    )
-    parts = [section for make in makers if (section := make(facts)) is not None]
-    links = [
-        tag("li", tag("a", label, href=f"#{key}"))
-        for key, label in LINKS
-        if any(part.startswith(f'<section id="{key}"') for part in parts)
-    ]
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("meta", name="referrer", content="no-referrer"),
-        tag("meta", name="generator", content="perpend"),
-        tag("link", rel="icon", href="data:,"),
-        tag("title", f"{short(facts['title'], 80)} · perpend report"),
-        tag("style", style),
-    )
-    body = tag(
-        "body",
-        tag("a", "Skip to the evidence", href="#evidence", class_="skip"),
-        _sections.header(facts),
-        tag("nav", tag("ul", links), aria_label="Parts of this page"),
-        tag("main", parts),
-        tag(
-            "footer",
-            tag(
-                "p",
-                "Made by perpend. This page holds everything it shows and asks the "
-                "network for nothing.",
-            ),
-        ),
-        data_script("report-data", _for_script(facts)),
-        tag("script", script),
-    )
-    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+    stored: Any = facts["pictures"]
+    pictures = {key: Picture.restored(stored[key]) for key in DRAWN if stored[key] is not None}
+    return _environment().get_template("page.html").render(
+        facts=facts,
+        answer=answer,
+        data=facts["data"],
+        say=nouns(facts),
+        sure=SURE,
+        level=_words.level(answer),
+        inside=_words.inside(facts),
+        misses_origin=_words.misses_origin(answer),
+        confidence=_words.confidence_text(answer["confidence"]),
+        doubts=_words.doubts(facts),
+        others=_words.others(facts),
+        command=partial(command, facts),
+        fit=partial(fit_code, facts),
+        drawings={
+            key: drawing(picture, key, zoom=key == "distances", size=SIZES.get(key, (460.0, 270.0)))
+            for key, picture in pictures.items()
+        },
+        outliers=outlier_table(facts),
+        equations=equations(facts),
+        mean=mean(facts),
+        timings=", ".join(f"{short(k, 20)} {v:.2f} s" for k, v in facts["timings"].items()),
+        for_script={
+            "distances": _histogram(pictures.get("distances"), answer["threshold"]),
+            "cloud": stored["cloud"],
+        },
+        policy=_policy(style, script),
+        style=style,
+        script=script,
+        **_words.LIMITS,
+    )  # fmt: skip
 
 
-def _for_script(facts: Facts) -> dict[str, object]:
-    """Return what the script draws from."""
-    cloud = facts["pictures"]["cloud"]
-    names = facts["data"]["columns"]
-    distances = facts["distances"]
-    totals = None
-    if distances is not None:
-        pairs = zip(distances["inliers"], distances["outliers"], strict=True)
-        expected = [*(distances["expected_inliers"] or [0.0])]
-        expected += distances["expected_outliers"] or []
-        totals = {
-            "low": distances["low"],
-            "step": distances["step"],
-            "totals": [a + b for a, b in pairs],
-            "expected": max(expected),
-            "threshold": facts["answer"]["threshold"],
-        }
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("perpend.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    for function in (count, factor, number, percent, plural, png, short):
+        made.filters[function.__name__] = function
+    made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    return made
+
+
+def _histogram(picture: Picture | None, threshold: float) -> dict[str, Any] | None:
+    """Return what the script needs to zoom the distances."""
+    if picture is None:
+        return None
+    bars = [layer for layer in picture.layers if isinstance(layer, Bars)]
+    curves = [max(layer.y) for layer in picture.layers if isinstance(layer, Line)]
+    totals = [height for layer in bars for height in layer.heights]
+    last = [math.log10(border) for border in bars[-1].borders]
+    step = last[-1] - last[-2]
     return {
-        "distances": totals,
-        "cloud": None
-        if cloud is None
-        else {**cloud, "names": [short(names[j], 20) for j in cloud["axes"]]},
+        "low": last[-1] - step * len(totals),
+        "step": step,
+        "totals": totals,
+        "expected": max(curves, default=0.0),
+        "threshold": max(threshold, picture.x.low),
     }
 
 
 @cache
-def _asset(name: str) -> Html:
+def _asset(name: str) -> Markup:
     """Return the page's own style or script, which is markup by right."""
-    return Html((files("perpend.report") / name).read_text(encoding="utf-8"))
+    return Markup((files("perpend.report") / name).read_text(encoding="utf-8"))
 
 
 def _policy(style: str, script: str) -> str:
-    return "; ".join(
-        [
-            "default-src 'none'",
-            f"style-src '{_hash(style)}'",
-            f"script-src '{_hash(script)}'",
-            "img-src data:",
-            "base-uri 'none'",
-            "form-action 'none'",
-        ]
+    return (
+        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
     )
 
 

@@ -1,45 +1,228 @@
-"""Small pure functions that draw: scales, ticks, axes and the shapes of a chart."""
+"""Pictures drawn as SVG: scales, ticks and shapes, for the page's templates to write."""
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from functools import singledispatchmethod
+from typing import Any, NamedTuple
 
-from perpend.report._html import Html, join, tag
-from perpend.report._text import number
+import numpy as np
+
+from perpend._typing import Array
+from perpend.plots._picture import (
+    Axis,
+    Band,
+    Bars,
+    Cells,
+    Dots,
+    Label,
+    Line,
+    Mark,
+    Picture,
+    Text,
+    placed,
+)
+from perpend.plots._words import number
+
+# The page's style has a class for each; a stored picture with another colour is refused.
+COLORS = {name: f"c-{name}" for name in ("in", "out", "muted", "light", "text")}
+TEXT = 12.0  # pixels
+LINE = 15.0  # pixels from one line of a text to the next
+DECADE = 1000.0  # units of a picture that can be zoomed: the script's, too
+
+
+class Shape(NamedTuple):
+    """An element without children."""
+
+    tag: str
+    attributes: dict[str, str]
+    text: str = ""
+
+
+class Drawing(NamedTuple):
+    """Everything that the template writes."""
+
+    identifier: str
+    description: str
+    size: tuple[float, float]
+    frame: list[Shape]  # ticks, grid and titles of the axes
+    content: list[Shape]
+    inner: dict[str, str] | None  # of the element around the content, if it can be zoomed
+    keys: list[tuple[str, str]]  # the legend: class and words
 
 
 class Box(NamedTuple):
-    """The picture and the area inside it where the data is drawn."""
+    """The area of a picture where the data is drawn, in pixels."""
 
-    width: float = 460
-    height: float = 270
-    left: float = 52
-    right: float = 14
-    top: float = 14
-    bottom: float = 46
-
-    @property
-    def inner_width(self) -> float:
-        """Width of the area."""
-        return self.width - self.left - self.right
-
-    @property
-    def inner_height(self) -> float:
-        """Height of the area."""
-        return self.height - self.top - self.bottom
+    left: float
+    top: float
+    right: float
+    bottom: float
 
 
-Scale = Callable[[float], float]
+def drawing(
+    picture: Picture,
+    identifier: str,
+    *,
+    size: tuple[float, float] = (460.0, 270.0),
+    zoom: bool = False,
+) -> Drawing:
+    """Draw a picture; one to be zoomed has a logarithmic x, and no words among its content."""
+    y_ticks = tick_texts(picture.y, 5)
+    left = 36 + 7 * max((len(label) for _, label in y_ticks), default=0)
+    box = Box(left, 14.0, size[0] - (44.0 if zoom else 14.0), size[1] - 46.0)
+    pen = Pen(picture, box, zoom=zoom)
+    for layer in picture.layers:
+        pen.add(layer)
+    if not zoom:
+        pen.add_labels([layer for layer in picture.layers if isinstance(layer, Label)])
+    inner = None
+    if zoom:
+        low, high = (DECADE * math.log10(end) for end in (picture.x.low, picture.x.high))
+        top = picture.y.high
+        inner = {
+            **_pixels(x=box.left, y=box.top),
+            **_pixels(width=box.right - box.left, height=box.bottom - box.top),
+            "viewBox": f"{_short(low)} {_short(-top)} {_short(high - low)} {_short(top)}",
+        }
+    keys = [
+        (f"{type(layer).__name__.lower()} {COLORS[layer.color]}", layer.name)
+        for layer in picture.layers
+        if layer.name and not isinstance(layer, Text)
+    ]
+    frame = _frame(picture, box, size, y_ticks)
+    return Drawing(identifier, picture.description, size, frame, pen.shapes, inner, keys)
 
 
-def linear(low: float, high: float, begin: float, end: float) -> Scale:
-    """Return the map from data to pixels.
+class Pen:
+    """Draws layers into a list of shapes."""
 
-    >>> linear(0, 10, 100, 200)(5)
-    150.0
-    """
-    span = (high - low) or 1.0
-    return lambda value: begin + (value - low) / span * (end - begin)
+    def __init__(self, picture: Picture, box: Box, *, zoom: bool) -> None:
+        self.box, self.zoom, self.shapes = box, zoom, list[Shape]()
+        self.x: Callable[[Any], Array] = lambda x: DECADE * np.log10(_numbers(x))
+        self.y: Callable[[Any], Array] = lambda y: -_numbers(y)
+        if not zoom:
+            # A little beyond the picture is far enough.
+            self.x = lambda x: _between(box.left, box.right, picture.x.share(_numbers(x)))
+            self.y = lambda y: _between(box.bottom, box.top, picture.y.share(_numbers(y)))
+        self.top, self.bottom = float(self.y(picture.y.high)), float(self.y(picture.y.low))
+
+    def shape(self, tag: str, kind: str, text: str = "", **attributes: str) -> None:
+        """Add an element of a class."""
+        self.shapes.append(Shape(tag, {"class": kind, **attributes}, text))
+
+    @singledispatchmethod
+    def add(self, layer: Any) -> None:
+        """Draw a layer; labels come last."""
+
+    @add.register
+    def _(self, layer: Line) -> None:
+        color, x, y = COLORS[layer.color], self.x(layer.x), self.y(layer.y)
+        width = _pixels(stroke_width=layer.width)
+        self.shape("path", f"line {color}", d=_path(x, y), **width)
+        if layer.dots:
+            self.add(Dots(layer.x, layer.y, layer.color))
+
+    @add.register
+    def _(self, layer: Dots) -> None:
+        x, y = self.x(layer.x), self.y(layer.y)
+        seen = (x >= self.box.left) & (x <= self.box.right) & (y >= self.top) & (y <= self.bottom)
+        pairs = zip(x[seen], y[seen], strict=True)
+        path = "".join(f"M{_short(a)} {_short(b)}h0" for a, b in pairs)
+        size = 1.4 * layer.size
+        self.shape("path", f"dots {COLORS[layer.color]}", d=path, **_pixels(stroke_width=size))
+        if layer.hollow:
+            self.shape("path", "dots c-ground", d=path, **_pixels(stroke_width=size - 3))
+
+    @add.register
+    def _(self, layer: Bars) -> None:
+        borders, heights = self.x(layer.borders), self.y(layer.heights)
+        for left, right, top in zip(borders[:-1], borders[1:], heights, strict=True):
+            if top < self.bottom:
+                box = Box(left, top, right, self.bottom)
+                self._rect(f"bar {COLORS[layer.color]}", box)
+
+    @add.register
+    def _(self, layer: Band) -> None:
+        x, low, high = self.x(layer.x), self.y(layer.low), self.y(layer.high)
+        around = _path(np.concatenate([x, x[::-1]]), np.concatenate([high, low[::-1]]))
+        self.shape("path", f"band {COLORS[layer.color]}", d=f"{around}Z")
+
+    @add.register
+    def _(self, layer: Mark) -> None:
+        x = float(self.x(layer.x))
+        top = -1e12 if self.zoom else self.top  # zooming changes the height
+        ends = _pixels(x1=x, y1=top, x2=x, y2=self.bottom)
+        self.shape("line", f"mark {COLORS[layer.color]}", **ends)
+
+    @add.register
+    def _(self, layer: Cells) -> None:
+        """Draw neighbours of the same level as one rectangle."""
+        x, y = self.x(layer.x), self.y(layer.y)
+        for bottom, top, row in zip(y[:-1], y[1:], layer.levels, strict=True):
+            starts = [j for j in range(len(row)) if j == 0 or row[j] != row[j - 1]]
+            for a, b in zip(starts, [*starts[1:], len(row)], strict=True):
+                if row[a] > 0:
+                    kind = f"shade {COLORS[layer.color]} s{int(row[a])}"
+                    self._rect(kind, Box(x[a], top, x[b], bottom))
+
+    @add.register
+    def _(self, layer: Text) -> None:
+        if self.zoom:
+            return
+        lines = layer.text.split("\n")
+        x = float(self.x(layer.x)) + (-6 if layer.ends else 6)
+        y = float(self.y(layer.y)) + 4 - LINE * (len(lines) - 1) / 2
+        anchor = {"text-anchor": "end" if layer.ends else "start"}
+        for i, line in enumerate(lines):
+            self.shape("text", "mark-label", line, **_pixels(x=x, y=y + i * LINE), **anchor)
+
+    def add_labels(self, labels: list[Label]) -> None:
+        """Write labels where there is room for them."""
+
+        def at(x: float, y: float) -> tuple[float, float]:
+            return float(self.x(x)) - self.box.left, self.box.bottom - float(self.y(y))
+
+        for label, x, y in placed(labels, at, self.box.right - self.box.left, TEXT):
+            place = _pixels(x=self.box.left + x, y=self.box.bottom - y + 4)
+            kind = "mark-label" if label.strong else "mark-label quiet"
+            self.shape("text", kind, label.text, **place, **{"text-anchor": "middle"})
+
+    def _rect(self, kind: str, box: Box) -> None:
+        sides = _pixels(width=box.right - box.left, height=max(box.bottom - box.top, 0.0))
+        self.shape("rect", kind, **_pixels(x=box.left, y=box.top), **sides)
+
+
+def _frame(
+    picture: Picture, box: Box, size: tuple[float, float], y_ticks: list[tuple[float, str]]
+) -> list[Shape]:
+    """Return grid, ticks and the titles of the axes."""
+    pen = Pen(picture, box, zoom=False)
+    for tick, label in y_ticks:
+        y = float(pen.y(tick))
+        pen.shape("line", "grid", **_pixels(x1=box.left, y1=y, x2=box.right, y2=y))
+        place = _pixels(x=box.left - 6, y=y + 4)
+        pen.shape("text", "tick", label, **place, **{"text-anchor": "end"})
+    middle = {"text-anchor": "middle"}
+    for tick, label in tick_texts(picture.x, 6):
+        pen.shape("text", "tick", label, **_pixels(x=pen.x(tick), y=box.bottom + 16), **middle)
+    ends = _pixels(x1=box.left, y1=box.bottom, x2=box.right, y2=box.bottom)
+    pen.shape("line", "axis", **ends)
+    place = _pixels(x=(box.left + box.right) / 2, y=size[1] - 8)
+    pen.shape("text", "label", picture.x.label, **place, **middle)
+    turned = f"translate(13 {_short((box.top + box.bottom) / 2)}) rotate(-90)"
+    pen.shape("text", "label", picture.y.label, transform=turned, **middle)
+    return pen.shapes
+
+
+def tick_texts(axis: Axis, wanted: int) -> list[tuple[float, str]]:
+    """Return round numbers along an axis, with their texts."""
+    if axis.ticks is not None:
+        return [(tick, number(tick)) for tick in axis.ticks]
+    if axis.log:
+        exponents = decade_ticks(math.log10(axis.low), math.log10(axis.high), wanted)
+        return [(10.0**k, number(10.0**k).removeprefix("1 × ")) for k in exponents]
+    found = ticks(axis.low, axis.high, wanted)
+    return [(tick, number(tick)) for tick in found if not axis.whole or tick % 1 == 0]
 
 
 def ticks(low: float, high: float, wanted: int = 5) -> list[float]:
@@ -58,7 +241,7 @@ def ticks(low: float, high: float, wanted: int = 5) -> list[float]:
 
 
 def decade_ticks(low: float, high: float, wanted: int = 6) -> list[float]:
-    """Return whole powers of ten between two exponents, or round numbers if there are too few.
+    """Return whole powers of ten between two exponents, or 1, 2 and 5 if there are too few.
 
     >>> decade_ticks(-3.2, 0.1)
     [-3.0, -2.0, -1.0, 0.0]
@@ -66,109 +249,43 @@ def decade_ticks(low: float, high: float, wanted: int = 6) -> list[float]:
     every = max(1, math.ceil((high - low) / wanted))
     first = math.ceil(low / every - 1e-9) * every
     powers = [float(k) for k in range(first, math.floor(high + 1e-9) + 1, every)]
-    if len(powers) >= 2:
+    if len(powers) > 2:
         return powers
-    steps = [
-        math.log10(m) + k for k in range(math.floor(low), math.ceil(high)) for m in range(1, 10)
-    ]
-    return [step for step in steps if low <= step <= high]
+    between = range(math.floor(low), math.ceil(high))
+    steps = [math.log10(m) + k for k in between for m in (1, 2, 5)] + [float(math.ceil(high))]
+    return [step for step in steps if low <= step <= high] or powers
 
 
-def left_margin(labelled: Sequence[tuple[float, str]]) -> float:
-    """Return the room that the texts of the ticks and the title of the axis need side by side.
-
-    >>> left_margin([(0.0, "1"), (-3.0, "0.001")])
-    71
-    """
-    return 36 + 7 * max((len(label) for _, label in labelled), default=0)
+def _numbers(values: Any) -> Array:
+    """Return floats; stored pictures have None where a number is missing."""
+    return np.asarray(values, dtype=float)
 
 
-def pixels(value: float) -> str:
-    """Return a coordinate, short.
+def _between(first: float, last: float, share: Array) -> Array:
+    """Return pixels from shares; what is far outside stays a little outside."""
+    return first + np.clip(share, -1.0, 2.0) * (last - first)
 
-    >>> pixels(12.3456), pixels(3.0)
+
+def _path(x: Sequence[float] | Array, y: Sequence[float] | Array) -> str:
+    """Return a line through points, interrupted where one is missing."""
+    steps, pen = [], "M"
+    for a, b in zip(x, y, strict=True):
+        if not math.isfinite(a) or not math.isfinite(b):
+            pen = "M"
+            continue
+        steps.append(f"{pen}{_short(a)} {_short(b)}")
+        pen = "L"
+    return "".join(steps)
+
+
+def _short(value: float) -> str:
+    """Return a coordinate with two digits.
+
+    >>> _short(12.3456), _short(3.0)
     ('12.35', '3')
     """
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Html:
-    """Return a straight line."""
-    ends = {"x1": x1, "y1": y1, "x2": x2, "y2": y2}
-    return tag("line", class_=class_, **{key: pixels(value) for key, value in ends.items()})
-
-
-def rect(x: float, y: float, width: float, height: float, class_: str) -> Html:
-    """Return a rectangle."""
-    sides = {"x": x, "y": y, "width": max(width, 0), "height": max(height, 0)}
-    return tag("rect", class_=class_, **{key: pixels(value) for key, value in sides.items()})
-
-
-def text(x: float, y: float, content: object, class_: str = "tick", anchor: str = "middle") -> Html:
-    """Return a text."""
-    return tag("text", content, x=pixels(x), y=pixels(y), class_=class_, text_anchor=anchor)
-
-
-def dots(points: Sequence[tuple[float, float]], class_: str) -> Html:
-    """Return many dots as one path: lines of no length with round ends."""
-    steps = "".join(f"M{pixels(x)} {pixels(y)}h0" for x, y in points)
-    return tag("path", d=steps, class_=f"dots {class_}")
-
-
-def curve(points: Sequence[tuple[float, float]], class_: str) -> Html:
-    """Return a line through points."""
-    return tag(
-        "polyline", points=" ".join(f"{pixels(x)},{pixels(y)}" for x, y in points), class_=class_
-    )
-
-
-def axes(
-    box: Box,
-    x_ticks: Sequence[tuple[float, str]],
-    y_ticks: Sequence[tuple[float, str]],
-    x_label: str,
-    y_label: str,
-) -> Html:
-    """Return grid, tick labels and titles; the ticks are pixels with their texts."""
-    bottom, right = box.height - box.bottom, box.width - box.right
-    middle = box.top + box.inner_height / 2
-    return join(
-        [
-            [line(box.left, y, right, y, "grid") for y, _ in y_ticks],
-            [text(box.left - 6, y + 4, label, anchor="end") for y, label in y_ticks],
-            [text(x, bottom + 16, label) for x, label in x_ticks],
-            line(box.left, bottom, right, bottom, "axis"),
-            text(box.left + box.inner_width / 2, box.height - 8, x_label, "label"),
-            tag(
-                "text",
-                y_label,
-                class_="label",
-                text_anchor="middle",
-                transform=f"translate(13 {pixels(middle)}) rotate(-90)",
-            ),
-        ]
-    )
-
-
-def picture(box: Box, content: Html, description: str, identifier: str) -> Html:
-    """Return an SVG with a description for those who cannot see it."""
-    return tag(
-        "svg",
-        tag("title", description, id=f"{identifier}-title"),
-        content,
-        id=identifier,
-        viewBox=f"0 0 {pixels(box.width)} {pixels(box.height)}",
-        role="img",
-        aria_labelledby=f"{identifier}-title",
-    )
-
-
-def power(exponent: float) -> str:
-    """Return ten to a power as a tick shows it.
-
-    >>> power(-2.0), power(0.0), power(-9.0)
-    ('0.01', '1', '10⁻⁹')
-    """
-    if -3 <= exponent <= 4:
-        return number(10.0**exponent)
-    return number(10.0**exponent).replace("1 × ", "")
+def _pixels(**coordinates: Any) -> dict[str, str]:
+    return {key.replace("_", "-"): _short(float(value)) for key, value in coordinates.items()}

@@ -1,14 +1,13 @@
-"""Numbers and names as people read them."""
+"""Numbers and names as people read them; rows of an image are pixels, those of a cloud points."""
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from perpend.report._html import Html, tag
+if TYPE_CHECKING:
+    from perpend.report._facts import Facts
 
 SHOWN = 48  # characters of a name that are shown
-THIN = "\u202f"  # a narrow space that does not break a line
-DIGITS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 COEFFICIENT = (4, 12)  # digits, at least and at most
 
 
@@ -37,34 +36,6 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def count(n: float) -> str:
-    """Group the digits of a whole number.
-
-    >>> count(12500).replace(THIN, "_")
-    '12_500'
-    """
-    return f"{round(n):,}".replace(",", THIN)
-
-
-def number(value: float, digits: int = 3) -> str:
-    """Return a number with a few digits that matter.
-
-    >>> number(0.0231999), number(-12.0), number(1.5e-9), number(4.25e13, 2), number(111, 2)
-    ('0.0232', '−12', '1.5 × 10⁻⁹', '4.2 × 10¹³', '110')
-    """
-    value = float(value)
-    if not math.isfinite(value):
-        return "unknown" if math.isnan(value) else ("−∞" if value < 0 else "∞")
-    if value == 0:
-        return "0"
-    text = f"{value:.{digits}g}"
-    if "e" in text and 1 <= abs(value) < 1e6:
-        text = count(float(text))
-    mantissa, _, exponent = text.partition("e")
-    mantissa = mantissa.replace("-", "−")
-    return f"{mantissa} × 10{str(int(exponent)).translate(DIGITS)}" if exponent else mantissa
 
 
 def digits_needed(value: float, factor: float, error: float) -> int:
@@ -103,15 +74,55 @@ def short(text: Any, shown: int = SHOWN) -> str:
     return line if len(line) <= shown else line[: shown - 1] + "…"
 
 
-def name(text: Any, shown: int = SHOWN) -> Html:
-    """Return a name from the data: short, and kept apart from the text around it."""
-    return tag("bdi", short(text, shown))
+def readable(value: Any) -> Any:
+    r"""Return facts without characters that cannot be shown or encoded: controls, lone surrogates.
 
-
-def plural(n: int, one: str, many: str = "") -> str:
-    """Return a number with its noun.
-
-    >>> plural(1, "row"), plural(3, "row"), plural(2, "axis", "axes")
-    ('1 row', '3 rows', '2 axes')
+    >>> readable({"names": ["a\x00b\ud800c\u202e"]})
+    {'names': ['a�b�c�']}
     """
-    return f"{count(n)} {one if n == 1 else many or one + 's'}"
+    if isinstance(value, dict):
+        return {readable(key): readable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [readable(item) for item in value]
+    if isinstance(value, str):
+        kept = "\n\t\u202f\u00a0"
+        return "".join(c if c.isprintable() or c in kept else "\ufffd" for c in value)
+    return value
+
+
+def png(address: str) -> str:
+    """Return the address of a picture if that holds it; a page must not reach out."""
+    if not str(address).startswith("data:image/png;base64,"):
+        raise ValueError(f"{str(address)[:40]!r} would lead out of the page.")
+    return address
+
+
+class Nouns(NamedTuple):
+    """The words for one row and one column; both make their plural with an s."""
+
+    row: str = "row"
+    column: str = "column"
+
+    @property
+    def rows(self) -> str:
+        """Several rows."""
+        return f"{self.row}s"
+
+    @property
+    def columns(self) -> str:
+        """Several columns."""
+        return f"{self.column}s"
+
+
+NOUNS = {"image": Nouns("pixel", "band"), "cloud": Nouns("point", "coordinate")}
+
+
+def nouns(facts: "Facts") -> Nouns:
+    """Return the words that fit the facts of a page."""
+    return nouns_of(facts["data"]["kind"], facts["data"]["n_columns"])
+
+
+def nouns_of(kind: str, n_columns: int) -> Nouns:
+    """Return the words that fit the kind of data; points with more than a place have columns."""
+    found = NOUNS.get(kind, Nouns())
+    return found._replace(column="column") if kind == "cloud" and n_columns > 3 else found

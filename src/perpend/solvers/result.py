@@ -80,7 +80,7 @@ class Solution(NamedTuple):
     singular_values: Array  # of `directions`
     objective: float  # mean of |x.b| over the rows and the raw solutions
     confidence: float  # in [0, 1], of the codimension
-    evidence: dict[str, object]  # the numbers behind the confidence
+    evidence: dict[str, object]  # the numbers behind the confidence, for users
     groups: TwoGroups | None  # None where there are no normals but those of the rows' span
     doubts: tuple[str, ...]  # why the confidence is low, and what would help
     n_iter: int  # of the longest descent
@@ -90,4 +90,6 @@ class Solution(NamedTuple):
     quiet_doubts: tuple[str, ...] = ()  # about the rows, where the codimension was told: no warning
     structures: tuple[dict[str, object], ...] = ()  # every significant subspace that was seen
     others: tuple["Solution", ...] = ()  # with each that is not chosen, in the order of structures
+    support: float = np.inf  # gain beyond what accidents reach; no limit where all rows are on it
+    gap: float = 1.0  # largest ratio in the inliers' spectrum
     profile: dict[str, Array] | None = None  # `scales`, `codimensions` and `contrast`, if looked at

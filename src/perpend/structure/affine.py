@@ -265,9 +265,8 @@ def solve_lifted(
         confidence, doubts = 0.0, (*doubts, str(doubt))
     B = found.directions[:-1]
     norms = np.linalg.norm(B, axis=0)
-    fit = as_fit(
-        seen, members, Verdict(confidence, (), found.evidence), B / np.where(norms > 0, norms, 1)
-    )
+    verdict = Verdict(confidence, (), found.evidence, found.support, found.gap)
+    fit = as_fit(seen, members, verdict, B / np.where(norms > 0, norms, 1))
     solution = fit.solution._replace(
         objective=found.objective,
         n_iter=found.n_iter,

@@ -100,9 +100,11 @@ def verdict_of(decision: Decision, fit: Fit, rows: RowSource, n_distinct: float)
     if np.isfinite(facts.clearness):  # the scales have chosen it
         evidence["plateau_clearness"] = facts.clearness
         evidence["ellipse_evidence"], evidence["ellipse_gap"] = facts.ellipse, facts.gap
+    if facts.n_smaller:
+        evidence["rows_on_smaller"] = round(facts.n_smaller * n_distinct / decision.cloud.n)
     if facts.outside:
         evidence["exact_codimension"] = facts.outside
-    return Verdict(decision.confidence, decision.doubts, evidence)
+    return Verdict(decision.confidence, decision.doubts, evidence, facts.contrast, ratio)
 
 
 def weigh_no_normals(span: RowSpan, n_rows: float, norms: Array, heaviest: float = 0.0) -> Verdict:
@@ -192,7 +194,7 @@ def solution_of(answer: Answer, seen: RowSource, *, told: bool) -> Solution:
 
 def _solution(answer: Answer, seen: RowSource, *, told: bool) -> Solution:
     """Put together what the estimator needs; who told the codimension hears no doubts about it."""
-    (confidence, doubts, evidence), fit, directions = answer.verdict, answer.fit, answer.directions
+    verdict, fit, directions = answer.verdict, answer.fit, answer.directions
     normals, components = _bases(answer)
     structures, profile = structures_of(
         answer.decision, seen.unit, answer.n_distinct, answer.span.n_outside
@@ -203,11 +205,13 @@ def _solution(answer: Answer, seen: RowSource, *, told: bool) -> Solution:
         directions=directions.B,
         singular_values=np.linalg.svd(directions.B, compute_uv=False),
         objective=float(np.mean(directions.objective)) / seen.total_weight,
-        confidence=confidence,
-        evidence=evidence,
+        confidence=verdict.confidence,
+        evidence=verdict.evidence,
+        support=verdict.support,
+        gap=verdict.gap,
         groups=None if fit is None else fit.groups,
-        doubts=() if told else tuple(map(str, doubts)),
-        quiet_doubts=tuple(str(doubt) for doubt in doubts if told and doubt.about_rows),
+        doubts=() if told else tuple(map(str, verdict.doubts)),
+        quiet_doubts=tuple(str(doubt) for doubt in verdict.doubts if told and doubt.about_rows),
         n_iter=int(np.max(directions.n_iter)),
         converged=answer.converged,
         rank=seen.shape[1] if fit is None else len(fit.spectrum),

@@ -36,7 +36,9 @@ class Verdict(NamedTuple):
 
     confidence: float  # in [0, 1]
     doubts: tuple[Doubt, ...]
-    evidence: dict[str, object]
+    evidence: dict[str, object]  # for users; what decides is in the other fields
+    support: float = math.inf  # gain beyond what accidents reach; no limit where all rows are on it
+    gap: float = 1.0  # largest ratio in the inliers' spectrum
 
     def doubted(self, *doubts: Doubt) -> "Verdict":
         """Return the same with more doubts."""

@@ -120,10 +120,7 @@ def _support(solution: Solution) -> float:
     """Return the gain of a subspace beyond what accidents reach."""
     if solution.normals.shape[1] == 0:
         return -math.inf
-    gain, needed = (solution.evidence.get(name) for name in ("gain", "gain_needed"))
-    if not isinstance(gain, float) or not isinstance(needed, float):
-        return math.inf  # all rows lie on it
-    return gain - needed
+    return solution.support
 
 
 class Members(NamedTuple):
@@ -215,6 +212,8 @@ def as_fit(seen: Lifted, members: Members, verdict: Verdict, directions: Array) 
         objective=float(np.mean(height)) * unit if len(height) else 0.0,
         confidence=verdict.confidence,
         evidence=verdict.evidence,
+        support=verdict.support,
+        gap=verdict.gap,
         groups=groups,
         doubts=tuple(map(str, verdict.doubts)),
         n_iter=1,

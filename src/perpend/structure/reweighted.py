@@ -206,7 +206,7 @@ def axes_of_moments(moments: Array, span: Array) -> tuple[Array, Array]:
 
 def turned_by(V: Array, W: Array) -> float:
     """Return the sine of the largest angle by which W (D, c) leaves the span of V (D, c)."""
-    return float(np.linalg.norm(W - V @ (V.T @ W), 2))
+    return float(np.linalg.norm(W - V @ (V.T @ W), 2)) if W.size else 0.0
 
 
 def turned_to(V: Array, axes: Array) -> float:

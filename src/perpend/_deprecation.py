@@ -1,0 +1,90 @@
+"""Names that have changed: the old ones still work, and say what to write instead.
+
+The warning is a FutureWarning, as in scikit-learn: Python hides a DeprecationWarning from most
+users.
+"""
+
+import warnings
+from collections.abc import Callable, Mapping
+from functools import wraps
+from importlib import import_module
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def renamed_names(module: str, names: Mapping[str, str], *, until: str) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a module in which public names have changed.
+
+    Parameters
+    ----------
+    module : str
+        Its name.
+    names : dict
+        The new name for each old one. A new name with a dot stands in another module.
+    until : str
+        The version without the old names.
+
+    Returns
+    -------
+    callable
+
+    Examples
+    --------
+    In a module: ``__getattr__ = renamed_names(__name__, {"old": "new"}, until="0.4")``.
+    """
+
+    def find(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        new = names[name] if "." in names[name] else f"{module}.{names[name]}"
+        _warn(f"{module}.{name}", new, until)
+        home, _, last = new.rpartition(".")
+        return getattr(import_module(home), last)
+
+    return find
+
+
+def renamed_parameters(*, until: str, **names: str) -> Callable[[F], F]:
+    """Let a function, or ``__init__``, take parameters by their old names, too.
+
+    Parameters
+    ----------
+    until : str
+        The version without the old names.
+    **names : str
+        The new name for each old one.
+
+    Returns
+    -------
+    callable
+        A decorator. The signature, and so scikit-learn's ``get_params``, has the new names only.
+
+    Examples
+    --------
+    >>> @renamed_parameters(until="0.4", n_times="times")
+    ... def repeat(text, *, times=2):
+    ...     return text * times
+    >>> repeat("ha", times=3)
+    'hahaha'
+    """
+
+    def decorate(function: F) -> F:
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            for old in names.keys() & kwargs.keys():
+                new = names[old]
+                if new in kwargs:
+                    raise TypeError(f"{new} is given twice: {old} is its old name. Leave that out.")
+                _warn(f"The parameter {old}", new, until)
+                kwargs[new] = kwargs.pop(old)
+            return function(*args, **kwargs)
+
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+def _warn(old: str, new: str, until: str) -> None:
+    message = f"{old} is now called {new}. The old name works until perpend {until}."
+    warnings.warn(message, FutureWarning, stacklevel=3)

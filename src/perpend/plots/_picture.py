@@ -1,0 +1,258 @@
+"""A picture in plain arrays and words: what is drawn, but not by whom.
+
+A display describes itself as a `Picture`: two axes, and layers from the lowest to the highest. Two
+renderers draw it: `perpend.plots._axes` with matplotlib, and `perpend.report._svg` as SVG. Colours
+have names, which each renderer looks up: "in" and "out" for inliers and outliers, "muted" for what
+is beside the point, "light" for areas, "text" for lines that must be seen.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from perpend._json import plain
+from perpend._typing import Array
+
+DIGITS = 5  # of a number in a stored picture; a screen shows fewer
+LETTER = 0.64  # width of a letter, in heights of the font
+SHADES = 5  # levels of `Cells`
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis: what it shows, and from where to where."""
+
+    label: str
+    low: float
+    high: float
+    log: bool = False
+    whole: bool = False  # whether only whole numbers have a meaning
+    ticks: Sequence[float] | None = None  # where they must be; by default at round numbers
+
+    def share(self, value: Any) -> Any:
+        """Return where values are: 0 at the lower end, 1 at the upper one."""
+        low, high, value = self.low, self.high, np.asarray(value, dtype=float)
+        if self.log:
+            low, high = math.log10(low), math.log10(high)
+            value = np.log10(np.maximum(value, np.finfo(float).tiny))
+        return (value - low) / ((high - low) or 1.0)
+
+    def at(self, share: float) -> float:
+        """Return the value at a share of the axis; the inverse of `share`."""
+        if self.log:
+            return float(self.low * (self.high / self.low) ** share)
+        return self.low + share * (self.high - self.low)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line through points; NaN interrupts it."""
+
+    x: Array
+    y: Array
+    color: str = "in"
+    name: str = ""
+    width: float = 1.8
+    dots: bool = False  # whether its points are marked
+
+
+@dataclass(frozen=True)
+class Dots:
+    """Points, filled or hollow."""
+
+    x: Array
+    y: Array
+    color: str = "in"
+    name: str = ""
+    hollow: bool = False
+    size: float = 5.0
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Bars (k,) between borders (k + 1,), from zero up."""
+
+    borders: Array
+    heights: Array
+    color: str = "in"
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Band:
+    """The area between two curves."""
+
+    x: Array
+    low: Array
+    high: Array
+    color: str = "light"
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A dashed line from the bottom to the top."""
+
+    x: float
+    color: str = "muted"
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Shaded cells between borders (k + 1,) and (m + 1,): levels (m, k) from 0, none, to SHADES."""
+
+    x: Array
+    y: Array
+    levels: Array
+    color: str = "in"
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Text:
+    """Words beside a point: to its right, or to its left where they end there."""
+
+    x: float
+    y: float
+    text: str
+    ends: bool = False
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Label:
+    """Words near a point, wherever there is room; left out where there is none."""
+
+    x: float
+    y: float
+    text: str
+    color: str = "in"
+    strong: bool = False
+    name: str = ""
+
+
+Layer = Line | Dots | Bars | Band | Mark | Cells | Text | Label
+LAYERS: dict[str, Callable[..., Layer]] = {
+    kind.__name__: kind for kind in (Line, Dots, Bars, Band, Mark, Cells, Text, Label)
+}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Axes and layers; or a note, where there is nothing to draw."""
+
+    title: str
+    description: str  # what is seen, for those who cannot see it
+    x: Axis
+    y: Axis
+    layers: Sequence[Layer] = ()
+    note: str = ""
+    room: float = 0.0  # share of the height that a legend inside of the axes needs
+
+    def stored(self) -> dict[str, Any]:
+        """Return it as JSON's own types, with as many digits as a screen shows."""
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
+        found |= {"x": asdict(self.x), "y": asdict(self.y)}
+        found["layers"] = [{"kind": type(one).__name__, **asdict(one)} for one in self.layers]
+        made: dict[str, Any] = _rounded(plain(found))
+        return made
+
+    @classmethod
+    def restored(cls, stored: dict[str, Any]) -> "Picture":
+        """Return the picture that was stored; what is no picture raises TypeError or LookupError.
+
+        >>> picture = empty("None", "nothing to see")
+        >>> Picture.restored(picture.stored()) == picture
+        True
+        """
+        layers = tuple(
+            LAYERS[one["kind"]](**{key: value for key, value in one.items() if key != "kind"})
+            for one in stored["layers"]
+        )
+        axes = {key: Axis(**stored[key]) for key in ("x", "y")}
+        return cls(**{**stored, **axes, "layers": layers})
+
+
+def empty(title: str, note: str, description: str = "") -> Picture:
+    """Return a picture of nothing, which says why."""
+    nothing = Axis("", 0.0, 1.0)
+    return Picture(title, description or note, nothing, nothing, note=note)
+
+
+def ends(*values: Array, log: bool = False, margin: float = 0.05) -> tuple[float, float]:
+    """Return the ends of an axis that holds all values, with a margin.
+
+    >>> ends(np.array([0.0, 10.0]))
+    (-0.5, 10.5)
+    """
+    every = np.concatenate([np.ravel(np.asarray(value, dtype=float)) for value in values])
+    low, high = float(np.nanmin(every)), float(np.nanmax(every))
+    if log:
+        more = (high / low) ** margin if high > low else 2.0
+        return low / more, high * more
+    wider = margin * (high - low) or margin * abs(high) or 1.0
+    return low - wider, high + wider
+
+
+class Place(NamedTuple):
+    """Where a label is put: its middle."""
+
+    label: Label
+    x: float
+    y: float
+
+
+def placed(
+    labels: Iterable[Label],
+    at: Callable[[float, float], tuple[float, float]],
+    width: float,
+    size: float,
+) -> list[Place]:
+    """Find places for labels above, below or beside their points, inside the axes and apart.
+
+    Parameters
+    ----------
+    labels : iterable of Label
+        Those that matter most first.
+    at : callable
+        From data to points (1/72 inch, or any unit) right of and above the lower left corner.
+    width : float
+        Of the axes, in the same unit.
+    size : float
+        Of the font.
+    """
+    found: list[Place] = []
+    taken: list[tuple[float, float, float, float]] = []
+    for label in labels:
+        x, y = at(label.x, label.y)
+        half, up = LETTER * size * len(label.text) / 2, 0.75 * size
+        inside, side = min(max(x, half), width - half) - x, half + size
+        away = 1.55 * size
+        for dx, dy in (
+            *((inside, away), (inside, -away)),
+            *((-side, 0.9 * size), (side, -0.9 * size), (-side, -0.9 * size), (side, 0.9 * size)),
+        ):
+            box = (x + dx - half, y + dy - up, x + dx + half, y + dy + up)
+            fits = box[0] >= -1e-9 and box[2] <= width + 1e-9 and box[1] >= 0
+            if fits and not any(_meet(box, other) for other in taken):
+                taken.append(box)
+                found.append(Place(label, x + dx, y + dy))
+                break
+    return found
+
+
+def _meet(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
+    """Say whether two boxes (left, bottom, right, top) overlap."""
+    return a[0] <= b[2] and b[0] <= a[2] and a[1] <= b[3] and b[1] <= a[3]
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_rounded(item) for item in value]
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value

@@ -1,0 +1,219 @@
+"""What the page shows of an answer and its rows, as pictures that can be kept as JSON.
+
+Every picture has a limit on its size, so that a page stays small however large the data is.
+"""
+
+import base64
+from typing import Any, NamedTuple, TypedDict
+
+import numpy as np
+
+from perpend._typing import Array
+from perpend.estimator import SubspaceEstimator
+from perpend.formats._dataset import Answer, Dataset
+from perpend.plots import CloudDisplay, MaskDisplay, ProfileDisplay, SpectrumDisplay, SpreadDisplay
+from perpend.plots._cloud import sample
+from perpend.plots._distances import DistanceDisplay
+from perpend.plots._picture import Axis, Dots, Picture, ends
+from perpend.plots._profile import scales_matter
+from perpend.plots._words import count, number
+from perpend.report._png import data_uri
+from perpend.report._text import short
+from perpend.rows.kinds import to_numpy
+
+BARS = 160  # of the distances; zooming shows them wider
+VIEW_POINTS = 3000
+IMAGE_SIDE = 800  # pixels
+FULL = 65535  # of the numbers that stand for coordinates
+MARK = (213, 94, 0)  # colour of outliers over a scene
+
+
+class CloudFacts(TypedDict):
+    """Points in space, as whole numbers from 0 to 65535 along each axis."""
+
+    names: list[str]
+    points: str  # base64 of little-endian uint16 (m, 3)
+    inlier: str  # base64 of one byte each
+    low: list[float]
+    size: float  # of the cube that the numbers fill, in the data's units
+    patch: list[list[float]] | None  # corners of the plane, in the cube from 0 to 1
+    total: int
+    shown: int
+
+
+class ImageFacts(TypedDict):
+    """A scene, and its outliers as a transparent layer."""
+
+    scene: str  # data URI of a PNG
+    mask: str
+    height: int
+    width: int
+    factor: int  # pixels of the scene for one of the picture, along each side
+    bands: list[str]  # that are red, green and blue
+
+
+class PictureFacts(TypedDict):
+    """The pictures; those that are not `cloud` and `image` are stored `Picture`s."""
+
+    image: ImageFacts | None
+    cloud: CloudFacts | None
+    distances: dict[str, Any] | None
+    view: dict[str, Any] | None
+    profile: dict[str, Any] | None
+    directions: dict[str, Any] | None
+    spread: dict[str, Any] | None
+
+
+class Rows(NamedTuple):
+    """The data as far as they were given, in one form."""
+
+    X: Array | None  # (n, D) in memory
+    columns: list[str]
+    named: bool  # whether the names are the data's own
+    dataset: Dataset | None
+    source: str
+    word: str  # for rows
+
+
+def picture_facts(
+    model: SubspaceEstimator, rows: Rows, labels: Array, answer: Answer | None
+) -> PictureFacts:
+    """Return the pictures that fit the answer and the kind of data."""
+    X, dataset = rows.X, rows.dataset
+    scales = scales_matter(model)
+    image = dataset is not None and dataset.kind == "image" and len(dataset.shape) == 2
+    cloud = X is not None and (
+        X.shape[1] == 3 or (dataset is not None and dataset.kind == "cloud" and X.shape[1] > 3)
+    )
+    view = X is not None and not cloud and X.shape[1] > 1
+    return PictureFacts(
+        image=_image(rows, labels) if image else None,
+        cloud=_cloud(model, rows, labels) if cloud else None,
+        distances=_distances(model, answer, rows.word),
+        view=_view(model, rows, labels).stored() if view else None,
+        profile=_stored(ProfileDisplay.of(model), rows.word) if scales else None,
+        directions=None if scales else _stored(SpectrumDisplay.of(model), rows.word),
+        spread=_stored(SpreadDisplay.of(model), rows.word),
+    )
+
+
+def _stored(display: Any, word: str, **options: Any) -> dict[str, Any] | None:
+    """Return the picture of a display; None where there is nothing to draw."""
+    display._word = word
+    picture: Picture = display._picture(**options)
+    return None if picture.note else picture.stored()
+
+
+def _distances(model: SubspaceEstimator, answer: Answer | None, word: str) -> dict[str, Any] | None:
+    """Return the histogram; None where the distances are unknown or all zero."""
+    if answer is None or model.codimension_ == 0:
+        return None
+    distance = np.asarray(to_numpy(answer.distance), dtype=float)
+    fitted = len(distance) == len(model.labels_)
+    distance = distance[np.isfinite(distance)]
+    if not np.any(distance > 0):
+        return None
+    display = DistanceDisplay._of_distances(model, distance, fitted=fitted)
+    # Zooming shows a small group, too, so the axis need not be logarithmic.
+    return _stored(display, word, log_y=False, n_bars=BARS)
+
+
+def _view(model: SubspaceEstimator, rows: Rows, labels: Array) -> Picture:
+    """Show the rows along the subspace and across it.
+
+    Across means along the normal direction in which the outliers spread most. A table of two
+    columns is shown as it is. Where only the directions of the rows count, they have length one.
+    """
+    X = np.asarray(rows.X)
+    chosen = sample(len(X), VIEW_POINTS, 0)
+    if X.shape[1] == 2:
+        points, axes = X[chosen].astype(float), rows.columns[:2]
+    else:
+        P = X[chosen].astype(float) - to_numpy(model.location_).astype(float)
+        if model.normalize and not model.affine_:
+            P /= np.maximum(np.abs(P).max(axis=1, keepdims=True), np.finfo(float).tiny)
+            P /= np.maximum(np.linalg.norm(P, axis=1, keepdims=True), np.finfo(float).tiny)
+        along, across, axes = _axes(model, P, labels[chosen])
+        points = P @ np.stack([along, across], axis=1)
+    inlier = labels[chosen] == 1
+    # A few points far away must not leave a dot of the rest.
+    few = len(points) // 500
+    inner = np.sort(points, axis=0)[few : len(points) - few]
+    first, second = (short(axis, 32) for axis in axes)
+    (x0, y0), (x1, y1) = points.min(axis=0), points.max(axis=0)
+    description = (
+        f"{count(len(points))} of {count(len(X))} {rows.word} seen along two axes: {first} from "
+        f"{number(x0)} to {number(x1)}, {second} from {number(y0)} to {number(y1)}. "
+        f"{count(inlier.sum())} of them are inliers."
+    )
+    return Picture(
+        f"{count(len(points))} of {count(len(X))} {rows.word}",
+        description,
+        Axis(first, *ends(inner[:, 0], margin=0.06)),
+        Axis(second, *ends(inner[:, 1], margin=0.06)),
+        [
+            Dots(points[kind, 0], points[kind, 1], color, name, size=2.6)
+            for kind, color, name in ((~inlier, "out", "outliers"), (inlier, "in", "inliers"))
+            if kind.any()
+        ],
+    )
+
+
+def _axes(model: SubspaceEstimator, rows: Array, labels: Array) -> tuple[Array, Array, list[str]]:
+    """Return a direction along the subspace, one across it, and their names."""
+    C, N = to_numpy(model.components_).astype(float), to_numpy(model.normals_).astype(float)
+    if len(N) == 0:
+        return C[0], C[1], ["first principal axis", "second principal axis"]
+    group = rows[labels == -1] if np.any(labels == -1) else rows
+    spread = np.linalg.svd(group @ N.T, full_matrices=False)[2]
+    across = spread[0] @ N
+    if len(C) == 0:
+        return across, spread[1] @ N, ["across the subspace", "across it, second axis"]
+    return C[0], across, ["along the subspace", "across the subspace"]
+
+
+def _cloud(model: SubspaceEstimator, rows: Rows, labels: Array) -> CloudFacts:
+    """Put the points of the display into a cube."""
+    shown = CloudDisplay._of(model, np.asarray(rows.X), labels, names=rows.columns)
+    low, high = shown._view
+    size = float(np.max(high - low)) or 1.0
+    low = (low + high) / 2 - size / 2
+    places = (shown.points - low) / size
+    inside = np.all((places >= 0) & (places <= 1), axis=1)
+    corners = shown._corners
+    return CloudFacts(
+        names=[short(name, 20) for name in shown.names],
+        points=_base64(np.round(places[inside] * FULL).astype("<u2")),
+        inlier=_base64((shown.labels[inside] == 1).astype(np.uint8)),
+        low=[float(v) for v in low],
+        size=size,
+        patch=None if corners is None else [_digits(v) for v in (corners - low) / size],
+        total=shown.n_inliers + shown.n_outliers,
+        shown=int(inside.sum()),
+    )
+
+
+def _base64(values: Array) -> str:
+    return base64.b64encode(values.tobytes()).decode("ascii")
+
+
+def _digits(values: Array) -> list[float]:
+    return [float(f"{value:.5g}") for value in values]
+
+
+def _image(rows: Rows, labels: Array) -> ImageFacts:
+    """Draw the scene in three bands, and the outliers in a layer above it."""
+    shown = MaskDisplay._of(rows.dataset, labels)
+    image, outliers, factor = shown._smaller(IMAGE_SIDE)
+    mask = np.zeros((*outliers.shape, 4), np.uint8)
+    mask[..., :3] = MARK
+    # A single outlier among many pixels must still be seen.
+    mask[..., 3] = np.where(outliers > 0, 90 + 165 * np.sqrt(outliers), 0).astype(np.uint8)
+    return ImageFacts(
+        scene=data_uri(np.round(255 * image).astype(np.uint8)),
+        mask=data_uri(mask),
+        height=shown.mask.shape[0],
+        width=shown.mask.shape[1],
+        factor=factor,
+        bands=[short(rows.columns[b] if isinstance(b, int) else b, 20) for b in shown.bands or ()],
+    )

@@ -1,0 +1,149 @@
+"""What every method promises: one size in two words, one table of evidence, shared words."""
+
+import inspect
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import perpend
+from perpend import DPCP
+from perpend._docs import ATTRIBUTES, EVIDENCE, PARAMETERS
+from perpend.datasets import make_subspace
+from perpend.estimator import METHODS
+from perpend.exceptions import InputError
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning", "ignore::perpend.exceptions.CodimensionWarning"
+)
+DATA = make_subspace(120, 80, n_features=6, codimension=2, noise=0.01, random_state=0)
+METHOD = pytest.mark.parametrize("name", sorted(METHODS))
+
+
+# -- the size of the subspace ----------------------------------------------------------------------
+
+
+@METHOD
+@pytest.mark.parametrize("affine", [False, True])
+def test_the_dimension_says_the_same_as_the_codimension(name, affine):
+    a = METHODS[name](2, affine=affine, random_state=0).fit(DATA.X)
+    b = METHODS[name](n_components=4, affine=affine, random_state=0).fit(DATA.X)
+    np.testing.assert_array_equal(a.normals_, b.normals_)
+    assert b.n_components_ == 4
+    assert b.doubts_ == a.doubts_
+
+
+@METHOD
+def test_one_of_the_two_at_most(name):
+    for codimension in (1, 2):
+        model = METHODS[name](codimension, n_components=4)
+        with pytest.raises(InputError, match=r"codimension=\d and n_components=4.*one of them"):
+            model.fit(DATA.X)
+
+
+@METHOD
+def test_sizes_that_do_not_fit(name):
+    with pytest.raises(InputError, match=r"n_components=7 is larger than .* \(6\)"):
+        METHODS[name](n_components=7).fit(DATA.X)
+    with pytest.raises(InputError, match=r"codimension=7 is larger than .* \(6\)"):
+        METHODS[name](7).fit(DATA.X)
+    with pytest.raises(ValueError, match="n_components"):
+        METHODS[name](n_components=-1).fit(DATA.X)
+    assert METHODS[name](n_components=6, random_state=0).fit(DATA.X).codimension_ == 0
+
+
+def test_several_subspaces_by_their_dimension():
+    a = perpend.peel(DATA.X, estimator=DPCP(2), random_state=0)
+    b = perpend.peel(DATA.X, estimator=DPCP(n_components=4), random_state=0)
+    np.testing.assert_array_equal(a.labels, b.labels)
+
+
+# -- evidence --------------------------------------------------------------------------------------
+
+PATHS = {
+    "descents": lambda: DPCP(random_state=0).fit(DATA.X),
+    "paper": lambda: DPCP(refine=False, random_state=0).fit(DATA.X),
+    "given": lambda: DPCP(2, random_state=0).fit(DATA.X),
+    "codimension 0": lambda: DPCP(0, random_state=0).fit(DATA.X),
+    "affine": lambda: DPCP(affine=True, random_state=0).fit(DATA.X + 3),
+    "auto": lambda: DPCP(affine="auto", random_state=0).fit(DATA.X),
+    "nothing": lambda: DPCP(random_state=0).fit(np.random.default_rng(0).normal(size=(60, 5))),
+    "one column": lambda: DPCP().fit(np.arange(1.0, 9.0)[:, None]),
+    **{name: lambda kind=kind: kind(2).fit(DATA.X) for name, kind in METHODS.items()},
+}
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_the_evidence_has_the_same_keys_on_every_path(path):
+    model = PATHS[path]()
+    assert list(model.evidence_) == list(EVIDENCE)
+    assert all(value is not None for value in model.evidence_.values())
+    plain = {key for key, value in model.evidence_.items() if not isinstance(value, np.ndarray)}
+    missing = {key for key in plain if math.isnan(model.evidence_[key])}
+    assert missing < set(EVIDENCE)
+    if path == "descents":
+        of_affine = {key for key in EVIDENCE if key.startswith(("affine", "origin"))}
+        assert missing == {"rank", "exact_codimension"} | of_affine
+
+
+def test_no_key_is_made_that_the_table_does_not_have(monkeypatch):
+    """A solution's evidence, before the table decides what is shown."""
+    from perpend import _learned
+
+    made, bases = set(), _learned._bases
+
+    def listening(found, place):
+        made.update(found.solution.evidence)
+        return bases(found, place)
+
+    monkeypatch.setattr(_learned, "_bases", listening)
+    for fit in PATHS.values():
+        fit()
+    assert made <= set(EVIDENCE)
+    assert len(made) > 20
+
+
+# -- words -----------------------------------------------------------------------------------------
+
+
+@METHOD
+def test_every_parameter_and_attribute_is_explained_in_full(name):
+    doc = METHODS[name].__doc__
+    for parameter in inspect.signature(METHODS[name]).parameters:
+        assert f"\n{parameter} : " in doc
+    for attribute in ATTRIBUTES:
+        assert f"\n{attribute} : " in doc
+    for key in EVIDENCE:
+        assert f'"{key}": ' in doc
+    assert doc.index("Parameters\n---") < doc.index("Attributes\n---")
+    assert "{default}" not in doc
+
+
+@METHOD
+def test_every_name_of_a_step_rule_is_explained(name):
+    for constraint in METHODS[name]._parameter_constraints.get("step", []):
+        for option in getattr(constraint, "options", ()):
+            assert METHODS[name].__doc__.count(f'"{option}"') >= 2  # listed, and described
+
+
+def test_the_guide_has_every_key_of_the_evidence():
+    page = (Path(__file__).parents[1] / "docs" / "guide" / "confidence.md").read_text("utf-8")
+    table = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    assert {key.strip(" `") for cell in table for key in cell.split(",")} == set(EVIDENCE)
+
+
+def test_what_is_shared_is_used():
+    used = {name for kind in METHODS.values() for name in inspect.signature(kind).parameters}
+    assert set(PARAMETERS) <= used
+
+
+@pytest.mark.parametrize("value", [1.0, 1.5, -0.1, "some", np.nan])
+def test_a_contamination_that_is_no_share(value):
+    with pytest.raises(ValueError, match=r"must be .*\[0, 1\).* or None|None or .*\[0, 1\)"):
+        DPCP(contamination=value).fit(DATA.X)
+
+
+def test_most_rows_may_be_outliers():
+    model = DPCP(contamination=0.8, random_state=0).fit(DATA.X)
+    assert np.mean(model.labels_ == -1) == pytest.approx(0.8, abs=0.01)
