@@ -6,8 +6,8 @@ of the rows once for both products,
 .. math:: P = X B^T, \qquad f = \sum |P|, \qquad G = \mathrm{sign}(P)^T X,
 
 and adds its part of f and G to those of the others. The step has one program for each start of
-each problem and follows `perpend.solvers.steps` in float64. Problems that have stopped cost a
-launch and no more.
+each problem and follows `perpend.solvers.steps` in float64. Converged problems cost a launch and no
+more.
 
 The sums across programs are formed in integers, as multiples of 2^(e - 62) where 2^e is above the
 number of rows, which no entry exceeds. Integers can be added in any order with the same result, so
@@ -26,7 +26,7 @@ import triton.language as tl
 
 from perpend._typing import Array
 
-PART_DTYPE = torch.bfloat16  # each part of a pair
+HALF = torch.bfloat16  # each part of a pair
 LARGEST_TILE = 256  # features: beyond that the sums do not fit the registers
 MOST_STARTS = 32
 STEP_WARPS = 4
@@ -39,7 +39,7 @@ def pass_kernel(  # noqa: PLR0917
     X_low: tl.tensor,  # the same; not read without PAIR
     T_high: tl.tensor,  # (p, KP, DP): high parts of the trial points, or these themselves
     T_low: tl.tensor,
-    stopped: tl.tensor,  # (p, k)
+    converged: tl.tensor,  # (p, k)
     G: tl.tensor,  # (p, k, COPIES, DP) integers
     F: tl.tensor,  # (p, k, COPIES) integers
     constants: tl.tensor,
@@ -60,9 +60,9 @@ def pass_kernel(  # noqa: PLR0917
     if EARLY:
         tl.extra.cuda.gdc_launch_dependents()
         tl.extra.cuda.gdc_wait()
-    done = tl.load(stopped + problem * k + j, mask=j < k, other=1)
+    asleep = tl.load(converged + problem * k + j, mask=j < k, other=1)
     unit = tl.load(constants + 11)
-    if tl.sum(done, 0) < KP:
+    if tl.sum(asleep, 0) < KP:
         place = problem * KP * DP + j[None, :] * DP + d[:, None]
         t_high = tl.load(T_high + place)  # (DP, KP)
         if PAIR:
@@ -117,7 +117,7 @@ def step_kernel(  # noqa: PLR0915, PLR0917
     streak: tl.tensor,
     n_iter: tl.tensor,
     chord: tl.tensor,
-    stopped: tl.tensor,
+    converged: tl.tensor,
     T: tl.tensor,  # (p, KP, DP) the next trial points,
     T_high: tl.tensor,  # and as a pair
     T_low: tl.tensor,
@@ -132,10 +132,10 @@ def step_kernel(  # noqa: PLR0915, PLR0917
     COPIES: tl.constexpr,
     EARLY: tl.constexpr,
 ):
-    """Accept or refuse the trial of one start, and write its next one.
+    """Draw the conclusions of one start's trial, and write its next one.
 
-    Everything is read before anything is decided, even for a start that has stopped: one wait for
-    the memory instead of several.
+    Everything is read before anything is decided, even for a converged start: one wait for the
+    memory instead of several.
     """
     j = tl.program_id(0)
     problem = tl.program_id(1).to(tl.int64)
@@ -147,7 +147,7 @@ def step_kernel(  # noqa: PLR0915, PLR0917
     if EARLY:
         tl.extra.cuda.gdc_launch_dependents()
         tl.extra.cuda.gdc_wait()
-    running = True if FIRST else tl.load(stopped + start) == 0
+    awake = True if FIRST else tl.load(converged + start) == 0
     copy = start * COPIES + tl.arange(0, COPIES)
     sums_at = copy[:, None] * DP + d[None, :]
     sums = tl.load(G + sums_at)
@@ -183,7 +183,7 @@ def step_kernel(  # noqa: PLR0915, PLR0917
         f_next, b_next, v_next, slope_next, mu_next = f_new, t, v_new, slope_new, mu0
         streak_next, n_next = 0 * streak_old, 0 * n_old
         chord_next = 0 * mu0 + float("inf")
-        stop = slope_new == 0
+        rest = slope_new == 0
     else:
         accepted = f_new <= f_old - armijo * mu_old * slope_old
         if MBLS:
@@ -205,11 +205,11 @@ def step_kernel(  # noqa: PLR0915, PLR0917
         v_next = tl.where(accepted, v_new, v_old)
         slope_next = tl.where(accepted, slope_new, slope_old)
         chord_next = tl.where(accepted, length, chord_old)
-        stop = (accepted & (length <= unseen)) | (n_next >= max_iter)
+        rest = (accepted & (length <= unseen)) | (n_next >= max_iter)
         if MBLS:
-            stop = stop | (accepted & (mu_next <= floor)) | (mu_next * tl.sqrt(slope_next) < low)
+            rest = rest | (accepted & (mu_next <= floor)) | (mu_next * tl.sqrt(slope_next) < low)
         else:
-            stop = stop | (mu_next <= tol) | (tl.where(slope_next > 0, mu_next, 0.0) < low)
+            rest = rest | (mu_next <= tol) | (tl.where(slope_next > 0, mu_next, 0.0) < low)
 
     ahead = b_next - mu_next * v_next
     size = tl.sqrt(tl.sum(ahead * ahead, 0))
@@ -218,7 +218,7 @@ def step_kernel(  # noqa: PLR0915, PLR0917
     # The next pass begins at zero. By now all threads have read the sums.
     tl.store(G + sums_at, tl.zeros((COPIES, DP), dtype=tl.int64))
     tl.store(F + copy, tl.zeros((COPIES,), dtype=tl.int64))
-    if running:
+    if awake:
         tl.store(B + at, b_next, mask=inside)
         tl.store(v + at, v_next, mask=inside)
         tl.store(f + start, f_next)
@@ -227,7 +227,7 @@ def step_kernel(  # noqa: PLR0915, PLR0917
         tl.store(streak + start, streak_next)
         tl.store(n_iter + start, n_next)
         tl.store(chord + start, chord_next)
-        tl.store(stopped + start, stop.to(tl.int32))
+        tl.store(converged + start, rest.to(tl.int32))
         tl.store(T + trial_at, ahead)
         if PAIR:
             high = ahead.to(tl.float32).to(T_high.dtype.element_ty)
@@ -306,7 +306,7 @@ class Buffers(NamedTuple):
     streak: Array
     n_iter: Array
     chord: Array
-    stopped: Array
+    converged: Array
 
 
 def buffers(shape: Shape, device: Any) -> Buffers:
@@ -320,8 +320,8 @@ def buffers(shape: Shape, device: Any) -> Buffers:
     T = T_high = T_low = zeros(p, KP, DP)
     if shape.pair:
         stride = -(-D // 8) * 8  # whole words of 16 bytes
-        X_high, X_low = (zeros(p, n, stride, dtype=PART_DTYPE) for _ in range(2))
-        T_high, T_low = (zeros(p, KP, DP, dtype=PART_DTYPE) for _ in range(2))
+        X_high, X_low = (zeros(p, n, stride, dtype=HALF) for _ in range(2))
+        T_high, T_low = (zeros(p, KP, DP, dtype=HALF) for _ in range(2))
     else:
         X_high = X_low = zeros(p, n, D)
     constants = zeros(12)
@@ -343,14 +343,14 @@ def buffers(shape: Shape, device: Any) -> Buffers:
         streak=zeros(p, k, dtype=torch.int32),
         n_iter=zeros(p, k, dtype=torch.int32),
         chord=zeros(p, k),
-        stopped=zeros(p, k, dtype=torch.int32),
+        converged=zeros(p, k, dtype=torch.int32),
     )
 
 
 def load(shape: Shape, to: Buffers, X: Array, B: Array, constants: Array) -> None:
     """Fill in the rows (p, n, D), the starts (p, k, D) and the constants."""
     to.constants[:-1] = constants
-    to.stopped.zero_()
+    to.converged.zero_()
     to.G.zero_()
     to.F.zero_()
     to.T[:, : shape.k, : shape.D] = B
@@ -374,7 +374,7 @@ def _split(values: Array, high: Array, low: Array) -> None:
 def launch_pass(shape: Shape, at: Buffers, *, early: bool = False) -> None:
     """Evaluate all trial points."""
     pass_kernel[(shape.programs, shape.p)](
-        at.X_high, at.X_low, at.T_high, at.T_low, at.stopped, at.G, at.F, at.constants,
+        at.X_high, at.X_low, at.T_high, at.T_low, at.converged, at.G, at.F, at.constants,
         shape.n, shape.k, at.X_high.shape[2],
         PAIR=shape.pair, KP=shape.tile_starts, DP=shape.tile_features, ROWS=shape.rows,
         STAGES=shape.stages, COPIES=shape.copies, EARLY=early,
@@ -383,10 +383,10 @@ def launch_pass(shape: Shape, at: Buffers, *, early: bool = False) -> None:
 
 
 def launch_step(shape: Shape, at: Buffers, *, mbls: bool, first: bool, early: bool = False) -> None:
-    """Accept or refuse the trial of every start, and choose the next trial points."""
+    """Let every start conclude, and choose its next trial point."""
     step_kernel[(shape.k, shape.p)](
         at.G, at.F,
-        at.B, at.f, at.v, at.slope, at.mu, at.streak, at.n_iter, at.chord, at.stopped,
+        at.B, at.f, at.v, at.slope, at.mu, at.streak, at.n_iter, at.chord, at.converged,
         at.T, at.T_high, at.T_low, at.constants, shape.k, shape.D,
         FIRST=first, MBLS=mbls, PAIR=shape.pair, KP=shape.tile_starts, DP=shape.tile_features,
         COPIES=shape.copies, EARLY=early, num_warps=STEP_WARPS, launch_pdl=early,

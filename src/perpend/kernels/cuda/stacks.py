@@ -15,7 +15,7 @@ PAIR_FLOOR = 2.0**-18
 """Steps below this are lost in pairs of bfloat16 numbers, which hold 16 bits of each entry: the
 objective can't tell the trial from where it came."""
 
-CAPTURED_BYTES = 2**26
+SMALL = 2**26
 """Bytes of rows up to which launches are captured and the memory they work in is kept: beyond, one
 pass takes longer than its launch."""
 
@@ -41,7 +41,7 @@ def plan(X: Array, k: int, *, low_precision: bool) -> Plan:
     if low_precision:
         return Plan("pair", PAIR_FLOOR)
     # Two products of the library's own are faster in float64 once they fill the device.
-    return Plan("double" if X.nbytes <= CAPTURED_BYTES else "torch", 0.0)
+    return Plan("double" if X.nbytes <= SMALL else "torch", 0.0)
 
 
 class Workspace:
@@ -59,9 +59,9 @@ _kept: OrderedDict[Any, Workspace] = OrderedDict()
 def workspace(X: Array, k: int) -> Iterator[Workspace | None]:
     """Lend the workspace for X (p, n, D) and k starts; there is none for large problems.
 
-    It is removed from the cache while it is used: another thread makes its own.
+    It is taken off the shelf while it is used: another thread makes its own.
     """
-    if X.nbytes > CAPTURED_BYTES:
+    if X.nbytes > SMALL:
         yield None
         return
     key = (tuple(X.shape), k, X.dtype, X.device)
@@ -85,11 +85,11 @@ class Fused:
         self.kernels, self.mbls = batched, mbls
         (p, k, D), n = B.shape, X.shape[1]
         shape = batched.shape(p, n, D, k, pair=pair, device=X.device)
-        assert shape is not None  # `plan` has checked
+        assert shape is not None  # `plan` has looked
         self.shape, self.buffers = shape, batched.buffers(shape, X.device)
         # From Hopper on, a kernel may be launched while the one before it still runs.
         self.early = torch.cuda.get_device_capability(X.device)[0] >= 9
-        self.loop = graph.Rounds(self.advance, self.buffers.stopped, times=times, capture=capture)
+        self.loop = graph.Rounds(self.advance, self.buffers.converged, times=times, capture=capture)
 
     def begin(self, X: Array, B: Array, constants: Array) -> None:
         """Load rows, starts and constants, and evaluate the starts."""
@@ -108,7 +108,7 @@ class Fused:
         now = self.buffers
         numbers = (now.B, now.f, now.v, now.slope, now.mu)
         counts = (now.streak.long(), now.n_iter.long())
-        return (*(A.clone() for A in numbers), *counts, now.chord.clone(), now.stopped != 0)
+        return (*(A.clone() for A in numbers), *counts, now.chord.clone(), now.converged != 0)
 
 
 class Captured:
@@ -125,8 +125,8 @@ class Captured:
     ) -> None:
         self.X, self.start, self.step = X, start, step
         self.state = start(X, B)
-        stopped = self.state[-1].view(torch.uint8)  # its last field, as in `Fused.end`
-        self.loop = graph.Rounds(self.advance, stopped, times=times, capture=True)
+        converged = self.state.converged.view(torch.uint8)
+        self.loop = graph.Rounds(self.advance, converged, times=times, capture=True)
 
     def begin(self, X: Array, B: Array, _: Array) -> None:
         """Evaluate the starts; the constants are part of what is captured."""
