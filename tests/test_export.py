@@ -212,7 +212,7 @@ def test_what_cannot_be_exported(monkeypatch):
     with pytest.raises(InputError, match="model is a ndarray"):
         to_onnx(X)
     monkeypatch.setattr(export, "MAX_WEIGHT_BYTES", 50)
-    with pytest.raises(InputError, match="do not fit into one ONNX file"):
+    with pytest.raises(InputError, match="too many for one ONNX file"):
         to_onnx(model)
 
 

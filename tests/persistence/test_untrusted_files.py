@@ -247,7 +247,7 @@ def test_files_from_before_there_were_probabilities(path, fitted):
         ("threshold_", 0.5, "offset_ do not fit"),
         ("confidence_", None, "not a number"),
         ("converged_", 1, "not true or false"),
-        ("evidence_", EVIDENCE, "no table"),
+        ("evidence_", EVIDENCE, "not a table"),
         ("doubts_", {"tuple": ["one", 2]}, "not all text"),
         ("_skl_callbacks", {"list": ["x"]}, "would overwrite"),
         ("_validate_params", 1, "would overwrite"),
@@ -297,11 +297,11 @@ def test_a_header_that_is_not_one(path, text):
     refused(path, "not a")
 
 
-def test_a_header_that_says_the_same_thing_twice(path):
+def test_a_header_with_the_same_name_twice(path):
     text = b'{"format": "perpend model", "format": "perpend model"}'
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("header.npy", npy_bytes(np.frombuffer(text, np.uint8)))
-    refused(path, "the same thing twice")
+    refused(path, "the same name twice")
 
 
 def test_a_header_beyond_all_measure_is_refused_unread(path, fitted, monkeypatch):

@@ -87,7 +87,7 @@ def test_nothing_is_ever_called_failed(data):
     assert "nan" not in text
     if model.codimension_:
         assert "certified" in text
-        assert "knows no noise" in text
+        assert "has no noise" in text
 
 
 @pytest.mark.parametrize(
