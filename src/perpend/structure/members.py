@@ -21,6 +21,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from scipy import linalg
 
 from perpend._typing import Array
 from perpend.kernels import logarithmic_bins
@@ -34,6 +35,7 @@ from perpend.structure.settle import Candidate, Settled, polish, settle, within
 
 TOO_MANY = 4096  # rows: the walk is a matrix of their square
 POWER_STEPS = 40  # of the power method
+DEGENERATE = 1e-7  # of the largest: a smaller pivot is nothing but rounding errors
 LONE = 1e-6  # below a leverage of 1 at the most: a row that depends on no others
 
 
@@ -257,10 +259,14 @@ def parts(
         Y = np.hstack([Y, np.full((len(Y), 1), np.sqrt(np.mean(np.square(Y))))])
     # Rows of any weight and length show equally well where the others are.
     Y /= np.maximum(np.linalg.norm(Y, axis=1, keepdims=True), np.finfo(float).tiny)
-    Q, R = np.linalg.qr(Y)
-    size = np.abs(np.diag(R))
-    if np.min(size) <= 1e-12 * np.max(size):
+    try:
+        L = np.linalg.cholesky(Y.T @ Y)  # in half the time of a QR decomposition of Y
+    except np.linalg.LinAlgError:
         return  # the chosen rows lie on less, exactly
+    size = np.diag(L)
+    if np.min(size) <= DEGENERATE * np.max(size):
+        return  # up to rounding errors, which count twice in Y^T Y
+    Q = linalg.solve_triangular(L, Y.T, lower=True).T
     eigenvalue, first = _second(np.square(Q @ Q.T), rng)
     if eigenvalue < k.TWO_PARTS:
         return
