@@ -129,8 +129,8 @@ def linear_subspace(model: Any, solution: Solution, rows: RowSource, data: Data)
     # A quantile is the distance of one row, and must be exactly what `predict` computes.
     # Rows of weight zero have a scale of their own if rows are not normalised.
     own_scale = data.weight is not None and not model.normalize
-    # The solver's distances leave out the normals outside the span of the rows, along which single
-    # precision may hide noise of 0.3 % of the largest coordinate. `predict` uses all normals.
+    # The solver's distances leave out the normals outside the span of the rows, along which there
+    # are only rounding errors. `predict` uses all normals.
     outside = solution.rank < len(solution.normals)
     known = solution.distances
     if own_scale or outside or model.contamination is not None:

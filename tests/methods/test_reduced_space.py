@@ -103,14 +103,32 @@ def test_weights_and_zero_rows_among_few(seed):
     np.testing.assert_array_equal(model.labels_[:180], data.y)
 
 
-@pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")
-def test_noise_below_the_rank_tolerance_of_float32_counts_in_labels_and_predict_alike(seed, dtype):
-    """In float32 four of the five normals are outside the span of the rows, up to rounding."""
+def nearly_flat(seed, dtype, noise):
+    """20,000 rows of 8 positive columns without outliers, in 3 dimensions but for the noise."""
     rng = np.random.default_rng(seed)
     A = np.column_stack([np.ones(8), rng.standard_normal((8, 7))])
-    scale = [1, 0.3, 0.1, 8e-3, 6e-3, 6e-3, 6e-3, 6e-3]
-    coordinates = scale * rng.standard_normal((20_000, 8))
+    coordinates = np.r_[1, 0.3, 0.1, 1.5 * noise, [noise] * 4] * rng.standard_normal((20_000, 8))
     coordinates[:, 0] = rng.uniform(2, 3, 20_000)
-    X = np.abs(coordinates @ np.linalg.qr(A)[0].T).astype(dtype)
-    model = DPCP(5, random_state=seed).fit(X)
+    return np.abs(coordinates @ np.linalg.qr(A)[0].T).astype(dtype)
+
+
+def test_single_precision_sees_noise_that_its_second_moments_do_not(seed):
+    """In float32, squares of 0.2 % of the largest coordinate are lost in the sums of squares."""
+    single, double = (
+        DPCP(5, random_state=seed).fit(nearly_flat(seed, dtype, 5e-3))
+        for dtype in (np.float32, np.float64)
+    )
+    assert single.noise_ == pytest.approx(double.noise_, rel=0.01)
+    assert single.threshold_ == pytest.approx(double.threshold_, rel=0.05)
+    assert np.mean(single.labels_ == 1) > 0.99
+
+
+@pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")
+def test_normals_outside_the_span_count_in_labels_as_in_predict(seed):
+    """One normal is inside the span; the noise along the other 36 is within rounding errors."""
+    rng = np.random.default_rng(seed)
+    Q, _ = np.linalg.qr(rng.standard_normal((40, 40)))
+    scale = np.r_[1, 0.5, 0.5, 1e-4, [2e-6] * 36]
+    X = ((scale * rng.standard_normal((20_000, 40))) @ Q.T).astype(np.float32)
+    model = DPCP(37, random_state=seed).fit(X)
     np.testing.assert_array_equal(model.predict(X), model.labels_)

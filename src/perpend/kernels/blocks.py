@@ -115,6 +115,12 @@ def gram(X: Array) -> Contribution:
     return Contribution(left=X)
 
 
+def mapped_gram(X: Array, A: Array) -> Contribution:
+    """Give (X A).T (X A), for A of shape (D, k)."""
+    P = X @ A
+    return Contribution(left=P, right=P)
+
+
 def weighted_gram(X: Array, table: Array, edges: Array, distance: Array) -> Contribution:
     """Give sum_i u_i x_i x_i.T and sum_i u_i, where u_i is the table's value at the row's distance.
 

@@ -20,6 +20,7 @@ from perpend.kernels import (
     grouped_distances,
     grouped_residuals,
     heights,
+    mapped_gram,
     residual_weighted_gram,
     residuals,
 )
@@ -100,13 +101,19 @@ class RowSpan(NamedTuple):
 
 
 def row_span(rows: RowSource) -> RowSpan:
-    """Find the span of the rows in one scan."""
+    """Find the span of the rows in one scan; in single precision it may take two."""
     n, D = rows.shape
     if n <= WIDE * D:
         return _span_of_few(rows)
     moments = rows.scan(gram).product
     variances, axes = np.linalg.eigh(moments)
-    rounding = rank_tolerance(rows.dtype) * float(variances[-1])
+    weak = variances <= rank_tolerance(rows.dtype) * float(variances[-1])
+    rounding = _rounding(rows.dtype, variances)
+    if np.any(weak) and rows.dtype == np.float32:
+        # Next to large coordinates the squares of small ones are rounded away. On their own they
+        # keep their digits.
+        variances[weak], A = np.linalg.eigh(rows.scan(mapped_gram, axes[:, weak]).product)
+        axes[:, weak] = axes[:, weak] @ A
     inside = _inside(variances, rounding)
     full = bool(np.all(inside))
     return RowSpan(
@@ -130,7 +137,7 @@ def _span_of_few(rows: RowSource) -> RowSpan:
     half = np.sqrt(weight[present])[:, None] * rows.take(present).astype(float)
     _, s, A = np.linalg.svd(half, full_matrices=False)
     variances, axes = s[::-1] ** 2, A[::-1].T
-    rounding = rank_tolerance(rows.dtype) * float(variances[-1])
+    rounding = _rounding(rows.dtype, variances)
     inside = _inside(variances, rounding)
     return RowSpan(
         basis=axes[:, inside],
@@ -176,6 +183,16 @@ def _canonical(V: Array) -> Array:
     Q, R, _ = linalg.qr(V @ V.T, pivoting=True)
     m = V.shape[1]
     return Q[:, :m] * np.where(np.diag(R)[:m] < 0, -1.0, 1.0)
+
+
+def _rounding(dtype: Any, variances: Array) -> float:
+    """Return the second moment up to which there is nothing but rounding errors of the rows.
+
+    These are below 64 eps of the largest coordinate. In double precision the second moments have
+    larger rounding errors of their own, and those decide.
+    """
+    finest = max(rank_tolerance(dtype) ** 2, rank_tolerance(np.float64))
+    return finest * float(variances[-1])
 
 
 def rank_tolerance(dtype: Any) -> float:
