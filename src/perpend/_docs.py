@@ -125,7 +125,7 @@ The numbers behind the confidence. It always has the same keys. NaN: not compute
     + "\n".join(f'- "{key}": {text}' for key, text in EVIDENCE.items())
     + "\n",
     "doubts_": """tuple of str
-Why the codimension is not sure, and what would help; empty if it is sure. If the codimension was
+What makes the result doubtful, and what would help; empty if nothing does. If the codimension was
 given, only doubts about noise, groups and rows.
 """,
     "directions_": """array of shape (n_starts_, n_features)

@@ -242,7 +242,7 @@ def _threshold(model: Any, distance: Array, found: float, weight: Array | None) 
 
 
 def structures(found: Subspace, chosen: dict[str, Any]) -> list[dict[str, Any]]:
-    """List the structures that were seen; at least the chosen one."""
+    """List the structures that were seen; only the chosen one if no others were looked for."""
     solution = found.solution
     seen = [dict(one) for one in solution.structures]
     if not seen and solution.groups is not None:
