@@ -1,4 +1,4 @@
-"""Pictures drawn as SVG: scales, ticks and shapes, for the page's templates to write."""
+"""Pictures drawn as SVG: scales, ticks and shapes, which the page's templates write."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -101,7 +101,7 @@ class Pen:
         self.x: Callable[[Any], Array] = lambda x: DECADE * np.log10(_numbers(x))
         self.y: Callable[[Any], Array] = lambda y: -_numbers(y)
         if not zoom:
-            # A little beyond the picture is far enough.
+            # What is far outside the picture is drawn a little outside.
             self.x = lambda x: _between(box.left, box.right, picture.x.share(_numbers(x)))
             self.y = lambda y: _between(box.bottom, box.top, picture.y.share(_numbers(y)))
         self.top, self.bottom = float(self.y(picture.y.high)), float(self.y(picture.y.low))
@@ -221,8 +221,8 @@ def tick_texts(axis: Axis, wanted: int) -> list[tuple[float, str]]:
     if axis.log:
         exponents = decade_ticks(math.log10(axis.low), math.log10(axis.high), wanted)
         return [(10.0**k, number(10.0**k).removeprefix("1 × ")) for k in exponents]
-    found = ticks(axis.low, axis.high, wanted)
-    return [(tick, number(tick)) for tick in found if not axis.whole or tick % 1 == 0]
+    round_numbers = ticks(axis.low, axis.high, wanted)
+    return [(tick, number(tick)) for tick in round_numbers if not axis.whole or tick % 1 == 0]
 
 
 def ticks(low: float, high: float, wanted: int = 5) -> list[float]:
@@ -262,7 +262,7 @@ def _numbers(values: Any) -> Array:
 
 
 def _between(first: float, last: float, share: Array) -> Array:
-    """Return pixels from shares; what is far outside stays a little outside."""
+    """Return pixels from shares; what is far outside is moved to a little outside."""
     return first + np.clip(share, -1.0, 2.0) * (last - first)
 
 
