@@ -78,7 +78,7 @@ NPY = [
     bad("zeros", "x.npy", array(np.zeros((5, 3))), "zero"),
     bad("a choice of one", "x.npy", GOOD, "Leave it out", "--variable", "a"),
     bad("no such column", "x.npy", GOOD, 'no column "7"', "--columns", "1,7"),
-    bad("an image of NaN", "x.npy", array(np.full((3, 4, 5), np.nan)), "every pixel"),
+    bad("an image of NaN", "x.npy", array(np.full((3, 4, 5), np.nan)), "all of its 12 pixels"),
 ]
 
 
