@@ -126,26 +126,16 @@ def level(model: Any) -> str:
 def _evidence(model: Any) -> list[str]:
     """Return the main reasons for the confidence; `evidence_` has them all."""
     from perpend._verdict import computed_evidence
+    from perpend.plots._words import THIN, factor
 
     evidence, texts = computed_evidence(model), []
     if "rows_on_subspace" in evidence:
         rows, free = evidence["rows_on_subspace"], evidence["rows_on_any_subspace"]
         texts.append(f"{count(rows)} different rows lie on it, chance would give {free}")
     if "inlier_gap" in evidence:
-        times = _times(evidence["inlier_gap"])
+        times = factor(evidence["inlier_gap"]).replace(THIN, " ")
         texts.append(f"inliers vary {times} times more along it than across")
     return texts
-
-
-def _times(factor: float) -> str:
-    """Return a factor in two digits.
-
-    >>> _times(1.234), _times(2712.0), _times(3.92e13)
-    ('1.2', '2 700', '4e+13')
-    """
-    if factor >= 1e6:
-        return f"{factor:.0e}"
-    return f"{factor:.1f}" if factor < 10 else count(int(float(f"{factor:.2g}")))
 
 
 def outliers(model: Any, labels: Any) -> str:

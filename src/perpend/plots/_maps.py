@@ -145,7 +145,7 @@ def images(
     return drawing
 
 
-def cell_edges(middles: Sequence[float]) -> Array:
+def cell_edges(middles: Sequence[float] | Array) -> Array:
     """Return the borders between cells, half way between their middles.
 
     >>> cell_edges([1, 2, 4])

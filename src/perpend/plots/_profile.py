@@ -8,6 +8,7 @@ import numpy as np
 from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.plots._display import ModelDisplay
+from perpend.plots._maps import cell_edges
 from perpend.plots._picture import SHADES, Axis, Cells, Dots, Label, Layer, Line, Picture
 from perpend.plots._words import count, factor, number, unit
 
@@ -143,13 +144,13 @@ class ProfileDisplay(ModelDisplay):
         """Describe shades, plateaus as bars, and the structures at their noise with their sizes."""
         (low, high), (first, last) = self._shown(), self._ends()
         kept = (self.codimensions >= low) & (self.codimensions <= high)
-        borders = np.exp(_edges(np.log(self.scales))).clip(first, last)
+        borders = np.exp(cell_edges(np.log(self.scales))).clip(first, last)
         # The root of the contrast weights the plateaus.
         shade = np.sqrt(self.contrast[kept])
         levels = np.ceil(SHADES * shade / max(float(shade.max(initial=0.0)), 1e-9)).astype(int)
         own = None if self.chosen is None else self.chosen["codimension"]
         layers: list[Layer] = [
-            Cells(borders, _edges(self.codimensions[kept].astype(float)), levels),
+            Cells(borders, cell_edges(self.codimensions[kept]), levels),
             self._staircase(borders),
         ]
         for bar in self.bars:
@@ -206,14 +207,6 @@ def _scale(model: Any) -> str:
     'scale (data units)'
     """
     return "scale " + unit(model)[unit(model).index("(") :]
-
-
-def _edges(x: Array) -> Array:
-    """Return the borders (n + 1,) of cells around rising values."""
-    if len(x) == 1:
-        return np.array([x[0] - 0.5, x[0] + 0.5])
-    middle = (x[1:] + x[:-1]) / 2
-    return np.r_[2 * x[0] - middle[0], middle, 2 * x[-1] - middle[-1]]
 
 
 def scales_matter(model: Any) -> bool:
