@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from perpend._typing import Array
     from perpend.formats import Dataset
 
-BLOCK = 1 << 16  # rows multiplied at a time
+ROWS_AT_ONCE = 1 << 16  # in a product
 
 
 @dataclass
@@ -122,8 +122,8 @@ def _smallest_axes(X: "Array", model: Any) -> tuple["Array", "Array"]:
     scale = 1.0 if model.affine_ else _largest(X)  # products must neither over- nor underflow
 
     def blocks() -> Any:
-        for begin in range(0, len(X), BLOCK):
-            block = (X[begin : begin + BLOCK] - centre) / scale
+        for begin in range(0, len(X), ROWS_AT_ONCE):
+            block = (X[begin : begin + ROWS_AT_ONCE] - centre) / scale
             if model.normalize and not model.affine_:
                 norms = np.linalg.norm(block, axis=1, keepdims=True)
                 block = block / np.where(norms > 0, norms, 1.0)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 ID_NAMES = {"id", "index", "row"}  # columns of these names need not go up in equal steps
 LEAST_ROWS = 10  # with fewer rows, equal steps may be chance
-MOST_COLUMNS = 12  # that a message lists
+COLUMNS_IN_MESSAGE = 12
 
 
 def likely_ids(data: "Dataset") -> list[int]:
@@ -53,7 +53,7 @@ def _advice(data: "Dataset", ids: list[int]) -> str:
     others = [j for j in range(data.X.shape[1]) if j not in ids]
     names = [data.columns[j] if data.columns else str(j + 1) for j in others]
     can_be_named = len(set(names)) == len(names) and all(n and "," not in n for n in names)
-    if len(names) > MOST_COLUMNS or not can_be_named:
+    if len(names) > COLUMNS_IN_MESSAGE or not can_be_named:
         return "name all others by --columns"
     return f"add --columns {shlex.quote(','.join(names))}"
 

@@ -11,7 +11,7 @@ from perpend.cli._console import count, listed
 Lines = list[tuple[str, str]]
 NOT_SURE = 4  # exit code
 NAMES_IN_LINE = 6
-KINDS = {"table": "table", "image": "scene", "cloud": "point cloud"}
+KIND_NAMES = {"table": "table", "image": "scene", "cloud": "point cloud"}
 IN_DOUBT = 0.4  # confidence in a given codimension; doubts about noise alone leave more than this
 
 
@@ -96,7 +96,7 @@ def seen(model: Any, record: str = "row") -> Lines:
 def which_affine(model: Any, kind: str, given: str | None) -> str:
     """Say whether the subspace may miss the origin, and why."""
     says = "yes" if model.affine_ else "no"
-    why = f"--affine {given}" if given else f"the default for a {KINDS[kind]}"
+    why = f"--affine {given}" if given else f"the default for a {KIND_NAMES[kind]}"
     if model.affine != "auto":
         return f"{says} ({why})"
     why = f"--affine {given}" if given else f"auto, {why}"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from perpend.formats import Dataset
 
 HARDLY_ANY = 0.01  # of the new rows fit: they may be another kind of data,
-BY_CHANCE = 1e-3  # if rows like those of the fit are so few with less than this probability
+LEAST_CHANCE = 1e-3  # if rows like those of the fit are so few with less than this probability
 
 
 def apply(
@@ -134,13 +134,13 @@ def _doubts(model: "SubspaceEstimator", path: Path) -> list[str]:
 def _other_data(model: "SubspaceEstimator", path: Path, labels: "Array") -> list[str]:
     """Warn if hardly any row fits, though many of the rows of the fit did.
 
-    For new rows of the same kind, so few would have a probability below `BY_CHANCE`.
+    For new rows of the same kind, so few would have a probability below `LEAST_CHANCE`.
     """
     from scipy.stats import binom
 
     n, fits = len(labels), int((labels == 1).sum())
     before = float((model.labels_ == 1).mean())
-    if fits >= HARDLY_ANY * n or binom.cdf(fits, n, before) >= BY_CHANCE:
+    if fits >= HARDLY_ANY * n or binom.cdf(fits, n, before) >= LEAST_CHANCE:
         return []
     return [
         f"{count(fits)} of {count(n)} rows fit the subspace of {path}, but "

@@ -25,7 +25,7 @@ from perpend.formats._arrow_columns import (
     pick,
     with_added,
 )
-from perpend.formats._checks import BAD_FILE, check_expansion, file_size, no_choice
+from perpend.formats._checks import DAMAGE_ERRORS, check_expansion, file_size, no_choice
 from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._registry import optional_package
 
@@ -54,7 +54,7 @@ def read(path: Path, options: Options) -> Dataset:
             return collect(path, "arrow", columns, n, _batches(source, columns))
     except (InputError, PermissionError):
         raise
-    except BAD_FILE as error:
+    except DAMAGE_ERRORS as error:
         raise cannot_read(path, "Arrow", error) from error
 
 

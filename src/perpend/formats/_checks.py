@@ -19,11 +19,11 @@ SMALL = 64 << 20  # or up to 64 MiB in any case
 REAL = "biuf"  # kinds of dtypes that hold real numbers
 DIMENSIONS = (2, 3)  # of a table and of an image
 # what other libraries may raise on damaged input; their own errors are among these
-BAD_FILE = (
+DAMAGE_ERRORS = (
     *(ValueError, TypeError, LookupError, EOFError, OSError, AttributeError, RuntimeError),
     *(ArithmeticError, AssertionError, MemoryError, SystemError, struct.error, zlib.error),
 )
-ADVICE = (
+RESHAPE = (
     "Reshape it to 2: one row per sample, one column per feature; "
     "or, for an image, to 3: height x width x bands."
 )
@@ -74,7 +74,7 @@ def check_array(where: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Non
             "Save a plain array of floats instead."
         )
     if len(shape) not in DIMENSIONS:
-        raise InputError(f"{where}: has {len(shape)} dimension(s), shape {shape}. {ADVICE}")
+        raise InputError(f"{where}: has {len(shape)} dimension(s), shape {shape}. {RESHAPE}")
     if min(shape) < 1:
         raise InputError(f"{where}: has shape {shape}, so there are no values to read.")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from perpend.exceptions import InputError
-from perpend.formats._checks import ADVICE, DIMENSIONS, quoted
+from perpend.formats._checks import DIMENSIONS, RESHAPE, quoted
 
 LISTED = 20  # arrays named in a message
 FAR_MORE = 4  # times as many bands: a scene beside maps that were computed from it
@@ -65,7 +65,7 @@ def choose(path: Path, variable: str | None, entries: Mapping[str, Entry]) -> st
     elif not fitting and not unreadable:
         raise InputError(
             f"{path}: none of its arrays holds real numbers in 2 or 3 dimensions: "
-            f"{_listing(entries, fitting)}. {ADVICE}"
+            f"{_listing(entries, fitting)}. {RESHAPE}"
         )
     else:
         also = ", some of them unreadable" if unreadable else ""

@@ -39,10 +39,10 @@ from perpend.formats._records import NO_DATA, added_values, from_table, select
 CLOUD = "xyz"  # the format that is a point cloud
 # Words for a missing value: those of pandas and R, and the question mark of older collections. Case
 # matters: "Na" is sodium.
-MISSING = frozenset(
+MISSING_WORDS = frozenset(
     ("", "NA", "N/A", "n/a", "#N/A", "NULL", "null", "NaN", "nan", "None", "<NA>", "?")
 )
-NOT_A_NAME = MISSING | {"-"}
+NOT_A_NAME = MISSING_WORDS | {"-"}
 FORMULA = ("=", "+", "-", "@")  # what spreadsheets run
 
 
@@ -255,7 +255,7 @@ def _advice(cell: str) -> str:
 
 
 def _is_missing(cell: str) -> bool:
-    return cell.strip() in MISSING
+    return cell.strip() in MISSING_WORDS
 
 
 def _is_number(cell: str) -> bool:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 DELIMITERS = ("\t", ";", ",")  # the comma last: it may also be a decimal comma
 SPACE = " "  # stands for white space of any length
-PLAIN = ("txt", "xyz")  # formats whose cells may be separated by it
+PLAIN_TEXT = ("txt", "xyz")  # formats whose cells may be separated by it
 SAMPLE_BYTES = 1 << 16  # read ahead to find the delimiter,
 SAMPLE_LINES = 10  # in so many lines
 
@@ -20,7 +20,7 @@ class Dialect(NamedTuple):
 
 def find_dialect(sample: bytes, form: str) -> Dialect:
     """Find the dialect of a text from its first bytes and the name of its format."""
-    is_plain = form in PLAIN
+    is_plain = form in PLAIN_TEXT
     delimiter = "\t" if form == "tsv" else _find_delimiter(sample, spaces=is_plain)
     return Dialect(delimiter, is_plain)
 

@@ -21,7 +21,7 @@ from perpend._files import writing
 from perpend.exceptions import InputError
 from perpend.formats._answer_path import answer_path
 from perpend.formats._checks import (
-    BAD_FILE,
+    DAMAGE_ERRORS,
     REAL,
     as_floats,
     check_array,
@@ -56,7 +56,7 @@ def read(path: Path, options: Options) -> Dataset:
             return _read(path, file, size, options)
     except InputError:
         raise
-    except BAD_FILE as error:
+    except DAMAGE_ERRORS as error:
         reason = quoted(str(error).splitlines()[0] if str(error) else type(error).__name__)
         raise InputError(
             f"{path}: not a readable HDF5 file ({reason}). Is it damaged or cut off?"
@@ -168,7 +168,7 @@ def _entry(item: Any, *, is_matlab: bool) -> Entry:
     try:
         shape = item.shape
         oddity = _oddity(item) or (_matlab_oddity(item) if is_matlab else "")
-    except BAD_FILE:
+    except DAMAGE_ERRORS:
         return Entry(None)
     if shape is None:
         return Entry((), oddity or "nothing")

@@ -26,7 +26,7 @@ FIELDS = ("x", "y", "z", "reflectance")
 POINT = 16  # bytes
 NEAREST, FARTHEST = 0.01, 1000.0  # metres; a laser on a car reaches about 120
 BRIGHTEST = 65535.0  # 1 in KITTI itself; others store bytes or 16-bit counts
-LEAST_SHARE = 0.9  # of points that must look like a scan
+SCAN_SHARE = 0.9  # of points that must look like a scan
 ROWS = 1 << 18
 
 
@@ -84,7 +84,7 @@ def _check_values(path: Path, points: Array) -> None:
             high[j] = values.max(where=fits, initial=high[j])
     # small float64 numbers, read as pairs of float32, have a zero in every second coordinate
     on_a_line = good > 1 and np.count_nonzero(low == high) > 1
-    if good == 0 or good < LEAST_SHARE * total or on_a_line:
+    if good == 0 or good < SCAN_SHARE * total or on_a_line:
         raise InputError(
             f"{path}: does not look like a KITTI scan (x, y, z and reflectance as float32): "
             f"{'all on one line, ' if on_a_line else ''}{good} of {len(points)} points are within "

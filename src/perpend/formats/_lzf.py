@@ -7,7 +7,7 @@ of the output, and as many more as the following byte says if c >> 5 is 7; they 
 
 from perpend.exceptions import InputError
 
-LARGEST_RATIO = 88  # three bytes make at most 264
+LZF_RATIO = 88  # three bytes make at most 264
 
 
 def decompress(where: str, data: bytes, size: int) -> bytearray:
@@ -32,7 +32,7 @@ def decompress(where: str, data: bytes, size: int) -> bytearray:
     >>> bytes(decompress("x.pcd", b"\x02abc\xe0\x01\x02", 13))
     b'abcabcabcabca'
     """
-    if size > LARGEST_RATIO * len(data):
+    if size > LZF_RATIO * len(data):
         raise InputError(f"{where}: {len(data)} bytes cannot expand to {size}. It is damaged.")
     out = bytearray(size)
     place = at = 0  # in the output and in the data

@@ -26,7 +26,7 @@ from perpend._files import writing
 from perpend.exceptions import InputError
 from perpend.formats._answer_path import answer_path
 from perpend.formats._checks import (
-    BAD_FILE,
+    DAMAGE_ERRORS,
     MAX_RATIO,
     SMALL,
     as_floats,
@@ -208,7 +208,7 @@ def _load(path: Path, stream: IO[bytes], name: str) -> Any:
             warnings.simplefilter("ignore")  # remarks on variables that are not read
             # mat_dtype: in the class that it has in MATLAB, which writes whole numbers as integers
             return scipy.io.loadmat(stream, variable_names=[name], mat_dtype=True).get(name)
-    except (*BAD_FILE, NameError, MatReadError) as error:
+    except (*DAMAGE_ERRORS, NameError, MatReadError) as error:
         raise _damaged(path, error) from error
 
 

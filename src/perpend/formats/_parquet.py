@@ -18,7 +18,7 @@ from perpend.formats._arrow_columns import (
     pick,
     with_added,
 )
-from perpend.formats._checks import BAD_FILE, check_expansion, file_size, no_choice
+from perpend.formats._checks import DAMAGE_ERRORS, check_expansion, file_size, no_choice
 from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._registry import optional_package
 
@@ -39,7 +39,7 @@ def read(path: Path, options: Options) -> Dataset:
             return collect(path, "parquet", columns, n, _batches(file, columns))
     except (InputError, PermissionError):
         raise
-    except BAD_FILE as error:
+    except DAMAGE_ERRORS as error:
         raise cannot_read(path, "Parquet", error) from error
 
 

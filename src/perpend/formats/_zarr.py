@@ -22,7 +22,7 @@ from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.formats._answer_path import answer_path
 from perpend.formats._checks import (
-    BAD_FILE,
+    DAMAGE_ERRORS,
     REAL,
     as_floats,
     check_array,
@@ -46,7 +46,7 @@ FEW_CHUNKS = 10_000  # so many may always be declared,
 MAX_SPARSITY = 100  # and so many times the stored ones
 WIDER = 8  # filters may turn a byte into a float
 SLACK = 1 << 18  # bytes by which the bound of a small chunk may be too high
-BAD_ZARR = (*BAD_FILE, ImportError, zipfile.BadZipFile)  # zarr and its codecs raise these
+BAD_ZARR = (*DAMAGE_ERRORS, ImportError, zipfile.BadZipFile)  # zarr and its codecs raise these
 
 
 class _Meta(NamedTuple):

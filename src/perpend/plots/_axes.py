@@ -19,9 +19,9 @@ from perpend.plots._picture import (
     Text,
     placed,
 )
-from perpend.plots._style import MISSING, MUTED, RIGHT, WRONG
+from perpend.plots._style import MISSING_COLOR, MUTED, RIGHT, WRONG
 
-COLOR = {"in": RIGHT, "out": WRONG, "muted": MUTED, "light": MISSING, "text": "black"}
+COLOR = {"in": RIGHT, "out": WRONG, "muted": MUTED, "light": MISSING_COLOR, "text": "black"}
 CELLS = "#FFFFFF", "#CFE3F1", "#8DB9D8"  # from no contrast to the largest
 QUIET = "#555555"  # of minor words
 LABEL_SIZE = 9  # points

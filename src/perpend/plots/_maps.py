@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from perpend._typing import Array
-from perpend.plots._style import COLOR_MAP, COLORS, MISSING, shared_legend, small_multiples
+from perpend.plots._style import COLOR_MAP, COLORS, MISSING_COLOR, shared_legend, small_multiples
 
 
 def heatmaps(
@@ -83,7 +83,7 @@ def draw_cells(
         cell_edges(xs), cell_edges(ys), np.asarray(values, dtype=float),
         cmap=cmap, vmin=limits[0], vmax=limits[1], rasterized=True,
     )  # fmt: skip
-    ax.set(facecolor=MISSING)
+    ax.set(facecolor=MISSING_COLOR)
     ax.grid(visible=False)
     _ticks(ax.xaxis, xs)
     _ticks(ax.yaxis, ys)

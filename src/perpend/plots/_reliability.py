@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.plots._display import Display
-from perpend.plots._style import MISSING, MUTED, RIGHT, shared_legend, small_multiples
+from perpend.plots._style import MISSING_COLOR, MUTED, RIGHT, shared_legend, small_multiples
 from perpend.plots._words import count, percent
 from perpend.rows.kinds import to_numpy
 
@@ -155,7 +155,7 @@ class ReliabilityDisplay(Display):
         low, high = np.asarray(self.edges[:-1]), np.asarray(self.edges[1:])
         places = np.arange(len(low))
         ax.bar(
-            places, high - low, bottom=low, width=1.0, color=MISSING, linewidth=0,
+            places, high - low, bottom=low, width=1.0, color=MISSING_COLOR, linewidth=0,
             label=f"share expected from the {self.xlabel}",
         )  # fmt: skip
         if self.sure is not None:

@@ -9,10 +9,10 @@ from perpend.estimator import SubspaceEstimator
 from perpend.formats._dataset import Answer, Dataset
 from perpend.rows.kinds import to_numpy
 
-MOST_ROWS = 50  # in the table
+TABLE_ROWS = 50
 BLAMED = 3  # columns for each row
 WORTH_NAMING = 0.1  # a column is named from this share of the squared distance on
-SLACK = 0.1  # of the inliers' range: a value this far outside is still like theirs
+RANGE_SLACK = 0.1  # of the inliers' range: a value this far outside is still like theirs
 
 
 class Blame(TypedDict):
@@ -52,7 +52,7 @@ def outlier_facts(
     labels, distance = to_numpy(answer.labels), to_numpy(answer.distance)
     probability = to_numpy(answer.probability)
     outliers = np.flatnonzero(labels == -1)
-    order = outliers[np.argsort(-distance[outliers], kind="stable")][:MOST_ROWS]
+    order = outliers[np.argsort(-distance[outliers], kind="stable")][:TABLE_ROWS]
     blames: list[list[Blame]] = [[] for _ in order]
     if X is not None and len(order):
         single = model.codimension_ == 1
@@ -130,7 +130,7 @@ def _nearest(model: SubspaceEstimator, X: Array, order: Array, labels: Array) ->
     inliers = (X[labels == 1] if np.any(labels == 1) else X).astype(float) / unit
     rows = X[order].astype(float) / unit
     spread, low, high = np.std(inliers, axis=0), inliers.min(axis=0), inliers.max(axis=0)
-    slack = SLACK * (high - low)
+    slack = RANGE_SLACK * (high - low)
     residual = rows @ n - float(to_numpy(model.intercept_)[0]) / unit
     used, varies = np.abs(n) > np.finfo(float).eps, spread > np.finfo(float).eps
     fits = rows - residual[:, None] / np.where(used, n, 1.0)

@@ -19,7 +19,7 @@ LIMITS = {  # for the templates
     "structured": 20,  # outliers: from this number on a pattern among them is pointed out,
     "many": 0.1,  # and if the estimate is sure, from this share of the rows on
 }
-ADVICE = re.compile(r"help|show|would give|^(add|centre|look|raise|use)")
+ADVICE_WORDS = re.compile(r"help|show|would give|^(add|centre|look|raise|use)")
 
 
 def level(confidence: float) -> str:
@@ -101,5 +101,5 @@ def _with_help(text: str) -> tuple[str, str]:
     match = re.fullmatch(r"(.*\S) \(([^()]*)\)", text)
     if not match:
         return text, ""
-    lead = "What would help" if ADVICE.search(match[2]) else "Possible reason"
+    lead = "What would help" if ADVICE_WORDS.search(match[2]) else "Possible reason"
     return match[1], f"{lead}: {match[2]}"
