@@ -169,6 +169,7 @@ def test_a_core_inside_rows_that_are_only_near_is_doubted_or_found(seed):
         model = DPCP(random_state=seed).fit(X)
     found = np.mean(model.labels_[300:] == 1) < 0.5
     assert found or model.confidence_ < 0.95
+    assert DPCP(random_state=seed).fit(X[:300]).confidence_ >= 0.95  # the core alone
 
 
 def test_a_clear_fit_asks_for_one_table(seed, monkeypatch):
