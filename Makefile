@@ -15,7 +15,7 @@ TORCH ?= torch==2.13.0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-torch test-lowest lint docs build smoke wheels bench bench-store bench-cuda reproduction clean
+.PHONY: help demo test test-all test-torch test-lowest lint docs build smoke wheels bench bench-store bench-cuda reproduction clean
 
 help: ## show this list
 	@echo "usage: make TARGET"
@@ -26,19 +26,23 @@ demo: $(VENV)/.installed ## find a hidden subspace among outliers, in a few seco
 	@$(BIN)/perpend demo --output perpend-demo --force
 
 # The suite runs last, so that the last line printed is its verdict.
-test: export OPENBLAS_NUM_THREADS := 1
-test: lint ## all checks: lint, then every test and doctest
-	@echo "== scikit-learn's common checks under SCIPY_ARRAY_API=1"
-	@SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -q -n $(WORKERS) tests/test_common.py
+test test-all: export OPENBLAS_NUM_THREADS := 1
+test: lint ## lint, then every doctest and all tests but the slow ones
 	@echo "== pytest"
 	@$(BIN)/python -m pytest -n $(WORKERS)
+
+test-all: lint ## lint, then everything, slow sweeps as well
+	@echo "== scikit-learn's common checks under SCIPY_ARRAY_API=1"
+	@SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -q -m "" -n $(WORKERS) tests/test_common.py
+	@echo "== pytest, with slow tests"
+	@$(BIN)/python -m pytest -m "" -n $(WORKERS)
 
 # torch's own threads wait actively: one for each worker.
 test-torch: export OPENBLAS_NUM_THREADS := 1
 test-torch: export OMP_NUM_THREADS := 1
 test-torch: $(VENV)/.installed-torch ## install torch as well, and run the tests on tensors
 	@echo "== pytest, tests on tensors"
-	@$(BIN)/python -m pytest -n $(WORKERS) tests/test_torch.py tests/test_cuda.py \
+	@$(BIN)/python -m pytest -m "" -n $(WORKERS) tests/test_torch.py tests/test_cuda.py \
 	  tests/rows/test_torch_rows.py tests/test_batch.py tests/kernels tests/test_docs_torch.py
 
 # In an environment of its own, with the lowest versions that pyproject.toml allows.
