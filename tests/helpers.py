@@ -39,6 +39,12 @@ def refused(path, message, error=InputError, reader=read, **kwargs):
     return text
 
 
+def mostly_slow(values, *quick):
+    """Parameters of a sweep: those in `quick` are always tried, the others are marked as slow."""
+    assert set(quick) <= set(values)
+    return [v if v in quick else pytest.param(v, marks=pytest.mark.slow) for v in values]
+
+
 PUBLISHED = ("DPCP", "DPCPIRLS", "RSGM", "RecursiveDPCP")
 """Methods that find the subspace among outliers, step by step. Of others in the registry no test
 asks that."""

@@ -77,6 +77,7 @@ def test_no_damage_escapes_as_another_error(any_name, tmp_path_factory):
     check_damage(tmp_path_factory, any_name)
 
 
+@pytest.mark.slow
 @LINUX
 def test_damaged_files_take_little_memory_and_never_crash(any_name):
     assert fuzz.fuzz(any_name, 60) == {}

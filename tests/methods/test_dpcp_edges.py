@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 
+from helpers import mostly_slow
 from perpend import DPCP
 from perpend.datasets import make_subspace
 from perpend.exceptions import CodimensionWarning, InputError
@@ -110,8 +111,8 @@ def test_fewer_rows_than_columns_with_outliers() -> None:
         assert_finite(model)
 
 
-@pytest.mark.parametrize("n_rows_per_feature", [1, 2, 5, 20])
-@pytest.mark.parametrize("n_features", [2, 3, 5, 10, 20])
+@pytest.mark.parametrize("n_rows_per_feature", mostly_slow([1, 2, 5, 20], 2, 20))
+@pytest.mark.parametrize("n_features", mostly_slow([2, 3, 5, 10, 20], 2, 5))
 def test_pure_outliers_never_get_a_sure_subspace(n_features: int, n_rows_per_feature: int) -> None:
     for seed in range(5):
         rng = np.random.default_rng(seed)
@@ -158,6 +159,7 @@ def test_uneven_weights_make_no_structure() -> None:
         assert model.confidence_ >= 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_uneven_lengths_make_no_structure() -> None:

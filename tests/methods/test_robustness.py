@@ -47,6 +47,7 @@ def test_stretched_inliers_are_recovered_in_every_seed() -> None:
         assert subspace_error(model.normals_, data.normals) < 1e-6, seed
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")  # the descents' own
 def test_more_outliers_than_the_descents_alone_can_bear() -> None:
     """Descents on the l1 objective come to rest elsewhere; the whole fit is exact in every seed."""

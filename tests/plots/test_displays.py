@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 import perpend
-from helpers import PUBLISHED
+from helpers import PUBLISHED, mostly_slow
 from perpend import DPCP, RSGM, plots
 from perpend.datasets import make_subspace
 from perpend.estimator import METHODS
@@ -119,7 +119,7 @@ def assert_readable(figure, monkeypatch):
             assert apart, f"{text!r} and {other!r} overlap"
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", mostly_slow(MODELS, "noisy", "codimension 0"))
 def test_every_answer_has_four_readable_panels(model, name, monkeypatch):
     display = model(name).plot()
     assert isinstance(display.figure_, Figure)
@@ -129,7 +129,9 @@ def test_every_answer_has_four_readable_panels(model, name, monkeypatch):
     assert_readable(display.figure_, monkeypatch)
 
 
-@pytest.mark.parametrize("name", ["noisy", "affine", "codimension 0", "RSGM"])
+@pytest.mark.parametrize(
+    "name", mostly_slow(["noisy", "affine", "codimension 0", "RSGM"], "affine")
+)
 def test_a_loaded_model_is_drawn_like_the_saved_one(model, name, tmp_path):
     model(name).save(tmp_path / "model.npz")
     loaded = perpend.load(tmp_path / "model.npz")
