@@ -15,7 +15,7 @@ TORCH ?= torch==2.13.0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-torch test-lowest lint docs build smoke wheels bench bench-store bench-cuda reproduction clean
+.PHONY: help demo test test-all test-torch test-lowest lint docs build smoke wheels bench bench-store bench-cuda reproduction studies clean
 
 help: ## show this list
 	@echo "usage: make TARGET"
@@ -119,6 +119,9 @@ bench-cuda: $(VENV)/.installed-torch ## the GPU benchmarks, stored; makes docs/b
 
 reproduction: $(VENV)/.installed-dev ## every figure and table of the paper, at full size (up to two hours)
 	@$(BIN)/perpend reproduce all --out docs/reproduction
+
+studies: $(VENV)/.installed-dev ## our own studies, at full size (two hours; real data from PERPEND_DATA)
+	@$(BIN)/python -m studies all --out docs/reproduction
 
 clean: ## remove .venv, caches and build leftovers
 	rm -f src/perpend/kernels/compiled/*.so

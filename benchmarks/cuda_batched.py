@@ -28,7 +28,7 @@ from _store import hardware, store
 
 from perpend import subspace_error
 from perpend.batch import dpcp_batch
-from perpend.batch.descent import LOOK, Limits, constants, first, step
+from perpend.batch.descent import CHECK, Limits, constants, first, step
 from perpend.datasets import make_subspace
 from perpend.experiments._trials import RECOVERED, paper_data, starts_rng
 from perpend.experiments.phase_transition import OFTEN, OURS, PSGM
@@ -68,14 +68,14 @@ def fused_iteration(X: Any, B: Any, *, pair: bool, repeats: int = 20, **changes:
     shape = batched.shape(*X.shape, B.shape[1], pair=pair, device=X.device)
     assert shape is not None
     with mock.patch.object(batched, "shape", return_value=shape._replace(**changes)):
-        fused = stacks.Fused(X, B, pair=pair, mbls=False, times=LOOK, capture=True)
+        fused = stacks.Fused(X, B, pair=pair, mbls=False, times=CHECK, capture=True)
     fused.begin(X, B, torch.as_tensor(constants(AutoStep(), FOR_EVER)))
 
     def rounds() -> None:  # one after the other, as in a descent
         for _ in range(ROUNDS):
             fused.loop._replay()
 
-    return seconds(rounds, repeats) / (ROUNDS * LOOK)
+    return seconds(rounds, repeats) / (ROUNDS * CHECK)
 
 
 def eager_iteration(X: Any, B: Any, repeats: int = 20) -> float:
@@ -84,10 +84,10 @@ def eager_iteration(X: Any, B: Any, repeats: int = 20) -> float:
     state = first(X, B, rule)
 
     def rounds() -> None:
-        for _ in range(LOOK):
+        for _ in range(CHECK):
             step(X, state, rule, FOR_EVER)
 
-    return seconds(rounds, repeats) / LOOK
+    return seconds(rounds, repeats) / CHECK
 
 
 def accuracy(X: Any, B: Any) -> dict[str, float]:
@@ -95,7 +95,7 @@ def accuracy(X: Any, B: Any) -> dict[str, float]:
     f, g = evaluate(X, B)
     errors = {}
     for name in ("pair", "double"):
-        fused = stacks.Fused(X, B, pair=name == "pair", mbls=False, times=LOOK, capture=False)
+        fused = stacks.Fused(X, B, pair=name == "pair", mbls=False, times=CHECK, capture=False)
         known = torch.as_tensor(constants(AutoStep(), FOR_EVER))
         batched.load(fused.shape, fused.buffers, X, B, known)
         batched.launch_pass(fused.shape, fused.buffers)

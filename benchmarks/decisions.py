@@ -106,7 +106,7 @@ def main() -> None:
         if chosen.show:
             print(*(row for row in rows if not row["right"]), sep="\n")
     measured[part][name] = {"first_seed": chosen.first, "draws": draws, **found}
-    print(times_table(measured["times"]) if chosen.against else _tables(found), end="\n\n")
+    print(times_table(measured) if chosen.against else _tables(found), end="\n\n")
     print(bars_table(bars(measured)))
     if chosen.store:
         store_with_the_others(measured)

@@ -27,15 +27,14 @@ from _page import (
     robustness,
     several,
 )
-from _page.section import Bar, Result, Section, bars_table
+from _page.section import TEMPLATES, Bar, Result, Section, bars_table
 from _store import RESULTS
 
-from perpend.experiments._pages import _anchor
-from perpend.experiments._text import table
+from perpend.experiments._pages import anchor
+from perpend.experiments._text import filled
 from perpend.plots import save
 
 DOCS = Path(__file__).parents[1] / "docs"
-MARK = "<!-- Written by benchmarks/page.py: changes by hand are lost. -->"
 SECTIONS = [
     hotloop.SECTION,
     fits.PRODUCTS,
@@ -82,80 +81,25 @@ def all_bars(results: dict[str, Result]) -> list[tuple[str, Bar]]:
 
 def page(results: dict[str, Result]) -> str:
     """Return the page as Markdown."""
-    titles = [section.title for section in SECTIONS]
-    parts = [
-        MARK,
-        "# Benchmarks",
-        "What perpend costs, drawn from stored results; `python benchmarks/page.py` makes this "
-        "page again and measures nothing. `make bench` measures the CPU part on your machine and "
-        "prints it, `make bench-store` measures in full, stores and draws, and `make bench-cuda` "
-        "does so for the GPU part. A *bar* is what we ask of ourselves; whether it is held is "
-        "computed from the stored numbers.",
-        _verdict(all_bars(results)),
-        "\n".join(f"- [{title}](#{_anchor(title)})" for title in [*titles, "Right answers"]),
-        "## What was measured, on what",
-        "Times are compared within one run, as ratios wherever that is possible, because they "
-        "depend on the machine; milliseconds say what these machines took.",
-        _hardware(results),
-        *(_section(section, results) for section in SECTIONS),
-        "## Right answers",
-        "Speed is worth nothing without them; these benchmarks count answers instead of time.",
-        _right_answers(results),
-    ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    there = {section.name for section in SECTIONS if usable(section, results)}
+    bars = all_bars(results)
+    return filled(
+        TEMPLATES / "benchmarks.md",
+        sections=SECTIONS,
+        results=results,
+        there=there,
+        anchor=anchor,
+        bars_table=bars_table,
+        hardware={name: _hardware(results[name]) for name in there},
+        n_bars=len(bars),
+        missed=[(title, bar) for title, bar in bars if not bar.held],
+    )
 
 
-def _verdict(bars: list[tuple[str, Bar]]) -> str:
-    missed = [(title, bar) for title, bar in bars if not bar.held]
-    verdict = f"{len(bars) - len(missed)} of {len(bars)} bars are held"
-    if not missed:
-        return f"{verdict}."
-    lines = [
-        f"- {bar.verdict}: {bar.what}, asked {bar.asked}, measured {bar.measured} "
-        f"([{title}](#{_anchor(title)}))"
-        for title, bar in missed
-    ]
-    return "\n".join([f"{verdict}. The others:", "", *lines])
-
-
-def _hardware(results: dict[str, Result]) -> str:
-    rows = []
-    for section in SECTIONS:
-        if usable(section, results):
-            told = results[section.name].get("hardware", {})
-            words = [f"{word}{told[key]}" for key, word in HARDWARE.items() if told.get(key)]
-            rows.append([section.title, ", ".join(words) or "counted, the same on every machine"])
-    return table(["part", "measured on"], rows) if rows else ""
-
-
-def _section(section: Section, results: dict[str, Result]) -> str:
-    file = f"[{section.name}.json](../benchmarks/results/{section.name}.json)"
-    again = f"`{section.command} --store`"
-    if not usable(section, results):
-        form = f" in today's form ({file} is older)" if section.name in results else ""
-        text = f"Left out: no results are stored{form}. {again} makes them."
-        return f"## {section.title}\n\n{text}"
-    result = results[section.name]
-    bars = section.bars(result)
-    parts = [
-        f"## {section.title}",
-        section.describe(result),
-        bars_table(bars) if bars else "",
-        f"Measured by {again}; all numbers: {file}.",
-    ]
-    return "\n\n".join(part for part in parts if part)
-
-
-def _right_answers(results: dict[str, Result]) -> str:
-    lines = []
-    for name, line in quality.LINES.items():
-        again = f"`python benchmarks/{name}.py --store`"
-        if name in results:
-            file = f"[{name}.json](../benchmarks/results/{name}.json)"
-            lines.append(f"- {file}, by {again}: {line(results[name])}.")
-        else:
-            lines.append(f"- Left out: no results are stored. {again} makes them.")
-    return "\n".join(lines)
+def _hardware(result: Result) -> str:
+    known = result.get("hardware", {})
+    words = [f"{word}{known[key]}" for key, word in HARDWARE.items() if known.get(key)]
+    return ", ".join(words) or "counted, the same on every machine"
 
 
 def main() -> None:

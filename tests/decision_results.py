@@ -1,7 +1,6 @@
-"""Results as benchmarks/decisions.py and benchmarks/constants.py store them, and their bars."""
+"""Results as benchmarks/decisions.py and benchmarks/constants.py store them."""
 
 import json
-from collections.abc import Iterator
 
 COUNTS = {"problems": 100, "right": 100, "sure": 99, "right_and_sure": 99, "sure_and_wrong": 0}
 MORE = {"right_by_deviation": 98, "right_codimension": 100, "outliers_own": 10, "out_of_reach": 3}
@@ -112,56 +111,3 @@ BAD = [
     ("decisions", "times", "third", "rows", 0, "longest_ratio", 0.067),
     ("decisions", "times", "clear", "rows", 0, "median_ratio", 1.21),
 ]
-
-
-def bars(results) -> Iterator[tuple[bool, str]]:
-    """Judge stored decisions by hand: whether a bar is held, and how its line begins."""
-    stored = results.get("decisions", {"suites": {}, "times": {}})
-    suites, times = stored["suites"], stored["times"]
-    yield from scans(suites, times)
-    if "slab" in suites:
-        found = suites["slab"]["all"]
-        yield found["right"] / found["problems"] >= 0.9, "slab: codimension and noise right"
-        yield found["sure_and_wrong"] / found["problems"] <= 0.02, "slab: sure and wrong"
-    if "cloud" in suites:
-        found = suites["cloud"]["all"]
-        yield found["sure_and_wrong"] / found["problems"] <= 0.005, "smooth clouds: sure"
-    if "gap" in suites:
-        found = suites["gap"]["all"]
-        yield found["right_and_sure"] / found["problems"] >= 0.98, "gap of 10 in a cloud"
-    for row in suites.get("stretched", {"by": {SETTING: []}})["by"][SETTING]:
-        held = row["right"] / row["problems"] >= 0.95
-        held &= row["right_and_sure"] / max(row["right"], 1) >= 0.8
-        stretch, noise = f"{row['stretch']:g}", f"{row['noise']:g}"
-        name = f"D = {row['D']}, c = {row['c']}, {100 * row['r']:.0f} % outliers, "
-        yield held, f"stretched inliers, {name}stretch {stretch}, noise {noise},"
-    if "third" in suites:
-        found, seconds = suites["third"]["all"], suites["third"]["seconds"]
-        both = found["right_and_sure"]
-        yield both / found["sure"] >= 0.99, "third suite: sure answers that are right"
-        yield both / found["right"] >= 0.8, "third suite: right answers that are sure"
-        yield seconds["unsure"] / seconds["sure"] <= 5, "third suite: median time"
-    for row in times.get("third", {"rows": []})["rows"]:
-        yield row["longest_ratio"] <= 1 / 15, "third suite: longest fit"
-    for row in times.get("clear", {"rows": []})["rows"]:
-        yield row["median_ratio"] <= 1.2, f"clear fits, {row['data']}"
-
-
-FORMS = {"xyz": "points, affine", "xyz1": "rows [x y z 1]"}
-
-
-def scans(suites, times) -> Iterator[tuple[bool, str]]:
-    for row in suites.get("scans", {"by": {"kind, frame, form": []}})["by"]["kind, frame, form"]:
-        name = f"{row['frame']}, {FORMS[row['form']]}: "
-        smallest, best = row["smallest_auc"], row["best_auc"]
-        if (row["kind"], row["form"]) == ("roads", "xyz"):
-            held = best - row["auc"] <= 0.01 and best - smallest <= 0.03
-            yield held, f"{name}AUC below that of the least-squares plane"
-            yield row["sure_and_wrong"] == 0, f"{name}sure and wrong"
-        else:
-            yield smallest >= {"roads": 0.985, "tables": 0.997}[row["kind"]], f"{name}AUC in every"
-            yield row["sure"] / row["problems"] >= 0.9, f"{name}sure,"
-    for row in times.get("scans", {"rows": []})["rows"]:
-        if row["kind"] == "roads":
-            limit = {"xyz": 1 / 20, "xyz1": 1 / 40}[row["form"]]
-            yield row["median_ratio"] <= limit, f"{row['frame']}, {FORMS[row['form']]}: CPU time"

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from perpend.experiments._real_files import SOURCES
-from perpend.experiments._real_references import transfer_errors
+from studies._real_files import SOURCES
+from studies._real_references import transfer_errors
 
 
 def write_stand_ins(root, kinds=SOURCES):

@@ -14,7 +14,7 @@ from perpend import DPCP
 from perpend.batch import BatchSolution, dpcp_batch
 from perpend.batch.decide import Problems, chances, decide, profile, reference
 from perpend.batch.descent import (
-    LOOK,
+    CHECK,
     Limits,
     descend,
     descend_on_device,
@@ -136,7 +136,7 @@ def test_descents_end_where_psgm_ends(seed, rule, kind):
         np.testing.assert_allclose(host(state.B)[i].T, one.B, rtol=0, atol=1e-7)
         # near the floor of "mbls" rounding decides about the last few
         assert np.max(np.abs(host(state.n_iter)[i] - one.n_iter)) <= 10 * isinstance(rule, MBLSStep)
-    assert np.all(host(state.resting))
+    assert np.all(host(state.converged))
 
 
 def test_problems_that_rest_early_do_not_change_the_others(one_thread):
@@ -622,7 +622,7 @@ def test_descents_in_place_are_the_same_descents(rule, monkeypatch):
     from perpend.kernels.cuda.stacks import Captured
 
     engine = Captured(
-        *ours, partial(first, rule=rule), partial(step, rule=rule, limits=limits), times=LOOK
+        *ours, partial(first, rule=rule), partial(step, rule=rule, limits=limits), times=CHECK
     )
     for _ in range(2):  # it begins anew
         engine.begin(*ours, None)
@@ -680,7 +680,7 @@ def test_pairs_come_as_near_as_their_floor(shape):
     floor = stacks.PAIR_FLOOR
     limits = Limits(400, floor, EPS, low=floor)
     state = descend_on_device(X, B, AutoStep(), limits, kernels="pair")
-    assert host(state.resting).all()
+    assert host(state.converged).all()
     for i, problem in enumerate(data):
         beside = host(state.B)[i] @ problem.components.T
         assert np.linalg.norm(beside, axis=1).max() < 8 * floor

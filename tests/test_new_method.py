@@ -20,7 +20,7 @@ import numpy as np
 
 from perpend.estimator import SubspaceEstimator
 from perpend.solvers import Directions, spectral_starts
-from perpend.structure import solve_told
+from perpend.structure import solve_fixed
 
 
 def plain_pca(rows, *, codimension=1, rng, callback=None):
@@ -42,7 +42,7 @@ def plain_pca(rows, *, codimension=1, rng, callback=None):
         V, one = spectral_starts(span, c), np.ones(1)
         return Directions(V, one, one.astype(int), one > 0, 0.0, 1)
 
-    return solve_told(rows, codimension, find, rng)
+    return solve_fixed(rows, codimension, find, rng)
 
 
 class PlainPCA(SubspaceEstimator):

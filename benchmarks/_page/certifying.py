@@ -3,40 +3,9 @@
 from typing import Any
 
 from _page.drawing import Dots, dot_plot, upright_bar, whole_ticks
-from _page.section import Bar, Result, Section, at_most, image, number
-from perpend.experiments._text import percent, table
+from _page.section import Bar, Result, Section, at_most, number
+from perpend.experiments._text import percent
 from perpend.plots import COLORS, figure
-
-
-def describe(result: Result) -> str:
-    """Say what a clear answer costs, and what happens where it is not clear."""
-    header = ["features", "normals", "outliers", "noise", "right", "clear fits",
-              "grams (median, 90 %, largest)", "where not clear"]  # fmt: skip
-    lines = [
-        [
-            str(row["D"]),
-            str(row["c"]),
-            percent(row["r"]),
-            f"{row['noise']:g}",
-            f"{row['right']} of {row['seeds']}",
-            str(row["clear"]),
-            *(_three(row[name]) for name in ("clear_grams", "other_grams")),
-        ]
-        for row in result["results"]
-    ]
-    return "\n\n".join(
-        [
-            "The descents propose, joint reweighting decides: each of its steps is one weighted "
-            "gram matrix. A fit is *clear* if the descents' proposal was certified on their way; "
-            "where it was not, the second engine looks for itself and needs more of them.",
-            image("certifying", "Weighted gram matrices that certifying takes, by setting"),
-            table(header, lines),
-        ]
-    )
-
-
-def _three(counts: list[float] | None) -> str:
-    return "–" if counts is None else ", ".join(f"{count:g}" for count in counts)
 
 
 def bars(result: Result) -> list[Bar]:
@@ -80,12 +49,4 @@ def _at(counts: list[float] | None, place: int) -> float:
     return float("nan") if counts is None else counts[place]
 
 
-SECTION = Section(
-    "certifying",
-    "What certifying costs",
-    "python benchmarks/certifying.py",
-    ("bar", "results"),
-    describe,
-    bars,
-    draw,
-)
+SECTION = Section("certifying", "What certifying costs", ("bar", "results"), draw, bars)

@@ -1,12 +1,9 @@
 """What is asked of the decisions, judged from the stored counts and times."""
 
-from collections.abc import Callable
-
 from _page.section import Bar, Result, at_most, number
 from perpend.experiments._text import percent
 
 SLAB_RIGHT, SLAB_SURE_AND_WRONG = 0.9, 0.02
-CLOUD_SURE, GAP_FOUND = 0.005, 0.98
 STRETCHED_RIGHT, STRETCHED_SURE = 0.95, 0.8
 SURE_RIGHT, RIGHT_SURE = 0.99, 0.8  # of the third suite
 UNSURE_OVER_SURE = 5
@@ -14,22 +11,43 @@ MEAN_OFF, MOST_OFF = 0.01, 0.03  # AUC below that of the least-squares plane
 HOMOGENEOUS_AUC, TABLE_AUC, SCANS_SURE = 0.985, 0.997, 0.9
 ROAD_TIME, HOMOGENEOUS_TIME = 1 / 20, 1 / 40
 LONGEST_TIME, CLEAR_TIME = 1 / 15, 1.2
+LEAST, MOST = "at least", "at most"
+RATES = {  # suite -> what is asked of all its problems: counted, of how many, the limit
+    "slab": [
+        ("plane in a slab: codimension and noise right", "right", "problems", LEAST, SLAB_RIGHT),
+        (
+            "plane in a slab: sure and wrong",
+            "sure_and_wrong",
+            "problems",
+            MOST,
+            SLAB_SURE_AND_WRONG,
+        ),
+    ],
+    "cloud": [("smooth clouds: sure of a subspace", "sure_and_wrong", "problems", MOST, 0.005)],
+    "gap": [("gap of 10 in a cloud: found and sure", "right_and_sure", "problems", LEAST, 0.98)],
+    "stretched": [],
+    "third": [
+        ("third suite: sure answers that are right", "right_and_sure", "sure", LEAST, SURE_RIGHT),
+        ("third suite: right answers that are sure", "right_and_sure", "right", LEAST, RIGHT_SURE),
+    ],
+}
 
 
 def bars(result: Result) -> list[Bar]:
     """Return the bars of everything that is stored, in the order of the page."""
-    judges = (
-        (result["suites"], {"scans": _scans, "slab": _slab, "cloud": _cloud, "gap": _gap}),
-        (result["suites"], {"stretched": _stretched, "third": _third}),
-        (result["times"], {"scans": _scan_times, "third": _longest, "clear": _clear_times}),
-    )
-    return [
-        bar
-        for stored, judge_of in judges
-        for name, judge in judge_of.items()
-        if name in stored
-        for bar in judge(stored[name])
-    ]
+    suites, times = result["suites"], result["times"]
+    made = _scans(suites["scans"]) if "scans" in suites else []
+    for name, rates in RATES.items():
+        if name in suites:
+            found = suites[name]["all"]
+            made += [
+                _rate(what, found[hits], found[n], side, limit)
+                for what, hits, n, side, limit in rates
+            ]
+            made += {"stretched": _stretched, "third": _third}.get(name, lambda _: [])(suites[name])
+    for name, stored in times.items():
+        made += _times(name, stored["rows"])
+    return made
 
 
 def share(hits: int, n: int) -> float:
@@ -59,41 +77,12 @@ def frame(row: Result) -> str:
     return f"{row['frame']}, {form}"
 
 
-def _rate(what: str, asked: str, hits: int, n: int, held: Callable[[float], bool]) -> Bar:
+def _rate(what: str, hits: int, n: int, side: str, limit: float) -> Bar:
     """Judge a share that is stored as counts."""
     value = share(hits, n)
     measured = f"{hits} of {n}, {percent(value)}" if n else "none of none"
-    return Bar(what, asked, measured, held(value))
-
-
-def _at_least(what: str, hits: int, n: int, limit: float) -> Bar:
-    return _rate(what, f"at least {percent(limit)}", hits, n, lambda value: value >= limit)
-
-
-def _at_most(what: str, hits: int, n: int, limit: float) -> Bar:
-    return _rate(what, f"at most {percent(limit)}", hits, n, lambda value: value <= limit)
-
-
-def _slab(stored: Result) -> list[Bar]:
-    found = stored["all"]
-    n = found["problems"]
-    wrong = found["sure_and_wrong"]
-    return [
-        _at_least("plane in a slab: codimension and noise right", found["right"], n, SLAB_RIGHT),
-        _at_most("plane in a slab: sure and wrong", wrong, n, SLAB_SURE_AND_WRONG),
-    ]
-
-
-def _cloud(stored: Result) -> list[Bar]:
-    found = stored["all"]
-    what = "smooth clouds: sure of a subspace"
-    return [_at_most(what, found["sure_and_wrong"], found["problems"], CLOUD_SURE)]
-
-
-def _gap(stored: Result) -> list[Bar]:
-    found = stored["all"]
-    what = "gap of 10 in a cloud: found and sure"
-    return [_at_least(what, found["right_and_sure"], found["problems"], GAP_FOUND)]
+    held = value >= limit if side == LEAST else value <= limit
+    return Bar(what, f"{side} {percent(limit)}", measured, held)
 
 
 def setting(row: Result) -> str:
@@ -119,15 +108,9 @@ def _stretched(stored: Result) -> list[Bar]:
 
 
 def _third(stored: Result) -> list[Bar]:
-    found, seconds = stored["all"], stored["seconds"]
-    both = found["right_and_sure"]
-    both_times = [seconds[name] for name in ("unsure", "sure")]
-    ratio = [both_times[0] / both_times[1]] if all(both_times) else []
-    return [
-        _at_least("third suite: sure answers that are right", both, found["sure"], SURE_RIGHT),
-        _at_least("third suite: right answers that are sure", both, found["right"], RIGHT_SURE),
-        at_most("third suite: median time unsure over sure", ratio, UNSURE_OVER_SURE),
-    ]
+    unsure, sure = (stored["seconds"][name] for name in ("unsure", "sure"))
+    ratio = [unsure / sure] if unsure and sure else []
+    return [at_most("third suite: median time unsure over sure", ratio, UNSURE_OVER_SURE)]
 
 
 def _scans(stored: Result) -> list[Bar]:
@@ -140,7 +123,8 @@ def _scans(stored: Result) -> list[Bar]:
         smallest, asked = row["smallest_auc"], f"at least {least:g}"
         what = f"{frame(row)}: AUC in every seed"
         made.append(Bar(what, asked, f"{smallest:.4f}", smallest >= least))
-        made.append(_at_least(f"{frame(row)}: sure", row["sure"], row["problems"], SCANS_SURE))
+        what = f"{frame(row)}: sure"
+        made.append(_rate(what, row["sure"], row["problems"], LEAST, SCANS_SURE))
     return made
 
 
@@ -159,26 +143,18 @@ def _road(row: Result) -> list[Bar]:
     ]
 
 
-def _time_bar(what: str, ratio: float, limit: float) -> Bar:
-    return Bar(what, f"at most {fraction(limit)}", fraction(ratio), ratio <= limit)
-
-
-def _scan_times(stored: Result) -> list[Bar]:
-    return [
-        _time_bar(f"{frame(row)}: CPU time over version 0.1", row["median_ratio"], limit)
-        for row in stored["rows"]
-        if (limit := time_limit("scans", row)) is not None
-    ]
-
-
-def _longest(stored: Result) -> list[Bar]:
-    what = "third suite: longest fit over that of version 0.1"
-    return [_time_bar(what, row["longest_ratio"], LONGEST_TIME) for row in stored["rows"]]
-
-
-def _clear_times(stored: Result) -> list[Bar]:
-    what = "clear fits, {}: CPU time over version 0.1"
-    return [
-        _time_bar(what.format(row["data"]), row["median_ratio"], CLEAR_TIME)
-        for row in stored["rows"]
-    ]
+def _times(name: str, rows: list[Result]) -> list[Bar]:
+    """Judge the ratios of times that something is asked of."""
+    word = "longest_ratio" if name == "third" else "median_ratio"
+    made = []
+    for row in rows:
+        limit = time_limit(name, row)
+        if limit is not None:
+            what = {
+                "scans": lambda row: f"{frame(row)}: CPU time over version 0.1",
+                "third": lambda _: "third suite: longest fit over that of version 0.1",
+                "clear": lambda row: f"clear fits, {row['data']}: CPU time over version 0.1",
+            }[name](row)
+            asked = f"at most {fraction(limit)}"
+            made.append(Bar(what, asked, fraction(row[word]), row[word] <= limit))
+    return made

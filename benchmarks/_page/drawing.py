@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from perpend.plots import COLORS
+from perpend.plots import COLORS, figure
 from perpend.plots._style import MUTED
 
 INK = "#555555"
@@ -30,6 +30,37 @@ def dot_plot(ax: Any, names: Sequence[str], series: Mapping[str, Dots]) -> None:
     name_lines(ax, names)
 
 
+def dot_panels(
+    panels: Mapping[str, Mapping[str, Dots]],
+    names: Sequence[str],
+    *,
+    xlabel: str,
+    bars: Mapping[str, float],
+    width: float = 6.4,
+    ticks: Iterable[float] = (),
+    **options: Any,
+) -> Any:
+    """Draw dot plots side by side, with the same names, bars and axes, and one legend above.
+
+    `ticks` are those of a logarithmic axis; `options` are properties of the axes.
+    """
+    size = (width / len(panels), 0.28 * len(names) + 1.0)
+    with figure(1, len(panels), panel=size, sharex=True, sharey=True) as (drawing, axes):
+        for ax, (title, series) in zip(axes.flat, panels.items(), strict=True):
+            dot_plot(ax, names, series)
+            for text, value in bars.items():
+                upright_bar(ax, value, text)
+            ax.set_title(title, pad=16)
+        if ticks:
+            axes[0, 0].set_xscale("log")
+            whole_ticks(axes[0, 0].xaxis, ticks)
+        axes[0, 0].set(**options)
+        drawing.supxlabel(xlabel, fontsize=10)
+        handles, labels = axes.flat[-1].get_legend_handles_labels()
+        drawing.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+    return drawing
+
+
 def name_lines(ax: Any, names: Sequence[str]) -> None:
     """Write names on the vertical axis, the first on top."""
     ax.set_yticks(range(len(names)), names)
@@ -44,6 +75,16 @@ def upright_bar(ax: Any, value: float, text: str, within: tuple[float, float] = 
         text, (value, within[1]), xycoords=("data", "axes fraction"), xytext=(0, 2),
         textcoords="offset points", ha="center", va="bottom", fontsize=8, color=INK,
     )  # fmt: skip
+
+
+def level_bars(
+    ax: Any, values: Mapping[str, float], texts: Sequence[str], colors: Sequence[str]
+) -> None:
+    """Draw a level bar for each name, the first on top, with a text at its end."""
+    for i, (value, text, color) in enumerate(zip(values.values(), texts, colors, strict=True)):
+        ax.barh(i, value, 0.5, color=color)
+        beside(ax, value, i, text, color)
+    name_lines(ax, list(values))
 
 
 def level(ax: Any, value: float, text: str, x: tuple[float, float]) -> None:

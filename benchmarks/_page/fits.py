@@ -4,51 +4,14 @@ from statistics import median
 from typing import Any
 
 from _page.drawing import Dots, above, beside, dot_plot, name_lines, upright_bar, whole_ticks
-from _page.section import Bar, Result, Section, at_least, at_most, image, number, span
-from perpend.experiments._text import percent, table
+from _page.section import Bar, Result, Section, at_least, at_most, number, span
+from perpend.experiments._text import percent
 from perpend.plots import COLORS, figure
 from perpend.plots._style import MUTED
 
 OURS = "DPCP"
 
 # -- products --------------------------------------------------------------------------------------
-
-
-def describe_products(result: Result) -> str:
-    """Say how much less work a fit is than the published rule."""
-    rows = result["results"]
-    ratios = [
-        theirs["median"] / ours["median"]
-        for ours in rows
-        for theirs in rows
-        if ours["way"] == OURS != theirs["way"] and ours["r"] == theirs["r"]
-    ]
-    header = ["outliers", "way", "exact", "median", "90 % below", "largest", "within the bar"]
-    lines = [
-        [
-            percent(row["r"]),
-            row["way"],
-            f"{row['exact']} of {row['seeds']}",
-            *map(number, (row["median"], row["ninety_percent"], row["largest"])),
-            f"{percent(row['within'])} of {row['bar']}",
-        ]
-        for row in rows
-    ]
-    return "\n\n".join(
-        [
-            "The median fit takes "
-            f"{' and '.join(number(ratio) for ratio in ratios)} times fewer products than the "
-            "published rule; products are where the time of a fit goes. One is a multiplication of "
-            "the data with all starts, counted without a clock: the same on every machine.",
-            image("products", "Products of a whole fit, ours and the published rule"),
-            table(header, lines),
-            f"The paper's setting: {result['D']} features, {result['n_inliers']} inliers, "
-            f"{result['n_starts']} starts, codimension 10 to 20, not told. Everything counts: "
-            "the span of the rows, the descents, the evidence and the finish. The published rule "
-            "is its line search run to the end, without a finish. *Exact*: right codimension and "
-            "an error below 1e-9 (1e-6 for the published rule, which has no finish).",
-        ]
-    )
 
 
 def bars_products(result: Result) -> list[Bar]:
@@ -106,53 +69,6 @@ def _by_method(rows: list[Result]) -> dict[str, list[Result]]:
     return groups
 
 
-def describe_fits(result: Result) -> str:
-    """Say what a fit costs in units that are the same on every machine."""
-    gram, told = _by_method(result["gram_pcas"]), _by_method(result["told"])
-    first = table(
-        ["method", "gram-PCAs, each data set", "milliseconds", "largest error", "sure"],
-        [
-            [
-                f"`{name}`",
-                ", ".join(number(row["gram_pcas"]) for row in rows),
-                span(row["milliseconds"] for row in rows),
-                f"{max(row['error'] for row in rows):.1g}",
-                f"{sum(row['sure'] for row in rows)} of {len(rows)}",
-            ]
-            for name, rows in gram.items()
-        ],
-    )
-    second = table(
-        ["method", "time in `DPCP()`s", "milliseconds", "iterations", "largest error"],
-        [
-            [
-                name,
-                span(row["times_dpcp"] for row in rows),
-                span(row["milliseconds"] for row in rows),
-                span(row["iterations"] for row in rows),
-                f"{max(row['error'] for row in rows):.1g}",
-            ]
-            for name, rows in told.items()
-        ],
-    )
-    return "\n\n".join(
-        [
-            "A gram-PCA, `eigh(X.T @ X)`, is about the least one can do with the data. A whole "
-            "robust fit, told neither the codimension nor the share of outliers, costs "
-            f"{span(row['gram_pcas'] for row in gram['DPCP()'])} of them.",
-            image("fits", "Whole fits in gram-PCAs, and against methods that are told"),
-            "Left, and the first table: 50,000 rows of 200 features, codimension 10, 40 % "
-            "outliers, no noise. `sample_size=None` asks all rows from the beginning.",
-            first,
-            "Right, and the second table: 1500 inliers and 3500 outliers, 200 features, "
-            "codimension 10. RSGM and DPCP-IRLS are told the codimension; `DPCP()` is not. RSGM "
-            'stands twice: as published, and ("to 1e-6") with the fewest iterations that bring its '
-            "error below 1e-6, found beforehand and not timed.",
-            second,
-        ]
-    )
-
-
 def bars_fits(result: Result) -> list[Bar]:
     """Ask it of every data set."""
     return [
@@ -207,21 +123,12 @@ def draw_fits(result: Result) -> dict[str, Any]:
     return {"fits": drawing}
 
 
-PRODUCTS = Section(
-    "products",
-    "Fewer iterations",
-    "python benchmarks/products.py",
-    ("results",),
-    describe_products,
-    bars_products,
-    draw_products,
-)
+PRODUCTS = Section("products", "Fewer iterations", ("results",), draw_products, bars_products)
 FITS = Section(
     "fits",
     "Whole fits",
-    "python benchmarks/fits.py",
     ("gram_pcas", "told"),
-    describe_fits,
-    bars_fits,
     draw_fits,
+    bars_fits,
+    lambda r: {name: _by_method(rows) for name, rows in r.items() if name in ("gram_pcas", "told")},
 )

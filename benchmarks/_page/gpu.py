@@ -3,8 +3,7 @@
 from typing import Any
 
 from _page.drawing import level, whole_ticks
-from _page.section import Bar, Result, Section, at_least, image, number, span
-from perpend.experiments._text import table
+from _page.section import Bar, Result, Section, at_least, span
 from perpend.plots import COLORS, figure
 from perpend.plots._style import MARKERS
 
@@ -14,46 +13,6 @@ PRECISIONS = {  # name in the results -> name on the page
     "float64": "float64",
     "float32": "float32",
 }
-
-
-def describe(result: Result) -> str:
-    """Say what a share of the copy bandwidth means."""
-    groups = _groups(result["results"])
-    header = [
-        "precision", "starts", "features", "share of copy bandwidth", "times eager torch",
-        "error: objective", "gradient", "same bits again",
-    ]  # fmt: skip
-    rows = []
-    for (precision, starts, weighted), cases in groups.items():
-        rows.append(
-            [
-                PRECISIONS[precision] + (", weighted" if weighted else ""),
-                starts,
-                ", ".join(f"{case['shape'][1]}" for case in cases),
-                span(case["share_of_copy_bandwidth"] for case in cases),
-                span(case["faster_than_plain_torch"] for case in cases),
-                f"{max(case['objective_error'] for case in cases):.0e}",
-                f"{max(case['gradient_error'] for case in cases):.0e}",
-                "yes" if all(case["same_bits_again"] for case in cases) else "**no**",
-            ]
-        )
-    sizes = [case["ms"] for case in result["results"] if not case["weighted"]]
-    return "\n\n".join(
-        [
-            "The rows cross the GPU's memory once for each pass, and at a share of 1 a pass is as "
-            "fast as that memory. The same three lines in eager torch take "
-            f"{span(case['faster_than_plain_torch'] for case in result['results'])} times as long.",
-            image("cuda", "Share of the copy bandwidth, by features and precision"),
-            image("cuda-ratio", "How many times faster than eager torch"),
-            table(header, rows),
-            f"2 to 4 GB of rows, {span(sizes)} ms a pass. Share: the bytes of X, read once, over "
-            "the time, over the bandwidth of a large copy on the same device "
-            f"({number(result['copy_bytes_per_second'] / 1e12)} TB/s, read and written); a copy "
-            "also writes, so a kernel that only reads can exceed 1. Eager torch runs in the same "
-            "precision, float32 for bf16 high + low. Errors are the largest against float64 "
-            "([how the kernels work](decisions/0009-fused-gpu-kernels.md)).",
-        ]
-    )
 
 
 def _groups(cases: list[Result]) -> dict[tuple[str, int, bool], list[Result]]:
@@ -148,9 +107,9 @@ def _draw_bars(ax: Any, cases: list[Result]) -> None:
 SECTION = Section(
     "cuda",
     "GPU kernels",
-    "python benchmarks/cuda_kernels.py",
     ("results", "copy_bytes_per_second"),
-    describe,
-    bars,
     draw,
+    bars,
+    lambda r: {"groups": _groups(r["results"]), "precisions": PRECISIONS},
+    "cuda_kernels.py",
 )

@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from _page.drawing import beside, name_lines, upright_bar, whole_ticks
-from _page.section import Bar, Result, Section, at_most, image, number
-from perpend.experiments._text import table
+from _page.drawing import level_bars, upright_bar, whole_ticks
+from _page.section import Bar, Result, Section, at_most
 from perpend.plots import COLORS, figure
 from perpend.plots._style import MUTED
 
@@ -15,35 +14,6 @@ SLOPE_IN_ROWS, SLACK = 1.0, 0.05
 MEMORY_GIB, SCANS = 1.0, 3
 
 # -- growth ----------------------------------------------------------------------------------------
-
-
-def describe_growth(result: Result) -> str:
-    """Say what a slope means."""
-    slopes = {name: part["slope"] for name, part in result["results"].items()}
-    around = ", ".join(f"{number(result['around'][name])} {WORDS[name]}" for name in WORDS)
-    header = ["growing", "sizes", "seconds", "slope"]
-    rows = [
-        [
-            WORDS[name],
-            "; ".join(f"{size:,}" for size in part["sizes"]),
-            "; ".join(number(seconds) for seconds in part["seconds"]),
-            f"{part['slope']:.2f}",
-        ]
-        for name, part in result["results"].items()
-    ]
-    return "\n\n".join(
-        [
-            "A slope of 1 on logarithmic axes means twice the time for twice the size. "
-            f"With slopes of {slopes['n']:.2f} in the rows, {slopes['D']:.2f} in the features and "
-            f"{slopes['starts']:.2f} in the starts, you can scale a time that you know to the size "
-            "that you want.",
-            image("growth", "Time of a fit against rows, features and starts"),
-            table(header, rows),
-            f"Around {around}. Each fit takes {result['iterations']} iterations of the published "
-            "geometric rule, without sampling and without a finish, so that all do the same work "
-            "for each row; everything else that a fit does counts as well. One thread.",
-        ]
-    )
 
 
 def bars_growth(result: Result) -> list[Bar]:
@@ -85,36 +55,6 @@ def _scans(result: Result) -> int:
     return int(sum(result["scans_after_validating"].values()))
 
 
-def describe_many_rows(result: Result) -> str:
-    """Say what many rows cost beyond holding them."""
-    listed = ", ".join(
-        f"{count} of `{name}`" for name, count in result["scans_after_validating"].items()
-    )
-    rows = [
-        ["data", f"{result['rows']:,} × {result['features']}, {result['data_gib']} GiB, float32"],
-        ["memory beyond the data", f"{result['memory_beyond_the_data_gib']} GiB"],
-        ["time", f"{result['seconds']} s, {result['validating_passes']} validating passes"],
-        ["scans of all rows after the validating one", f"{_scans(result)}: {listed}"],
-        [
-            "codimension (10 is right)",
-            f"{result['codimension']}, confidence {result['confidence']:.2f}",
-        ],
-        ["error of the subspace", f"{result['error']:.1g}"],
-        ["wrong labels", f"{result['wrong_labels']:,} of {result['rows']:,}"],
-    ]
-    return "\n\n".join(
-        [
-            "`DPCP()` solves a random sample of many rows; all of them confirm, finish and label "
-            f"its answer in {_scans(result)} scans. Beside {result['data_gib']} GiB of data the "
-            f"fit takes {result['memory_beyond_the_data_gib']} GiB.",
-            image("many-rows", "Memory beyond the data, and scans of all rows"),
-            table(["", "measured"], rows),
-            "Codimension 10, 40 % outliers, two threads. The memory is the growth of the largest "
-            "resident set during the fit; a validating pass reads all rows once and checks them.",
-        ]
-    )
-
-
 def bars_many_rows(result: Result) -> list[Bar]:
     """Little memory and few scans."""
     size = f"{result['rows']:,} rows"
@@ -133,18 +73,14 @@ def draw_many_rows(result: Result) -> dict[str, Any]:
     }
     with figure(1, 2, panel=(4.8, 2.0)) as (drawing, axes):
         left, right = axes.flat
-        for i, (value, color) in enumerate(zip(memory.values(), (MUTED, COLORS[0]), strict=True)):
-            left.barh(i, value, 0.5, color=color)
-            beside(left, value, i, f"{value:.2f} GiB", color)
-        name_lines(left, list(memory))
+        sizes = [f"{value:.2f} GiB" for value in memory.values()]
+        level_bars(left, memory, sizes, (MUTED, COLORS[0]))
         upright_bar(left, MEMORY_GIB, f"bar {MEMORY_GIB:g} GiB", (0, 0.5))
         left.set(xlabel="memory (GiB)", xlim=(0, 1.25 * max(MEMORY_GIB, *memory.values())))
-        scans = {**result["scans_after_validating"], "all": _scans(result)}
-        for i, (name, count) in enumerate(scans.items()):
-            color = COLORS[0] if name == "all" else MUTED
-            right.barh(i, count, 0.5, color=color)
-            beside(right, count, i, f"{count}", color)
-        name_lines(right, [name.replace("_", " ") for name in scans])
+        scans = {n.replace("_", " "): k for n, k in result["scans_after_validating"].items()}
+        colors = [*(MUTED for _ in scans), COLORS[0]]
+        scans["all"] = _scans(result)
+        level_bars(right, scans, [f"{count}" for count in scans.values()], colors)
         upright_bar(right, SCANS, f"bar {SCANS}", (0, 1 / len(scans)))
         right.set(xlabel="scans of all rows", xlim=(0, 1.25 * max(SCANS, _scans(result))))
         right.set_xticks(range(max(SCANS, _scans(result)) + 1))
@@ -154,18 +90,15 @@ def draw_many_rows(result: Result) -> dict[str, Any]:
 GROWTH = Section(
     "growth",
     "How the time grows",
-    "python benchmarks/growth.py",
     ("results", "around"),
-    describe_growth,
-    bars_growth,
     draw_growth,
+    bars_growth,
+    lambda _: {"words": WORDS},
 )
 MANY_ROWS = Section(
     "many_rows",
     "Many rows",
-    "python benchmarks/many_rows.py",
     ("scans_after_validating", "memory_beyond_the_data_gib"),
-    describe_many_rows,
-    bars_many_rows,
     draw_many_rows,
+    bars_many_rows,
 )

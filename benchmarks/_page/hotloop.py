@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from _page.drawing import Dots, dot_plot, upright_bar, whole_ticks
-from _page.section import Bar, Result, Section, at_least, image, number, sizes, span
-from perpend.experiments._text import table
-from perpend.plots import COLORS, figure
+from _page.drawing import Dots, dot_panels
+from _page.section import Bar, Result, Section, at_least, sizes
+from perpend.plots import COLORS
 from perpend.plots._style import MUTED
 
 COMPILED, NUMPY, FREE = COLORS[0], COLORS[1], COLORS[2]
@@ -15,70 +14,10 @@ SHAPES = f"float64, {WIDE} features and {MANY} starts or more"
 SHARE, TWO_THREADS, TIMES_PLAIN = 0.6, 1.6, 2.0
 
 
-def describe(result: Result) -> str:
-    """Say what a share is, and what was measured."""
-    double = [row for row in result["passes"] if row["dtype"] == "float64"]
-    shares = {
-        way: span(row["share_of_gemm_rate"][way] for row in double) for way in ("compiled", "numpy")
-    }
-    return "\n\n".join(
-        [
-            "A descent is a number of passes over the rows, each of two matrix products with all "
-            "starts. Their limit is the rate of a large square GEMM on one thread: at a share of 1 "
-            "nothing is left to gain but fewer passes. "
-            f"One thread in float64 reaches {shares['compiled']} with the compiled kernel, "
-            f"and {shares['numpy']} with NumPy alone, which needs no compiler.",
-            image("hotloop", "Share of the GEMM limit, by shape, path and threads"),
-            _passes(result["passes"]),
-            "Two threads: how many times faster than one. Plain NumPy is the three lines that one "
-            "would write: `P = X @ B`, `abs(P).sum(0)`, `X.T @ sign(P)`.",
-            image("hotloop-ratio", "How many times faster than plain NumPy"),
-            _iterations(result["iterations"]),
-            'One accepted iteration of `step="auto"` in float64, line search included, from the '
-            f"same starts to the same end. An iteration takes {_passes_each(result)} passes, "
-            "hence its smaller share. Plain NumPy runs the same rule with one product a trial; "
-            "the free line search keeps products with the rows and needs none "
-            "([why we do not](decisions/0002-fused-line-search.md)).",
-        ]
-    )
-
-
-def _passes_each(result: Result) -> str:
-    return span(row["evaluations"] / row["iterations"] for row in result["iterations"])
-
-
-def _passes(passes: list[Result]) -> str:
-    header = [
-        LINES, "precision", "ms", "share: compiled", "NumPy", "plain NumPy",
-        "two threads: compiled", "NumPy", "times plain NumPy: compiled", "NumPy",
-    ]  # fmt: skip
-    rows = []
-    for row in passes:
-        share, plain = row["share_of_gemm_rate"], row["faster_than_plain"]
-        two = row["two_threads_over_one"]
-        values = [row["ms"]["compiled"], *(share[way] for way in ("compiled", "numpy", "plain"))]
-        values += [two["compiled"], two["numpy"], plain["compiled"], plain["numpy"]]
-        rows.append([sizes(row["shape"]), row["dtype"], *map(number, values)])
-    return table(header, rows)
-
-
-def _iterations(iterations: list[Result]) -> str:
-    header = [
-        LINES, "iterations", "passes", "ms an iteration", "share of the limit", "two threads",
-        "times plain NumPy", "times the free line search",
-    ]  # fmt: skip
-    rows = []
-    for row in iterations:
-        values = [
-            row["ms_per_iteration"]["compiled"],
-            row["share_of_gemm_rate"]["compiled"],
-            row["two_threads_over_one"],
-            row["faster_than_plain"],
-            row["faster_than_free_line_search"],
-        ]
-        counts = [f"{row['iterations']:.0f}", f"{row['evaluations']}"]
-        rows.append([sizes(row["shape"]), *counts, *map(number, values)])
-    return table(header, rows)
+def numbers(result: Result) -> dict[str, Any]:
+    """Return the passes in float64, and how many an iteration takes."""
+    each = [row["evaluations"] / row["iterations"] for row in result["iterations"]]
+    return {"double": _of(result["passes"], "float64"), "passes_each": each, "sizes": sizes}
 
 
 def bars(result: Result) -> list[Bar]:
@@ -127,33 +66,29 @@ def _of(passes: list[Result], dtype: str) -> list[Result]:
 
 
 def _draw_shares(result: Result) -> Any:
-    with figure(1, 2, panel=(4.6, 3.5), sharex=True, sharey=True) as (drawing, axes):
-        for ax, dtype in zip(axes.flat, ("float64", "float32"), strict=True):
-            rows = _of(result["passes"], dtype)
+    def share(rows: list[Result], way: str, threads: int) -> list[float]:
+        """Of one thread's limit, whatever the number of threads."""
+        one = [row["share_of_gemm_rate"][way] for row in rows]
+        two = [row["two_threads_over_one"].get(way, 1.0) for row in rows]
+        return [a * (b if threads == 2 else 1) for a, b in zip(one, two, strict=True)]
 
-            def share(way: str, threads: int, rows: list[Result] = rows) -> list[float]:
-                """Of one thread's limit, whatever the number of threads."""
-                one = [row["share_of_gemm_rate"][way] for row in rows]
-                two = [row["two_threads_over_one"].get(way, 1.0) for row in rows]
-                return [a * (b if threads == 2 else 1) for a, b in zip(one, two, strict=True)]
-
-            series = {
-                "plain NumPy": Dots(share("plain", 1), MUTED, "|"),
-                "NumPy path": Dots(share("numpy", 1), NUMPY, "s"),
-                "on two threads": Dots(share("numpy", 2), NUMPY, "s", filled=False),
-                "compiled path": Dots(share("compiled", 1), COMPILED),
-                "on two threads ": Dots(share("compiled", 2), COMPILED, filled=False),
-            }
-            dot_plot(ax, [sizes(row["shape"]) for row in rows], series)
-            upright_bar(ax, 1, "one thread's limit")
-            upright_bar(ax, 2, "of two")
-            ax.set_title(dtype, pad=16)
-            ax.set_xlim(0, 2.15)
-        drawing.supxlabel("share of the GEMM limit of one thread", fontsize=10)
-        axes[0, 0].set_ylabel(LINES)
-        handles, names = axes[0, 0].get_legend_handles_labels()
-        drawing.legend(handles, names, loc="outside upper center", ncols=5, columnspacing=1.2)
-    return drawing
+    panels = {
+        dtype: {
+            "plain NumPy": Dots(share(rows, "plain", 1), MUTED, "|"),
+            "NumPy path": Dots(share(rows, "numpy", 1), NUMPY, "s"),
+            "on two threads": Dots(share(rows, "numpy", 2), NUMPY, "s", filled=False),
+            "compiled path": Dots(share(rows, "compiled", 1), COMPILED),
+            "on two threads ": Dots(share(rows, "compiled", 2), COMPILED, filled=False),
+        }
+        for dtype in ("float64", "float32")
+        for rows in [_of(result["passes"], dtype)]
+    }
+    names = [sizes(row["shape"]) for row in _of(result["passes"], "float64")]
+    bars = {"one thread's limit": 1, "of two": 2}
+    label = "share of the GEMM limit of one thread"
+    return dot_panels(
+        panels, names, xlabel=label, ylabel=LINES, bars=bars, width=9.2, xlim=(0, 2.15)
+    )
 
 
 def _draw_ratios(result: Result) -> Any:
@@ -176,28 +111,19 @@ def _draw_ratios(result: Result) -> Any:
         "free line search": Dots(ratios("free"), FREE, "^"),
     }
     names = [sizes(row["shape"]) for row in result["iterations"]]
-    with figure(1, 3, panel=(3.4, 3.4), sharex=True, sharey=True) as (drawing, axes):
-        for ax, (title, series) in zip(axes.flat, panels.items(), strict=True):
-            dot_plot(ax, names, series)
-            upright_bar(ax, 1, "plain")
-            ax.set_title(title, pad=16)
-        values = [v for series in panels.values() for dots in series.values() for v in dots.values]
-        axes[0, 0].set_xscale("log")
-        whole_ticks(axes[0, 0].xaxis, [0.2, 0.5, 1, 2, 5, 10, 20])
-        axes[0, 0].set_xlim(0.85 * min(1, *values), 1.2 * max(values))
-        axes[0, 0].set_ylabel(LINES)
-        drawing.supxlabel("times faster than plain NumPy, one thread", fontsize=10)
-        handles, labels = axes[0, 2].get_legend_handles_labels()
-        drawing.legend(handles, labels, loc="outside upper center", ncols=3)
-    return drawing
+    values = [v for series in panels.values() for dots in series.values() for v in dots.values]
+    return dot_panels(
+        panels,
+        names,
+        xlabel="times faster than plain NumPy, one thread",
+        ylabel=LINES,
+        bars={"plain": 1},
+        width=10.2,
+        ticks=[0.2, 0.5, 1, 2, 5, 10, 20],
+        xlim=(0.85 * min(1, *values), 1.2 * max(values)),
+    )
 
 
 SECTION = Section(
-    "hotloop",
-    "The hot loop on the CPU",
-    "python benchmarks/hotloop.py",
-    ("passes", "iterations"),
-    describe,
-    bars,
-    draw,
+    "hotloop", "The hot loop on the CPU", ("passes", "iterations"), draw, bars, numbers
 )

@@ -2,29 +2,13 @@
 
 from typing import Any
 
-from _page.drawing import Dots, beside, dot_plot, name_lines, upright_bar
-from _page.section import Bar, Result, Section, at_least, at_most, image, number, span
-from perpend.experiments._text import percent, table
+from _page.drawing import Dots, beside, dot_panels, name_lines
+from _page.section import Bar, Result, Section, at_least, at_most, span
+from perpend.experiments._text import percent
 from perpend.plots import COLORS, figure
 from perpend.plots._style import MARKERS
 
-COMMAND = "python benchmarks/robustness.py"
-WORDS = {
-    "noise": "**Noise.** The *ratio* is the median error over the median error of an oracle, PCA "
-    "on the true inliers; it is below 1 where `DPCP()` happens to be the better one. `noise_` is "
-    "given over the true noise.",
-    "stretched": "**Stretched inliers.** Their standard deviations in the subspace fall "
-    "geometrically from 1 to the stretch, so that its weakest directions look like normals. No "
-    "noise; *recovered* means the right codimension and an error below 1e-6.",
-    "beyond": "**Beyond the l1 limit.** With so many outliers, descents on the l1 objective from "
-    "random starts mostly come to rest elsewhere. No noise; *recovered* means the "
-    "right codimension and an error below 1e-9.",
-}
-PICTURES = {
-    "noise": "Error over the error of PCA on the true inliers",
-    "stretched": "Share of the seeds in which stretched inliers are recovered",
-    "beyond": "Share of the seeds recovered beyond the l1 limit",
-}
+PARTS = ("noise", "stretched", "beyond")
 
 
 def _of(result: Result, part: str) -> list[Result]:
@@ -38,53 +22,6 @@ def _shape(row: Result) -> str:
 def _name(row: Result) -> str:
     end = f", stretch {row['stretch']:g}" if row["part"] == "stretched" else ""
     return f"{_shape(row)} outliers{end}"
-
-
-def describe(result: Result) -> str:
-    """Show each part that is stored, and say which is not, or not all of it."""
-    parts = [
-        "`DPCP()`, told nothing, where the data are unkind. Outliers are uniform on the sphere."
-    ]
-    for part, words in WORDS.items():
-        rows, all_of_them = _of(result, part), result["settings"][part]
-        parts.append(words)
-        if rows:
-            parts.append(image(f"robustness-{part}", PICTURES[part]))
-            parts.append(_noise_table(rows) if part == "noise" else _table(rows))
-        if len(rows) < all_of_them:
-            parts.append(
-                f"{len(rows)} of {all_of_them} settings are stored; "
-                f"`{COMMAND} --only {part} --store` makes all of them."
-            )
-    return "\n\n".join(parts)
-
-
-def _noise_table(rows: list[Result]) -> str:
-    header = ["data", "noise", "right codimension", "sure", "sure and wrong", "error", "oracle"]
-    header += ["ratio", "median of ratios", "`noise_`", "CPU seconds"]
-    cells = [
-        [
-            *(_name(row), row["noise"], f"{row['right']} of {row['seeds']}", row["sure"]),
-            *(row["sure_and_wrong"], f"{row['median_error']:.2g}"),
-            *(f"{row['median_oracle_error']:.2g}", f"{row['ratio_of_medians']:.3f}"),
-            *(f"{row['median_of_ratios']:.3f}", f"{row['median_noise'] / row['noise']:.3f}"),
-            number(row["median_seconds"]),
-        ]
-        for row in rows
-    ]
-    return table(header, cells)
-
-
-def _table(rows: list[Result]) -> str:
-    header = ["data", "recovered", "right codimension", "sure", "sure and wrong", "error"]
-    cells = [
-        [
-            *(_name(row), f"{row['recovered']} of {row['seeds']}", row["right"], row["sure"]),
-            *(row["sure_and_wrong"], f"{row['median_error']:.1g}", number(row["median_seconds"])),
-        ]
-        for row in rows
-    ]
-    return table([*header, "CPU seconds"], cells)
 
 
 def bars(result: Result) -> list[Bar]:
@@ -123,7 +60,7 @@ def _noise_bar(noisy: list[Result], off: float) -> Bar:
 def draw(result: Result) -> dict[str, Any]:
     """Draw the parts that are stored."""
     drawings = {}
-    for part in WORDS:
+    for part in PARTS:
         rows = _of(result, part)
         if rows and part == "noise":
             drawings[f"robustness-{part}"] = _draw_ratios(rows, result["limits"]["ratio"])
@@ -144,13 +81,8 @@ def _draw_ratios(rows: list[Result], limit: float) -> Any:
         )
         for noise, color, marker in zip(levels, COLORS, MARKERS, strict=False)
     }  # fmt: skip
-    with figure(1, 1, panel=(6.8, 0.36 * len(shapes) + 1.2)) as (drawing, axes):
-        ax = axes[0, 0]
-        dot_plot(ax, shapes, series)
-        upright_bar(ax, limit, f"bar {limit:g}")
-        ax.set_xlabel("median error over that of PCA on the true inliers")
-        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), fontsize=8)
-    return drawing
+    label = "median error over that of PCA on the true inliers"
+    return dot_panels({"": series}, shapes, xlabel=label, bars={f"bar {limit:g}": limit})
 
 
 def _draw_shares(rows: list[Result]) -> Any:
@@ -172,9 +104,8 @@ def _draw_shares(rows: list[Result]) -> Any:
 SECTION = Section(
     "robustness",
     "Noise, stretched inliers, many outliers",
-    COMMAND,
     ("results", "bars", "limits", "settings"),
-    describe,
-    bars,
     draw,
+    bars,
+    lambda r: {"parts": {part: _of(r, part) for part in PARTS}, "name": _name},
 )

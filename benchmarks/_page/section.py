@@ -1,9 +1,15 @@
-"""What a section of the page is, what a bar is, and how numbers are written."""
+"""What a section of the page is, what a bar is, and how sizes are written."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from perpend.experiments._text import table
+from perpend.experiments._text import filled, number, span, table
+
+__all__ = ["Bar", "Result", "Section", "at_least", "at_most", "number", "sizes", "span"]
+
+TEMPLATES = Path(__file__).parents[1] / "templates"
 
 Result = dict[str, Any]
 
@@ -22,16 +28,35 @@ class Bar(NamedTuple):
         return "held" if self.held else "**missed**"
 
 
-class Section(NamedTuple):
-    """One part of the page, made from results/NAME.json; `keys` are what it needs of the file."""
+def _nothing(result: Result) -> Any:
+    del result
+    return []
+
+
+@dataclass(frozen=True)
+class Section:
+    """One part of the page, made from results/NAME.json and templates/NAME.md.
+
+    `keys` are what it needs of the file; `numbers` returns what the template needs besides `r`,
+    the results.
+    """
 
     name: str
     title: str
-    command: str
     keys: tuple[str, ...]
-    describe: Callable[[Result], str]
-    bars: Callable[[Result], list[Bar]]
     draw: Callable[[Result], dict[str, Any]]
+    bars: Callable[[Result], list[Bar]] = _nothing
+    numbers: Callable[[Result], dict[str, Any]] = lambda _: {}
+    script: str = ""  # that measures it, if it is not called NAME.py
+
+    @property
+    def command(self) -> str:
+        """Return how it is measured."""
+        return f"python benchmarks/{self.script or self.name + '.py'}"
+
+    def describe(self, result: Result) -> str:
+        """Return the text, with tables and pictures."""
+        return filled(TEMPLATES / f"{self.name}.md", r=result, **self.numbers(result)).strip()
 
 
 def at_most(
@@ -56,35 +81,6 @@ def bars_table(bars: Sequence[Bar]) -> str:
     """Return the bars with their verdicts."""
     rows = [[bar.what, bar.asked, bar.measured, bar.verdict] for bar in bars]
     return table(["bar", "asked", "measured", ""], rows)
-
-
-def image(stem: str, text: str) -> str:
-    """Return the Markdown of a picture in docs/benchmarks."""
-    return f"![{text}](benchmarks/{stem}.png)"
-
-
-def number(value: float) -> str:
-    """Write a number with three digits, and thousands with commas.
-
-    >>> number(0.98765), number(12.0), number(385.4), number(1234567), number(3)
-    ('0.988', '12.0', '385', '1,234,567', '3')
-    """
-    if isinstance(value, int) or abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:#.3g}".rstrip(".")
-
-
-def span(values: Iterable[float]) -> str:
-    """Write the smallest and the largest of some numbers.
-
-    >>> span([3.0, 1.5, 2.0]), span([2])
-    ('1.50 to 3.00', '2')
-    """
-    values = list(values)
-    if not values:
-        return "nothing"
-    low, high = number(min(values)), number(max(values))
-    return low if low == high else f"{low} to {high}"
 
 
 def sizes(shape: Sequence[int]) -> str:

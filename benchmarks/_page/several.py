@@ -2,42 +2,15 @@
 
 from typing import Any
 
-from _page.drawing import beside, name_lines, upright_bar
-from _page.section import Bar, Result, Section, image, number
-from perpend.experiments._text import percent, table
+from _page.drawing import level_bars, upright_bar
+from _page.section import Bar, Result, Section
+from perpend.experiments._text import percent
 from perpend.plots import COLORS, figure
 from perpend.plots._style import MUTED
 
 
 def _name(row: dict[str, Any]) -> str:
     return f"{row['name']}, noise {row['noise']:g}"
-
-
-def describe(result: Result) -> str:
-    """Say how often all subspaces are found, setting by setting."""
-    rows = [
-        [
-            _name(row),
-            f"{row['right']} of {row['seeds']}",
-            row["too_many"],
-            row["too_few"],
-            f"{row['median_f1']:.3f}" if row["parts"] else "",
-            number(row["median_seconds"]),
-        ]
-        for row in result["results"]
-    ]
-    header = ["data", "all right", "too many", "too few", "smallest F1, median", "CPU seconds"]
-    return "\n\n".join(
-        [
-            "`perpend.peel` takes one subspace after the other away and stops by itself. *All "
-            "right* means as many subspaces as there are, each with the right codimension, and a "
-            "member F1 of 0.95 or more for each.",
-            image("several", "Share of the seeds in which all subspaces are found"),
-            table(header, rows),
-            "Members uniform in their subspace, outliers uniform on the sphere or normally "
-            "distributed, rows of different lengths; nothing is told.",
-        ]
-    )
 
 
 def bars(result: Result) -> list[Bar]:
@@ -59,11 +32,12 @@ def draw(result: Result) -> dict[str, Any]:
     rows = [row for row in result["results"] if row["parts"]]
     with figure(1, 1, panel=(6.0, 0.3 * len(rows) + 0.8)) as (drawing, axes):
         ax = axes.flat[0]
-        for i, row in enumerate(rows):
-            color = MUTED if row["least"] is None else COLORS[0]
-            ax.barh(i, row["right"] / row["seeds"], 0.6, color=color)
-            beside(ax, row["right"] / row["seeds"], i, f"{row['right']} of {row['seeds']}", color)
-        name_lines(ax, [_name(row) for row in rows])
+        level_bars(
+            ax,
+            {_name(row): row["right"] / row["seeds"] for row in rows},
+            [f"{row['right']} of {row['seeds']}" for row in rows],
+            [MUTED if row["least"] is None else COLORS[0] for row in rows],
+        )
         upright_bar(ax, 0.9, "bar 90 %")
         ax.set(xlabel="share of the seeds; with a bar in colour", xlim=(0, 1.2))
         ax.set_xticks([0, 0.25, 0.5, 0.75, 1])
@@ -71,11 +45,5 @@ def draw(result: Result) -> dict[str, Any]:
 
 
 SECTION = Section(
-    "peeling",
-    "Several subspaces",
-    "python benchmarks/peeling.py",
-    ("results", "bars"),
-    describe,
-    bars,
-    draw,
+    "peeling", "Several subspaces", ("results", "bars"), draw, bars, lambda _: {"name": _name}
 )

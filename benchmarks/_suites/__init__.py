@@ -1,5 +1,10 @@
 """The suites of benchmarks/decisions.py, by name, in the order of the page."""
 
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[2]))  # for `studies`, which is not installed
+
 from _suites.clear import CLEAR
 from _suites.clouds import CLOUD, GAP
 from _suites.scans import SCANS

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from _suites.suite import Array, Problem, Row, Suite, unit
-from perpend.experiments._real_files import SOURCES, find_sources, read_arrays
-from perpend.experiments._real_planes import TRUTH
 from perpend.metrics import outlier_auc
+from studies._real_files import SOURCES, find_sources, read_arrays
+from studies._real_planes import TRUTH
 
 WRONG = 0.95  # AUC up to which a plane is not the one that is marked
 POINTS, HOMOGENEOUS = "xyz", "xyz1"

@@ -10,9 +10,9 @@ import numpy as np
 
 from _suites.suite import Problem, Row, Suite, best_f1, same_subspace, unit
 from perpend.datasets import make_subspace
-from perpend.experiments._calibration_suite import FITS
 from perpend.experiments._trials import n_outliers
 from perpend.metrics import outlier_f1
+from studies._calibration_suite import FITS
 
 
 class Setting(NamedTuple):

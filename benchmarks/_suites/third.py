@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from _suites.suite import Array, Problem, Row, Suite, best_f1, labels, log_uniform, rotation, unit
-from perpend.experiments._calibration_suite import FITS
 from perpend.experiments._trials import n_outliers
 from perpend.metrics import outlier_f1
+from studies._calibration_suite import FITS
 
 INLIERS = ("Gauss", "stretched", "heavy", "clustered", "cube")
 NOISE = ("none", "Gauss", "Student 3", "by row", "by column")
@@ -112,7 +112,7 @@ def _outliers(
 
 
 def judge(problem: Problem, model: Any) -> Row:
-    """Judge as `perpend.experiments._calibration_suite.judge` does."""
+    """Judge as `studies._calibration_suite.judge` does."""
     y, own, D = problem.y, problem.known["own"], problem.X.shape[1]
     c, fits = int(model.codimension_), outlier_f1(y, model.labels_, positive=1) >= FITS
     inliers = c == problem.codimension and fits

@@ -73,6 +73,7 @@ EVIDENCE = {
     "inlier_share": "share of the rows that are inliers, by the two-group model",
     "rows_on_subspace": "rows up to the threshold; equal rows count once",
     "rows_on_any_subspace": "rows that some subspace of this dimension holds anyway",
+    "rows_on_smaller": "rows on a smaller subspace inside, if there may be one",
     "gain": "how much likelier the rows are with the subspace, a logarithm",
     "gain_needed": "what luck reaches of that",
     "plateau_length": "over how wide a range of scales it is seen, a logarithm",

@@ -16,6 +16,8 @@ from perpend import experiments
 from perpend.cli import _progress, main
 from perpend.cli.reproduce import show_cases
 from perpend.experiments._runner import Progress
+from studies import STUDIES
+from studies.__main__ import app
 
 TOY = """
 import time
@@ -108,6 +110,8 @@ def test_help_and_usage_errors_load_nothing_heavy(args):
     ("args", "message"),
     [
         (["phase-transitions"], "Did you mean 'phase-transition'? There are: implicit-bias, "),
+        (["calibration"], "from a checkout of perpend, run: python -m studies calibration"),
+        (["real_data"], "python -m studies real-data"),
         (["theory", "--scene", "a.mat"], "theory takes no scene; hyperspectral does"),
         (["theory", "--seeds", "0"], "--seeds"),
         (["theory", "--jobs", "0"], "--jobs"),
@@ -279,12 +283,12 @@ def test_progress_on_a_terminal_is_a_bar(capsys, monkeypatch):
 # -- scenes --------------------------------------------------------------------------------------
 
 
-def scene_error(tmp_path, monkeypatch, capsys, scene, name="hyperspectral"):
+def scene_error(tmp_path, monkeypatch, capsys, scene):
     """Run with a scene that cannot be used; return the message."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PERPEND_DATA", raising=False)
-    options = [] if scene is None else ["--scene", str(scene)]
-    assert main(["reproduce", name, "--quick", *options]) == 3
+    options = [] if scene is None else ["--quick", "--scene", str(scene)]
+    assert main(["reproduce", "hyperspectral", *options]) == 3
     assert not (tmp_path / "reproduction" / "hyperspectral" / "cases.jsonl").exists()
     return capsys.readouterr().err
 
@@ -312,6 +316,26 @@ def test_scenes_that_cannot_be_used(tmp_path, monkeypatch, capsys):
     holes = rng.random((5, 6, 12))
     holes[1, 2, 3] = np.nan
     assert "row 1, column 2" in error("holes.npy", holes)
+
+
+def test_studies_are_run_by_the_same_frame(capsys, tmp_path):
+    def study(*args):
+        code = main([*map(str, args)], program=app, name=STUDIES.command)
+        return code, *capsys.readouterr()
+
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-m", "studies", "list"]  # the only one that needs the checkout
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    assert [line.split()[0] for line in done.stdout.splitlines()] == [*STUDIES.names, "all"]
+    code, _, err = study("theory")
+    assert code == 2
+    assert "There are: calibration, limits, real-data" in err
+    assert "See: python -m studies --help" in err
+    made = tmp_path / "made"
+    assert study("calibration", "--quick", "--seeds", 1, "--jobs", 1, "--out", made)[0] == 0
+    page = made.with_suffix(".md").read_text()
+    assert "Made by `python -m studies calibration --quick --seeds 1`" in page
+    assert (made / "calibration" / "reliability.png").exists()
 
 
 def test_fewer_trials_do_not_replace_more(run, home):

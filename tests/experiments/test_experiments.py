@@ -1,14 +1,21 @@
-"""What every experiment promises to the frame; parametrised over the registry."""
+"""What every experiment and every study promises to the frame; over both registries."""
 
 import json
-import math
 
 import numpy as np
 import pytest
 
-from perpend.experiments import NAMES, Experiment, Results, Settings, load
+from perpend.exceptions import InputError
+from perpend.experiments import PAPER, Experiment, Results, Settings
 from perpend.experiments._store import plain
 from real_data_files import write_stand_ins
+from studies import STUDIES
+
+NAMES = {name: book for book in (PAPER, STUDIES) for name in book.names}
+
+
+def load(name):
+    return NAMES[name].load(name)
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +54,7 @@ def test_names_and_words(name):
     experiment = load(name)
     assert isinstance(experiment, Experiment)
     assert experiment.name == name
+    assert experiment.command == NAMES[name].command
     assert experiment.title
     assert len(experiment.about) < 80
 
@@ -199,12 +207,26 @@ def test_the_draws_share_bands_over_ratios_and_keep_the_pixels(scene):
     np.testing.assert_allclose(np.linalg.norm(low.X, axis=1), 1)
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_pictures_and_page_of_a_scene_of_ones_own(scene):
+def page_of_first_draw(scene):
     experiment = load("hyperspectral")
     cases = [c for c in experiment.cases(settings_of("hyperspectral", scene)) if c["draw"] == 0]
     results = results_of(experiment, [case for case in cases if case["part"] == "paper"])
     assert set(experiment.draw(results)) == {"scene"}
     page = experiment.describe(results)
     assert "A fair case" not in page  # only what was computed
-    assert not math.isnan(float(page.split("mean F1 of ")[1].split()[0]))
+    assert float(page.split("mean F1 of ")[1].split()[0]) > 0.9
+    return page
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_pictures_and_page_of_a_scene_of_ones_own(scene):
+    assert "The scene is `scene.npy`." in page_of_first_draw(scene)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_quick_run_without_a_scene_takes_a_synthetic_one_and_says_so():
+    page = page_of_first_draw(None)
+    assert "outliers in a synthetic scene" in page.split("\n\n")[0]
+    assert "No scene was given, so this one is synthetic" in page
+    with pytest.raises(InputError, match="needs a scene"):
+        load("hyperspectral").cases(Settings())

@@ -11,7 +11,7 @@ from perpend.experiments import Results, Settings
 from perpend.experiments._runner import reproduce
 from perpend.experiments._store import plain
 from perpend.experiments._theory_limits import C1, C2, EPS7
-from perpend.experiments._theory_tables import ratios
+from perpend.experiments._theory_page import ratios
 from perpend.theory import average_height, continuous_objective
 
 EXPERIMENT = experiments.load("theory")

@@ -40,7 +40,7 @@ def test_a_plane_inside_a_slab_is_the_answer(D, c, ratio):
     for seed in range(10):
         X = plane_in_slab(rng, D, c, rng.uniform(0.2, 0.6), ratio)
         found = decide(X, seed=seed)
-        right += found.found.c == c and 0.1 / 1.5 < found.found.sigma < 0.15
+        right += found.candidate.c == c and 0.1 / 1.5 < found.candidate.sigma < 0.15
     assert right >= 9
 
 
@@ -50,8 +50,8 @@ def test_the_slab_is_listed_too():
     fine, coarse = found.structures[0], found.structures[-1]
     assert fine.chosen
     assert not coarse.chosen
-    assert fine.found.n_members == pytest.approx(800, rel=0.15)
-    assert coarse.found.n_members == pytest.approx(2000, rel=0.1)
+    assert fine.candidate.n_members == pytest.approx(800, rel=0.15)
+    assert coarse.candidate.n_members == pytest.approx(2000, rel=0.1)
     assert coarse.noise > 5 * fine.noise
 
 
@@ -81,7 +81,7 @@ def test_a_gap_of_ten_is_found_for_sure():
         axes = np.where(np.arange(D) < D - c, 1.0, 0.1)
         X = (rng.standard_normal((100 * D, D)) * axes) @ rotation(rng, D).T
         found = decide(X, seed=seed)
-        right += found.found.c == c and found.confidence >= 0.95
+        right += found.candidate.c == c and found.confidence >= 0.95
     assert right >= 19
 
 
@@ -97,10 +97,12 @@ def test_weights_and_equal_rows_are_the_same_evidence():
     X = plane_in_slab(np.random.default_rng(0), 3, 1, 0.5, 20, n=800)
     plain = decide(X)
     double = decide(np.vstack([X, X]), share=np.full(1600, 0.5))
-    assert double.found.c == plain.found.c
+    assert double.candidate.c == plain.candidate.c
     assert double.facts.contrast == pytest.approx(plain.facts.contrast, rel=0.01)
     heavy = decide(X, weight=np.full(800, 3.0))
-    np.testing.assert_allclose(heavy.found.axes.A[:, 0], plain.found.axes.A[:, 0], atol=1e-9)
+    np.testing.assert_allclose(
+        heavy.candidate.axes.A[:, 0], plain.candidate.axes.A[:, 0], atol=1e-9
+    )
 
 
 def test_nothing_is_found_in_random_directions():

@@ -1,4 +1,4 @@
-"""From the rank of the directions to an answer: the descents propose, the scales decide.
+"""From the rank of the directions to an estimate: the descents propose, the scales decide.
 
 A finish at fewer normals than there are still finds the inliers, and then the scales show the true
 number; so does one at more. Proposals are the rank of the directions, then what the scales show.
@@ -56,7 +56,7 @@ class Problems(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """A finished answer for each problem; all on the host but for `end`."""
+    """A finished estimate for each problem; all on the host but for `end`."""
 
     end: Finished
     value: Array  # (p,) codimension
@@ -74,36 +74,39 @@ def decide(problems: Problems, basis: Array, rank: Ranks, best: Array) -> tuple[
     The first proposal are the first rows of the basis (p, m, D), by the rank of the directions;
     `best` (p, D) is a single direction. What is clear is only compared with what has more contrast.
     """
-    answer, all_ = consider(problems, basis, rank.value), np.arange(len(best))
-    tried = np.zeros(answer.others.shape, dtype=bool)
+    estimate, all_ = consider(problems, basis, rank.value), np.arange(len(best))
+    tried = np.zeros(estimate.others.shape, dtype=bool)
     axes = np.repeat(best[:, None], basis.shape[1], axis=1)
     for turn in range(MAX_TURNS + 1):
-        nothing = answer.weight <= 0
-        tried[all_, answer.value - 1] |= ~nothing
-        others = np.where(tried, 0.0, answer.others)
-        clear = answer.sure & (answer.value == rank.value) & (rank.score >= k.CLEAR_SCORE)
+        nothing = estimate.weight <= 0
+        tried[all_, estimate.value - 1] |= ~nothing
+        others = np.where(tried, 0.0, estimate.others)
+        clear = estimate.sure & (estimate.value == rank.value) & (rank.score >= k.CLEAR_SCORE)
         value = np.where(others.max(axis=1) > clear, np.argmax(others, axis=1) + 1, 0)
         value[nothing] = 2**turn if 3 * 2**turn <= 2 * basis.shape[1] else 0
         (open_,) = np.nonzero(value)
         if len(open_) == 0 or turn == MAX_TURNS:
             break
         if turn == 0:
-            answer = some(answer, all_)  # replayed results are overwritten
+            estimate = some(estimate, all_)  # replayed results are overwritten
         tried[open_, value[open_] - 1] |= ~nothing[open_]
-        axes[~nothing] = answer.axes[~nothing]
+        axes[~nothing] = estimate.axes[~nothing]
         rows, n_rows, directions = (some(values, open_) for values in problems[:3])
         part = Problems(rows, n_rows, directions, *problems[3:5], directly)  # new shapes: no replay
-        found = consider(part, axes[open_], value[open_])
-        axes[open_] = found.axes
+        other = consider(part, axes[open_], value[open_])
+        axes[open_] = other.axes
         # Better is where the scales choose what was finished, or have more evidence.
-        as_good, more = found.agrees == answer.agrees[open_], found.weight > answer.weight[open_]
-        (better,) = np.nonzero(np.where(as_good, more, found.agrees))
-        stacks.put(some(found, better), answer, open_[better])
-    return answer, clear
+        as_good, more = (
+            other.agrees == estimate.agrees[open_],
+            other.weight > estimate.weight[open_],
+        )
+        (better,) = np.nonzero(np.where(as_good, more, other.agrees))
+        stacks.put(some(other, better), estimate, open_[better])
+    return estimate, clear
 
 
 def consider(problems: Problems, basis: Array, value: Array) -> Answer:
-    """Finish at the first `value` rows of the basis (p, m, D), and look at all scales there."""
+    """Finish at the first `value` rows of the basis (p, m, D), and evaluate all scales there."""
     X, (p, m, D) = problems.rows.X, problems.directions.shape
     V, known = problems.start(basis, value)
     solving = problems.run if p == 1 else directly  # stacks of equations can't be captured
@@ -130,7 +133,7 @@ def _inverse_step(directions: Array, end: Finished) -> Array:
 def _judged(
     problems: Problems, law: Reference, value: Array, groups: Groups, words: Array
 ) -> list[Array]:
-    """Return the last fields of an answer: choice and checks of `perpend.structure`."""
+    """Return the last fields of an estimate: choice and checks of `perpend.structure`."""
     (_, m, D), n, t, S = problems.directions.shape, problems.n_rows, len(TAILS), law.n_scales
     stairs, within, below, above, spread = unpacked(words, (5, S), (S,), (t,), (t,), (m,))
     below = np.maximum(below - (D - value)[:, None], 0)

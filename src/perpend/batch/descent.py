@@ -16,7 +16,7 @@ from perpend.solvers import AutoStep, MBLSStep, Outcome
 from perpend.solvers.steps import budget, cosine, on_sphere
 
 Rule: TypeAlias = AutoStep | MBLSStep
-LOOK = 10  # passes on a device between two looks at who is at rest
+CHECK = 10  # passes on a device between two checks of who has converged
 
 
 class Starts(NamedTuple):
@@ -30,28 +30,28 @@ class Starts(NamedTuple):
     streak: Array  # acceptances since the last refusal
     n_iter: Array  # accepted steps
     chord: Array  # length of the last accepted step, infinite before the first
-    resting: Array  # bool
+    converged: Array  # bool
 
 
 class Limits(NamedTuple):
-    """When a start is at rest."""
+    """When a start has converged."""
 
     max_iter: int
-    tol: float  # "auto" rests when its next step is shorter
+    tol: float  # "auto" has converged when its next step is shorter
     unseen: float  # a step that is shorter is lost in rounding
     low: float = 0.0  # the floor of a low precision: no rule goes on below it
 
 
 def descend(X: Array, B: Array, rule: Rule, limits: Limits) -> Starts:
-    """Descend from B (p, k, D) over the unit rows X (p, n, D) until every start is at rest.
+    """Descend from B (p, k, D) over the unit rows X (p, n, D) until every start has converged.
 
-    Problems at rest leave the product as soon as they are half of those in it.
+    Converged problems leave the product as soon as they are half of those in it.
     """
     part, running = first(X, B, rule), np.arange(len(B))
     state: Starts = some(part, running)
     for n_done in range(budget(limits.max_iter)):
-        if n_done % (LOOK if on_cuda(X) else 1) == 0:
-            left = ~to_host(part.resting).all(axis=1)
+        if n_done % (CHECK if on_cuda(X) else 1) == 0:
+            left = ~to_host(part.converged).all(axis=1)
             if not left.any():
                 break
             if 2 * left.sum() <= len(left):
@@ -76,10 +76,10 @@ def step(X: Array, old: Starts, rule: Rule, limits: Limits) -> Starts:
     xp = library(old.B)
     trial = on_sphere(old.B - old.mu[..., None] * old.v, old.B, axis=-1)
     f, g = evaluate(X, trial)
-    accepted = rule.accepts(f, old.f, old.mu, old.slope, old.n_iter) & ~old.resting
+    accepted = rule.accepts(f, old.f, old.mu, old.slope, old.n_iter) & ~old.converged
     yes, chord = accepted[..., None], trial - old.B
     v, slope = rule.search(trial, g, axis=-1)
-    streak = xp.where(accepted, old.streak + 1, xp.where(old.resting, old.streak, 0))
+    streak = xp.where(accepted, old.streak + 1, xp.where(old.converged, old.streak, 0))
     length, turn = norm(chord), cosine(chord, -v, axis=-1)
     outcome = Outcome(accepted, streak, old.n_iter + accepted, turn=turn)
     mu = rule.following(old.mu, outcome)
@@ -92,11 +92,11 @@ def step(X: Array, old: Starts, rule: Rule, limits: Limits) -> Starts:
         f=xp.where(accepted, f, old.f),
         v=v,
         slope=xp.where(accepted, slope, old.slope),
-        mu=xp.where(old.resting, old.mu, mu),
+        mu=xp.where(old.converged, old.mu, mu),
         streak=streak,
         n_iter=outcome.n_iter,
         chord=xp.where(accepted, length, old.chord),
-        resting=old.resting | done,
+        converged=old.converged | done,
     )
 
 
@@ -116,13 +116,13 @@ def descend_on_device(
     key = (kernels, rule, limits) if kernels == "torch" else (kernels, mbls)
     if key not in engines and kernels == "torch":
         how = partial(first, rule=rule), partial(step, rule=rule, limits=limits)
-        engines[key] = Captured(X, B, *how, times=LOOK)
+        engines[key] = Captured(X, B, *how, times=CHECK)
     elif key not in engines:
         pair, capture = kernels == "pair", space is not None
-        engines[key] = Fused(X, B, pair=pair, mbls=mbls, times=LOOK, capture=capture)
+        engines[key] = Fused(X, B, pair=pair, mbls=mbls, times=CHECK, capture=capture)
     engine, run = engines[key], directly if space is None else space.run
     run(engine.begin, X, B, like(X, constants(rule, limits)))
-    engine.loop.run(-(-budget(limits.max_iter) // LOOK))
+    engine.loop.run(-(-budget(limits.max_iter) // CHECK))
     return Starts(*run(engine.end))
 
 

@@ -30,7 +30,7 @@ from perpend._typing import Array, library
 from perpend.rows import stacks
 from perpend.rows.stacks import Rows, Run, counting, like, moments, pick, squared_distances, to_host
 
-STEPS = 2  # between two looks: without noise the second usually finds nothing left to do
+STEPS = 2  # between two checks: without noise the second usually finds nothing left to do
 MAX_ROUNDS = 30
 STANDS_STILL = 1e-3  # turn, relative to the inliers' scale: far below the statistical error
 LONGEST = 0.5  # a correction is not longer, so that its orthonormalisation converges
@@ -82,7 +82,7 @@ def finish(rows: Rows, V: Array, sizes: Sizes, run: Run) -> Finished:
         new: Finished = run(_steps, rows, end, sizes, True)
         if len(moving) == len(V):
             end = new
-        else:  # a problem that stands still has the same answer, whoever its neighbours are
+        else:  # a problem that stands still has the same estimate, whoever its neighbours are
             stacks.put(stacks.some(new, moving), end, moving)
     return end
 

@@ -26,15 +26,15 @@ RULES: dict[str, Rule] = {"auto": AutoStep(), "mbls": MBLSStep()}
 
 
 class BatchSolution(NamedTuple):
-    """What `dpcp_batch` found; arrays of X's kind on X's device, real numbers in float64."""
+    """The results of `dpcp_batch`; arrays of X's kind on X's device, real numbers in float64."""
 
     codimension: Array  # (p,) int
     normals: Array  # (p, D, k) orthonormal columns, zero beyond the codimension
-    directions: Array  # (p, D, k) where the descents came to rest
+    directions: Array  # (p, D, k) where the descents converged
     singular_values: Array  # (p, min(k, D)) of the directions
     objective: Array  # (p, k) sum of |x.b| over the rows
     n_iter: Array  # (p, k) int
-    converged: Array  # (p, k) bool: at rest before the iterations ran out
+    converged: Array  # (p, k) bool: before the iterations ran out
     labels: Array  # (p, n) +1 inliers, -1 outliers; +1 for rows that are zero
     threshold: Array  # (p,) the distance that separates them
     gap: Array  # (p,) ratio of the singular values across the codimension
@@ -60,7 +60,7 @@ def dpcp_batch(
     or no instead of a confidence. **Not looked at**, other than by `DPCP`: whether the rows on the
     subspace lie on two smaller ones, which layer of a slab is the finest (where all rows are near,
     and seem to be of two kinds, `clear` is False), and more normals than there are starts, whose
-    number does not grow by itself. Codimension 0 is never an answer: where there is no subspace,
+    number does not grow by itself. Codimension 0 is never returned: where there is no subspace,
     `clear` is False and the rest means nothing. The rows of every problem are taken to span the
     space: directions orthogonal to all of them count as normals like any other, and the descents
     end there first.
@@ -83,10 +83,10 @@ def dpcp_batch(
     max_iter : int
         Most iterations of each descent.
     tol : float
-        A descent with "auto" rests when its next step would turn it by less than this angle.
+        A descent with "auto" has converged when its next step would turn it by less.
     random_state : None, int, Generator or RandomState
         Seeds the starts, which are the same k directions for every problem: a problem has the same
-        answer alone and in company.
+        result alone and in company.
     starts : array of shape (p, D, k), optional
         Where the descents begin, instead of random directions.
     n_rows : array of int of shape (p,), optional
@@ -160,8 +160,8 @@ def _solve(
             state = descend_on_device(own, like(X, B), rule, limits, kernels=kernels, space=space)
         else:
             state = descend(own, like(X, B), rule, limits)
-        words = stacks.packed(state.B, state.f, state.chord, state.n_iter, state.resting)
-        ends, f, chord, n_iter, resting = stacks.unpacked(words, (k, D), *[(k,)] * 4)
+        words = stacks.packed(state.B, state.f, state.chord, state.n_iter, state.converged)
+        ends, f, chord, n_iter, converged = stacks.unpacked(words, (k, D), *[(k,)] * 4)
         if not np.all(np.isfinite(f)):
             raise NumericalError("The objective is not finite; please report it with X's scale.")
 
@@ -170,7 +170,7 @@ def _solve(
         levels = to_host(run(stacks.heights, rows.X, problems.directions)) / n[:, None]
         # Half the chord is the sine of half the angle.
         moved = np.where(np.isfinite(chord), 2 * np.arcsin(np.minimum(chord / 2, 1)), chord)
-        floor = np.maximum(resolution(moved, resting > 0, limits.tol), max(limits.low, D * eps))
+        floor = np.maximum(resolution(moved, converged > 0, limits.tol), max(limits.low, D * eps))
         low, high = np.median(f, axis=1) / n, average_height(D)
         rank = score_ranks(s, levels, low, high, floor=floor, rank=D)
         if refine:
@@ -190,7 +190,7 @@ def _solve(
             singular_values=like(X, s),
             objective=copy(state.f),
             n_iter=copy(state.n_iter),
-            converged=like(X, (resting > 0) & (n_iter < limits.max_iter)),
+            converged=like(X, (converged > 0) & (n_iter < limits.max_iter)),
             labels=copy(labels),
             threshold=like(X, threshold),
             gap=like(X, rank.gap),

@@ -78,16 +78,20 @@ def _perpend(
     """Find the subspace your good rows lie on, its dimension, and the outliers."""
 
 
-def main(args: Sequence[str] | None = None) -> int:
+def main(
+    args: Sequence[str] | None = None, *, program: typer.Typer = app, name: str = "perpend"
+) -> int:
     """Run a command and return its exit code; errors become one line on stderr, and JSON if wanted.
 
     Parameters
     ----------
     args : list of str, optional
         What follows the word ``perpend``; by default, the arguments of this process.
+    program, name : optional
+        Another program than ``perpend``, such as ``python -m studies``, in the same manner.
     """
     try:
-        code = app(args, prog_name="perpend", standalone_mode=False) or 0
+        code = program(args, prog_name=name, standalone_mode=False) or 0
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except Exception as error:  # noqa: BLE001  the last line of defence

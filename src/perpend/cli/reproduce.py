@@ -15,7 +15,7 @@ from perpend.cli._memory import processors
 from perpend.cli._output import check_place
 from perpend.cli._progress import monitor
 from perpend.exceptions import InputError
-from perpend.experiments import NAMES, Settings, check_name, load
+from perpend.experiments import PAPER, Catalogue, Settings
 
 if TYPE_CHECKING:
     from perpend.experiments import Experiment, Results
@@ -28,6 +28,21 @@ WIDTH = 88
 SHOWN = {".csv", ".json", ".md", ".png", ".svg"}  # files to name at the end
 
 
+Quick = Annotated[
+    bool, typer.Option("--quick", help="Small sizes, under a minute each; by the same code.")
+]
+Seeds = Annotated[
+    int | None,
+    typer.Option(metavar="N", min=1, help="Trials at each point; more add to those done."),
+]
+Jobs = Annotated[
+    int | None, typer.Option(metavar="N", min=1, help="Processes; by default all cores.")
+]
+Out = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results.")]
+Redraw = Annotated[bool, typer.Option("--redraw", help="Only draw, from the stored results.")]
+Force = Annotated[bool, typer.Option("--force", help="Compute everything anew.")]
+
+
 def reproduce(
     name: Annotated[
         str,
@@ -36,19 +51,10 @@ def reproduce(
         ),
     ],
     *,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Small sizes, under a minute each; by the same code.")
-    ] = False,
-    seeds: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Trials at each point; more add to those done."),
-    ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Processes; by default all cores.")
-    ] = None,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results.")
-    ] = Path("reproduction"),
+    quick: Quick = False,
+    seeds: Seeds = None,
+    jobs: Jobs = None,
+    out: Out = Path("reproduction"),
     scene: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="A scene of your own, for hyperspectral only."),
@@ -56,10 +62,8 @@ def reproduce(
     variable: Annotated[
         str | None, typer.Option(metavar="NAME", help="Which array of the scene's file to take.")
     ] = None,
-    redraw: Annotated[
-        bool, typer.Option("--redraw", help="Only draw, from the stored results.")
-    ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Compute everything anew.")] = False,
+    redraw: Redraw = False,
+    force: Force = False,
 ) -> None:
     """Run an experiment of the paper, or draw it from stored results.
 
@@ -67,29 +71,7 @@ def reproduce(
     and DIR.md, which joins all pages. An interrupted run goes on where it stopped. A run whose
     results are stored already only draws.
     """
-    if name == LIST:
-        say(_list())
-        return
-    if name != ALL:
-        _check(name)
-    for option, value in {"--scene": scene, "--variable": variable}.items():
-        if value is not None and name not in WITH_SCENE:
-            raise typer.BadParameter(
-                f"{name} takes no scene; hyperspectral does.", param_hint=option
-            )
-    if redraw and force:
-        raise typer.BadParameter(
-            "draws without computing, --force computes.", param_hint="--redraw"
-        )
-    names = list(NAMES) if name == ALL else [name]
-    _check_place(out, names)
-    if redraw:
-        _redraw(names, out)
-        return
-    command = Command(name, quick, seeds, jobs or processors(), out, scene, variable, force)
-    codes = [_run(each, command) for each in names]
-    if any(codes):
-        raise typer.Exit(max(codes))
+    run(PAPER, Command(name, quick, seeds, jobs, out, scene, variable, redraw, force))
 
 
 @dataclass(frozen=True)
@@ -99,31 +81,59 @@ class Command:
     name: str
     quick: bool
     seeds: int | None
-    jobs: int
+    jobs: int | None
     out: Path
-    scene: Path | None
-    variable: str | None
-    force: bool
+    scene: Path | None = None
+    variable: str | None = None
+    redraw: bool = False
+    force: bool = False
 
-    def again(self) -> str:
+    def again(self, command: str) -> str:
         """Return the command that goes on with this one."""
-        words = ["perpend", "reproduce", self.name, *(["--quick"] if self.quick else [])]
+        words = [*command.split(), self.name, *(["--quick"] if self.quick else [])]
         options = {"--seeds": self.seeds, "--scene": self.scene, "--variable": self.variable}
         for option, value in options.items():
             words += [] if value is None else [option, str(value)]
         return shlex.join([*words, "--out", str(self.out)])
 
 
-def _list() -> str:
-    width = max(map(len, NAMES)) + 2
-    lines = [f"{name:<{width}}{load(name).about}" for name in NAMES]
+def run(catalogue: Catalogue, command: Command) -> None:
+    """Do with the experiments of a catalogue what was asked for."""
+    name = command.name
+    if name == LIST:
+        say(_list(catalogue))
+        return
+    if name != ALL:
+        _check(catalogue, name)
+    for option, value in {"--scene": command.scene, "--variable": command.variable}.items():
+        if value is not None and name not in WITH_SCENE:
+            raise typer.BadParameter(
+                f"{name} takes no scene; hyperspectral does.", param_hint=option
+            )
+    if command.redraw and command.force:
+        raise typer.BadParameter(
+            "draws without computing, --force computes.", param_hint="--redraw"
+        )
+    names = list(catalogue.names) if name == ALL else [name]
+    _check_place(command.out, names)
+    if command.redraw:
+        _redraw(catalogue, names, command.out)
+        return
+    codes = [_run(catalogue, each, command) for each in names]
+    if any(codes):
+        raise typer.Exit(max(codes))
+
+
+def _list(catalogue: Catalogue) -> str:
+    width = max(map(len, catalogue.names)) + 2
+    lines = [f"{name:<{width}}{catalogue.load(name).about}" for name in catalogue.names]
     return "\n".join([*lines, f"{ALL:<{width}}all of them, one after another"])
 
 
-def _check(name: str) -> None:
+def _check(catalogue: Catalogue, name: str) -> None:
     """Refuse a wrong name as a usage error, before anything is loaded."""
     try:
-        check_name(name)
+        catalogue.check_name(name)
     except InputError as error:
         message = str(error)
         raise typer.BadParameter(message[0].upper() + message[1:], param_hint="NAME") from error
@@ -147,14 +157,14 @@ def _check_place(out: Path, names: list[str]) -> None:
         )
 
 
-def _run(name: str, command: Command) -> int:
+def _run(catalogue: Catalogue, name: str, command: Command) -> int:
     """Run one experiment and return the exit code; among all of them, none stops the others."""
     from perpend.experiments import _runner
     from perpend.plots import require_matplotlib
 
     require_matplotlib()
     folder = command.out / name
-    experiment = load(name)
+    experiment = catalogue.load(name)
     settings = Settings(command.quick, command.seeds)
     if name in WITH_SCENE:
         settings = replace(settings, scene=command.scene, variable=command.variable)
@@ -164,7 +174,7 @@ def _run(name: str, command: Command) -> int:
         with monitor() as watch:
             results = _runner.reproduce(
                 *(experiment, settings, folder),
-                jobs=command.jobs,
+                jobs=command.jobs or processors(),
                 progress=show_cases(watch, name),
                 force=command.force,
             )
@@ -177,7 +187,8 @@ def _run(name: str, command: Command) -> int:
         complain(f"{name} is left out: {error}")
         return BAD_INPUT
     except KeyboardInterrupt:
-        message = f"finished cases are kept in {folder}. Go on with: {command.again()}"
+        again = command.again(catalogue.command)
+        message = f"finished cases are kept in {folder}. Go on with: {again}"
         complain(message, label="")
         raise
     _finish(experiment, results, command.out)
@@ -198,7 +209,7 @@ def show_cases(watch: Monitor, name: str) -> Callable[["Progress"], None]:
     return show
 
 
-def _redraw(names: list[str], out: Path) -> None:
+def _redraw(catalogue: Catalogue, names: list[str], out: Path) -> None:
     """Draw one experiment, or all that have stored results."""
     from perpend.experiments import _runner
     from perpend.experiments._store import RESULTS
@@ -208,7 +219,7 @@ def _redraw(names: list[str], out: Path) -> None:
         if not names:
             raise InputError(f"{out}: has no stored results to draw from. Compute them first.")
     for name in names:
-        experiment = load(name)
+        experiment = catalogue.load(name)
         _finish(experiment, _runner.redraw(experiment, out / name), out)
 
 

@@ -1,10 +1,12 @@
-"""The paper's figures and tables, and every comparison that we publish.
+"""The paper's figures and tables.
 
 One file each, which defines ``EXPERIMENT``; results are stored, pictures and pages are made from
-what is stored. ``perpend reproduce NAME`` runs them. This package is light until one is loaded.
+what is stored. ``perpend reproduce NAME`` runs them. Our own studies are run by the same frame from
+``studies/``, which is not installed. This package is light until an experiment is loaded.
 """
 
 import difflib
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 
 from perpend.exceptions import InputError
@@ -12,7 +14,9 @@ from perpend.experiments._experiment import Case, Experiment, Results, Row, Sett
 
 __all__ = [
     "NAMES",
+    "PAPER",
     "Case",
+    "Catalogue",
     "Experiment",
     "Results",
     "Row",
@@ -22,37 +26,59 @@ __all__ = [
     "load",
 ]
 
-NAMES = {
-    "implicit-bias": "perpend.experiments.implicit_bias",
-    "phase-transition": "perpend.experiments.phase_transition",
-    "limits": "perpend.experiments.limits",
-    "codimension": "perpend.experiments.codimension",
-    "hyperspectral": "perpend.experiments.hyperspectral",
-    "convergence": "perpend.experiments.convergence",
-    "theory": "perpend.experiments.theory",
-    "calibration": "perpend.experiments.calibration",
-    "real-data": "perpend.experiments.real_data",
-}
-"""The module of each experiment, in the order of the joint page."""
 
+@dataclass(frozen=True)
+class Catalogue:
+    """Experiments that one command runs.
 
-def check_name(name: str) -> None:
-    """Raise InputError for a name that no experiment has."""
-    if name in NAMES:
-        return
-    close = difflib.get_close_matches(name.lower().replace("_", "-"), NAMES, n=1, cutoff=0.4)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    raise InputError(f"no experiment is called {name!r}.{hint} There are: {', '.join(NAMES)}.")
-
-
-def load(name: str) -> Experiment:
-    """Import an experiment.
-
-    Parameters
+    Attributes
     ----------
-    name : str
-        One of `NAMES`; another one raises InputError.
+    command : str
+        What stands before the name of an experiment.
+    names : dict
+        The module of each experiment, in the order in which they are run and shown.
+    elsewhere : dict
+        Names of other commands' experiments, and how these are run.
     """
-    check_name(name)
-    experiment: Experiment = import_module(NAMES[name]).EXPERIMENT
-    return experiment
+
+    command: str
+    names: dict[str, str]
+    elsewhere: dict[str, str] = field(default_factory=dict)
+
+    def check_name(self, name: str) -> None:
+        """Raise InputError for a name that no experiment has."""
+        if name in self.names:
+            return
+        plain = name.lower().replace("_", "-")
+        if plain in self.elsewhere:
+            raise InputError(f"{plain!r} is not run by this command. {self.elsewhere[plain]}")
+        close = difflib.get_close_matches(plain, self.names, n=1, cutoff=0.4)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        there = ", ".join(self.names)
+        raise InputError(f"no experiment is called {name!r}.{hint} There are: {there}.")
+
+    def load(self, name: str) -> Experiment:
+        """Import an experiment by its name; one that is not there raises InputError."""
+        self.check_name(name)
+        experiment: Experiment = import_module(self.names[name]).EXPERIMENT
+        return replace(experiment, command=self.command)
+
+
+STUDIES = ("calibration", "limits", "real-data")
+PAPER = Catalogue(
+    "perpend reproduce",
+    {
+        "implicit-bias": "perpend.experiments.implicit_bias",
+        "phase-transition": "perpend.experiments.phase_transition",
+        "codimension": "perpend.experiments.codimension",
+        "hyperspectral": "perpend.experiments.hyperspectral",
+        "convergence": "perpend.experiments.convergence",
+        "theory": "perpend.experiments.theory",
+    },
+    {
+        name: "It is a study of our own and not installed; from a checkout of perpend, run: "
+        f"python -m studies {name}"
+        for name in STUDIES
+    },
+)
+NAMES, check_name, load = PAPER.names, PAPER.check_name, PAPER.load

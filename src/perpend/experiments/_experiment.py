@@ -125,12 +125,12 @@ def _equal_cost(case: Case) -> float:  # noqa: ARG001
 
 @dataclass(frozen=True)
 class Experiment:
-    """One figure or table of the paper, or a comparison that we publish.
+    """One figure or table of the paper, or a study of our own.
 
     Attributes
     ----------
     name : str
-        What follows ``perpend reproduce``, such as ``"phase-transition"``.
+        What follows the command, such as ``"phase-transition"``.
     title : str
         Heading of its page.
     about : str
@@ -144,11 +144,13 @@ class Experiment:
     draw : callable
         ``draw(results)`` returns matplotlib figures by the stem of their file's name.
     describe : callable
-        ``describe(results)`` returns the Markdown below the heading. Its first paragraph is the
-        headline that the command prints; headings start at ``##``; figures are shown as
-        ``![alt](stem.png)``.
+        ``describe(results)`` returns the Markdown below the heading, see `from_template`. Its
+        first paragraph is the headline that the command prints; headings start at ``##``;
+        figures are shown as ``![alt](stem.png)``.
     cost : callable
         ``cost(case)`` is the relative time of a case, for the time left.
+    command : str
+        What stands before `name` in the command that runs it.
     """
 
     name: str
@@ -159,3 +161,4 @@ class Experiment:
     draw: Callable[[Results], dict[str, Any]]
     describe: Callable[[Results], str]
     cost: Callable[[Case], float] = _equal_cost
+    command: str = "perpend reproduce"

@@ -9,8 +9,10 @@ from pathlib import Path
 
 from perpend.experiments import NAMES
 from perpend.experiments._experiment import Experiment, Results
+from perpend.experiments._text import TEMPLATES, filled
 
 PAGE = "page.md"
+TEMPLATE_FOLDER = Path(__file__).parent / TEMPLATES
 MARK = "<!-- Written by perpend reproduce: changes by hand are lost. -->"
 LABELS = {"python": "Python", "numpy": "NumPy", "scipy": "SciPy"}
 LINK = re.compile(r"\]\((?![a-z]+:|#|/)([^)\s]+)\)")  # a relative link or image
@@ -18,15 +20,17 @@ LINK = re.compile(r"\]\((?![a-z]+:|#|/)([^)\s]+)\)")  # a relative link or image
 
 def write_page(experiment: Experiment, results: Results, folder: Path) -> None:
     """Write page.md of one experiment."""
-    tables = ", ".join(f"[{name}.csv]({name}.csv)" for name in results.tables)
-    parts = [
-        MARK,
-        f"# {experiment.title}",
-        _how_made(results),
-        experiment.describe(results).strip(),
-        f"All numbers: [results.json](results.json), {tables}",
-    ]
-    _write(folder / PAGE, parts)
+    text = filled(
+        TEMPLATE_FOLDER / "page.md",
+        mark=MARK,
+        title=experiment.title,
+        command=_command(experiment, results),
+        results=results,
+        duration=duration(results.seconds),
+        versions=[f"{LABELS.get(name, name)} {v}" for name, v in results.versions.items()],
+        description=experiment.describe(results).strip(),
+    )
+    _write(folder / PAGE, text)
 
 
 def headline(experiment: Experiment, results: Results) -> str:
@@ -50,22 +54,20 @@ def may_be_replaced(page: Path) -> bool:
 
 
 def write_joint_page(folder: Path) -> Path:
-    """Join the pages of all experiments that have stored results in a folder."""
+    """Join all pages of experiments and studies in a folder, those of the paper first."""
     folder = folder.resolve()
-    pages = {name: folder / name / PAGE for name in NAMES if (folder / name / PAGE).exists()}
-    texts = {name: page.read_text(encoding="utf-8") for name, page in pages.items()}
-    contents = "\n".join(f"- [{_title(text)}](#{_anchor(_title(text))})" for text in texts.values())
-    parts = [
-        MARK,
-        "# Reproduction",
-        "The figures and tables of the paper, the published numbers beside ours, and why they "
-        "differ where they do. `perpend reproduce list` names the experiments; each part below "
-        "says which command makes it.",
-        contents,
-        *(_one_deeper(text, f"{folder.name}/{name}") for name, text in texts.items()),
-    ]
+    there = sorted(path.parent.name for path in folder.glob(f"*/{PAGE}") if may_be_replaced(path))
+    names = [name for name in NAMES if name in there]
+    names += [name for name in there if name not in NAMES]
+    texts = {name: (folder / name / PAGE).read_text(encoding="utf-8") for name in names}
+    text = filled(
+        TEMPLATE_FOLDER / "joint.md",
+        mark=MARK,
+        titles={title: anchor(title) for title in map(_title, texts.values())},
+        parts=[_one_deeper(text, f"{folder.name}/{name}") for name, text in texts.items()],
+    )
     page = joint_page(folder)
-    _write(page, parts)
+    _write(page, text)
     return page
 
 
@@ -81,28 +83,23 @@ def duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def _how_made(results: Results) -> str:
+def _command(experiment: Experiment, results: Results) -> str:
+    """Return the command that makes a page."""
     options = {f"--{name}": results.settings.get(name) for name in ("seeds", "scene", "variable")}
-    words = ["perpend", "reproduce", results.experiment, *(["--quick"] if results.quick else [])]
+    words = [*experiment.command.split(), experiment.name, *(["--quick"] if results.quick else [])]
     for option, value in options.items():
         words += [] if value is None else [option, str(value)]
-    size = "quick size, smaller than published" if results.quick else "full size"
-    cases = f"{results.n_cases} case{'' if results.n_cases == 1 else 's'}"
-    stack = ", ".join(f"{LABELS.get(name, name)} {v}" for name, v in results.versions.items())
-    return (
-        f"Made by `{shlex.join(words)}` ({size}): {cases}, {duration(results.seconds)} of "
-        f"computing on one core. {stack}."
-    )
+    return shlex.join(words)
 
 
 def _title(text: str) -> str:
     return next(line[2:] for line in text.splitlines() if line.startswith("# "))
 
 
-def _anchor(title: str) -> str:
+def anchor(title: str) -> str:
     """Return the anchor that Markdown viewers give a heading.
 
-    >>> _anchor("Codimension: found, not told")
+    >>> anchor("Codimension: found, not told")
     'codimension-found-not-told'
     """
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
@@ -118,8 +115,8 @@ def _one_deeper(text: str, path: str) -> str:
     return "\n".join(lines)
 
 
-def _write(path: Path, parts: list[str]) -> None:
+def _write(path: Path, text: str) -> None:
     from perpend._files import writing
 
     with writing(path) as stream:
-        stream.write(("\n\n".join(part for part in parts if part) + "\n").encode())
+        stream.write(text.encode())

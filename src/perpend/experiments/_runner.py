@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perpend.exceptions import InputError, PerpendError
-from perpend.experiments import NAMES
 from perpend.experiments._experiment import Case, Experiment, Results, Settings, Tables
 from perpend.experiments._pages import write_page
 from perpend.experiments._store import (
@@ -68,7 +67,7 @@ def reproduce(
     Parameters
     ----------
     experiment : Experiment
-        One that `perpend.experiments.NAMES` knows, as workers load it by its name.
+        The ``EXPERIMENT`` of the module that its `run` is in, as workers load it from there.
     settings : Settings
     folder : path
         Its own folder; made if need be.
@@ -129,7 +128,7 @@ def redraw(experiment: Experiment, folder: Path) -> Results:
     if results is None:
         raise InputError(
             f"{folder}: has no stored results to draw from. Compute them first: "
-            f"perpend reproduce {experiment.name}"
+            f"{experiment.command} {experiment.name}"
         )
     write_drawings(experiment, results, folder)
     return results
@@ -162,7 +161,7 @@ def _compute(
     failed: list[Outcome] = []
     last = time.monotonic()
     progress(_progress(costs, finished, failed, jobs=jobs, idle=0.0))
-    with closing(compute(NAMES[experiment.name], todo, jobs)) as outcomes:
+    with closing(compute(experiment.run.__module__, todo, jobs)) as outcomes:
         for outcome in outcomes:
             if outcome is not None:
                 last = time.monotonic()

@@ -13,7 +13,8 @@ from perpend.exceptions import InputError
 from perpend.formats import read
 from perpend.geometry import random_directions
 
-SIDE = 100  # pixels: the paper's segment
+SIDE, QUICK_SIDE = 100, 40  # pixels: the paper's segment, and that of a quick run
+SYNTHETIC = "(synthetic)"  # stands in the place of a path
 DEFAULT = Path("hsi_jasper") / "jasper_ridge_100x100x198.npz"
 VISIBLE = (0.14, 0.09, 0.04)  # red, green and blue among the bands of 0.4 to 2.5 micrometres
 
@@ -25,23 +26,29 @@ class Corrupted(NamedTuple):
     y: Array  # (pixels,) +1 for pixels of the scene, -1 for outliers
 
 
-def scene_path(path: Path | None) -> Path:
-    """Return the scene to use: the user's, or the one in the folder of test data."""
+def scene_path(path: Path | None, *, quick: bool) -> Path:
+    """Return the scene to use: the user's, that in the folder of test data, or a synthetic one.
+
+    Only a quick run, which compares with nothing published, makes do with the synthetic one.
+    """
     if path is not None:
         return path
     folder = os.environ.get("PERPEND_DATA", "")
     if folder and (Path(folder) / DEFAULT).exists():
         return Path(folder) / DEFAULT
+    if quick:
+        return Path(SYNTHETIC)
     raise InputError(
         "the hyperspectral experiment needs a scene. Name a file with --scene FILE: .npy, .npz, "
-        ".mat and others, height x width x bands, 10 bands or more. The paper's own is a 100 x 100 segment of "
-        "Washington DC Mall; Jasper Ridge will do."
+        ".mat and others, height x width x bands, 10 bands or more. The paper's own is a 100 x 100 "
+        "segment of Washington DC Mall; Jasper Ridge will do. With --quick, a synthetic one is "
+        "used without a file."
     )
 
 
-def check_scene(path: Path, variable: str | None, n_bands: int) -> tuple[int, str]:
+def check_scene(path: Path, variable: str | None, n_bands: int, side: int) -> tuple[int, str]:
     """Return the number of usable bands and a checksum, or say what is wrong with the scene."""
-    segment = load_segment(str(path), variable)
+    segment = load_segment(str(path), variable, side)
     usable = len(usable_bands(segment))
     if usable < n_bands:
         raise InputError(
@@ -53,8 +60,10 @@ def check_scene(path: Path, variable: str | None, n_bands: int) -> tuple[int, st
 
 
 @lru_cache(maxsize=1)
-def load_segment(path: str, variable: str | None) -> Array:
-    """Return the middle 100 x 100 pixels of a scene (all of a smaller one), in float64."""
+def load_segment(path: str, variable: str | None, side: int = SIDE) -> Array:
+    """Return the middle side x side pixels of a scene (all of a smaller one), in float64."""
+    if path == SYNTHETIC:
+        return synthetic_scene(side)
     scene = read(path, variable=variable)
     if scene.kind != "image":
         raise InputError(
@@ -62,8 +71,8 @@ def load_segment(path: str, variable: str | None) -> Array:
         )
     row_of = np.full(scene.shape, -1)  # of each pixel; -1 where there is no data
     row_of.flat[slice(None) if scene.positions is None else scene.positions] = range(len(scene.X))
-    top, left = (max(0, (n - SIDE) // 2) for n in scene.shape)
-    segment = row_of[top : top + SIDE, left : left + SIDE]
+    top, left = (max(0, (n - side) // 2) for n in scene.shape)
+    segment = row_of[top : top + side, left : left + side]
     if segment.min() < 0:
         row, column = np.argwhere(segment < 0)[0]
         raise InputError(
@@ -71,6 +80,18 @@ def load_segment(path: str, variable: str | None) -> Array:
             f"{top + row}, column {left + column}). Fill them in, or leave these bands out."
         )
     return np.array(scene.X[segment], dtype=float)
+
+
+def synthetic_scene(side: int, n_bands: int = 60, n_materials: int = 4) -> Array:
+    """Return a scene (side, side, bands): smooth spectra, mixed in shares that vary smoothly."""
+    from scipy.ndimage import gaussian_filter, gaussian_filter1d
+
+    rng = np.random.default_rng(0)
+    spectra = 0.5 + gaussian_filter1d(rng.standard_normal((n_materials, n_bands)), 6, axis=1)
+    fields = rng.standard_normal((side, side, n_materials))
+    shares = np.exp(side / 2 * gaussian_filter(fields, (side / 10, side / 10, 0)))
+    mixed = shares / shares.sum(axis=2, keepdims=True) @ spectra
+    return np.asarray(mixed + 0.005 * rng.standard_normal(mixed.shape))  # the sensor's noise
 
 
 def usable_bands(segment: Array) -> Array:

@@ -1,10 +1,68 @@
-"""Markdown for the pages."""
+"""Markdown pages: templates with numbers filled in, and how numbers are written in them.
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+One environment for experiments, studies and benchmarks. A template sees what it is given and the
+functions of `FILTERS`; a name that nobody gave is an error.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from perpend.experiments._experiment import Results
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+TEMPLATES = "templates"  # the folder beside the module that fills them in
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def from_template(
+    module: str, numbers: Callable[[Results], dict[str, Any]]
+) -> Callable[[Results], str]:
+    """Return `describe` of an experiment: fills templates/NAME.md beside the module NAME.py.
+
+    Parameters
+    ----------
+    module : str
+        Its ``__file__``.
+    numbers : callable
+        ``numbers(results)`` returns what the template needs besides `results` themselves.
+    """
+    path = Path(module)
+    template = path.parent / TEMPLATES / f"{path.stem}.md"
+    return lambda results: filled(template, results=results, **numbers(results))
+
+
+def filled(template: Path, **values: Any) -> str:
+    """Return a template with its numbers filled in; of several empty lines one is left."""
+    text = _environment(template.parent).get_template(template.name).render(values)
+    return re.sub(r"\n{3,}", "\n\n", text)
+
+
+@cache
+def _environment(folder: Path) -> "Environment":
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    made = Environment(
+        loader=FileSystemLoader(folder),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
+    )
+    made.filters |= FILTERS
+    made.globals["zip"] = zip
+    return made
+
+
+# -- how things are written ------------------------------------------------------------------------
+
+
+def table(header: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
     """Return a Markdown table.
 
     >>> print(table(["method", "F1"], [["RSGM", 0.5]]))
@@ -40,3 +98,78 @@ def listed(items: Iterable[Any], *, at_most: int = 12) -> str:
         return "none"
     more = len(texts) - at_most
     return ", ".join(texts[:at_most]) + (f" and {more} more" if more > 0 else "")
+
+
+def formatted(value: float | None, spec: str) -> str:
+    """Return a number in the given format, a dash where there is none.
+
+    >>> formatted(0.1234, ".2f"), formatted(None, ".2f"), formatted(math.nan, ".1g")
+    ('0.12', '-', '-')
+    """
+    return "-" if value is None or math.isnan(value) else format(value, spec)
+
+
+def number(value: float) -> str:
+    """Write a number with three digits, and thousands with commas.
+
+    >>> number(0.98765), number(12.0), number(385.4), number(1234567), number(3)
+    ('0.988', '12.0', '385', '1,234,567', '3')
+    """
+    if isinstance(value, int) or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:#.3g}".rstrip(".")
+
+
+def span(values: Iterable[float]) -> str:
+    """Write the smallest and the largest of some numbers.
+
+    >>> span([3.0, 1.5, 2.0]), span([2])
+    ('1.50 to 3.00', '2')
+    """
+    values = list(values)
+    if not values:
+        return "nothing"
+    low, high = number(min(values)), number(max(values))
+    return low if low == high else f"{low} to {high}"
+
+
+def counted(n: int, one: str, many: str = "") -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "trial"), counted(3, "trial"), counted(2, "person", "people")
+    ('1 trial', '3 trials', '2 people')
+    """
+    return f"{n} {one if n == 1 else many or one + 's'}"
+
+
+def there(values: Iterable[float | None]) -> list[float]:
+    """Return the numbers that are there: neither None nor NaN."""
+    return [float(value) for value in values if value is not None and not math.isnan(value)]
+
+
+def mean(values: Iterable[float | None]) -> float:
+    """Return the mean of what is there, NaN for nothing."""
+    import numpy as np
+
+    found = there(values)
+    return float(np.mean(found)) if found else math.nan
+
+
+def median(values: Iterable[float | None]) -> float:
+    """Return the median of what is there, NaN for nothing."""
+    import numpy as np
+
+    found = there(values)
+    return float(np.median(found)) if found else math.nan
+
+
+FILTERS: dict[str, Callable[..., Any]] = {
+    "counted": counted,
+    "f": formatted,
+    "listed": listed,
+    "mean": mean,
+    "median": median,
+    "number": number,
+    "percent": percent,
+    "span": span,
+}

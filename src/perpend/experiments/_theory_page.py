@@ -1,123 +1,123 @@
-"""Figures and page of the experiment `theory`; looks at nothing but the stored rows."""
+"""The numbers on the page of the experiment `theory`, from the stored rows alone."""
 
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
 from perpend._typing import Array
-from perpend.experiments._experiment import Results
-from perpend.experiments._text import percent
-from perpend.experiments._theory_tables import ratios
-from perpend.experiments._theory_words import CONDITIONS, describe
+from perpend.experiments._experiment import Results, Row
 
-__all__ = ["describe", "draw"]
-
-DRAWN = {  # name in the figure -> measured, bound
-    "angle, certified (Theorem 1)": ("closest_certified", None),
-    "angle, estimated (Theorem 1)": ("closest", None),
-    "‖e_O‖, certified": ("error", "error_bound"),
-    "‖e_O‖, estimated": ("error", "error_bound_estimated"),
-    "‖e_O‖, as printed": ("error", "error_bound_printed"),
-    "‖Δ‖, certified": ("short_delta", "short_delta_bound"),
-    "‖Δ‖, estimated": ("short_delta", "short_delta_bound_estimated"),
+CONDITIONS = {  # name on page and figure -> column
+    "Theorem 1, balance": "dominates",
+    "Theorem 1, balance certified": "dominates_certified",
+    "Assumption 1, all starts": "holds",
+    "Assumption 1, certified": "holds_certified",
+    "Lemma 6, all starts": "lemma6",
+    "Lemma 6, c starts": "lemma6_few",
+    "Lemma 6 corrected, all starts": "corrected",
+    "Theorem 7, c starts": "theorem7",
 }
-LEAST = 1e-4  # of the ratios shown
+BOUNDS = {  # name on the page -> measured, bound
+    "norm of e_O, certified statistics": ("error", "error_bound"),
+    "norm of e_O, estimated statistics": ("error", "error_bound_estimated"),
+    "norm of Delta, certified statistics": ("short_delta", "short_delta_bound"),
+    "norm of Delta, estimated statistics": ("short_delta", "short_delta_bound_estimated"),
+    "tan(angle) at its closest, certified (Theorem 1)": ("closest_certified", None),
+    "tan(angle) at its closest, estimated (Theorem 1)": ("closest", None),
+}
 
 
-def draw(results: Results) -> dict[str, Any]:
-    """Draw conditions against success, and measured values against their bounds."""
-    return {"conditions": _draw_conditions(results), "bounds": _draw_bounds(results)}
+def numbers(results: Results) -> dict[str, Any]:
+    """Return how often conditions hold, and whether the statements do."""
+    rows, limits = results.rows("problem"), results.rows("continuous")
+    z = results.column("lemma2", "z").astype(float)
+    z = z[np.isfinite(z)]
+    bounds = {name: ratios(rows, *columns) for name, columns in BOUNDS.items()}
+    proven = [bounds[name] for name in list(BOUNDS)[:3:2]]  # certified
+    printed = ratios(rows, "error", "error_bound_printed")
+    sums = ("violations", "violations_certified", "covered", "covered_certified", "cancelled", "k")
+    return {
+        "rows": rows,
+        "share": share,
+        "conditions": {
+            name: [[row for row in rows if bool(row[column]) is held] for held in (True, False)]
+            for name, column in CONDITIONS.items()
+        },
+        "sums": {name: sum(row[name] for row in rows) for name in (*sums, *_STARTS)},
+        "broken": sum(row["violations"] + row["violations_certified"] for row in rows)
+        + sum(row["violations"] for row in limits)
+        + sum(int(np.sum(ratio > 1)) for ratio in proven),
+        "groups": _groups(results),
+        "z": np.abs(z).tolist(),
+        # the median of the largest of so many absolute values of standard normals
+        "z_expected": NormalDist().inv_cdf((1 + 0.5 ** (1 / len(z))) / 2),
+        "z_rms": np.sqrt(np.mean(z**2)),
+        "limits": limits,
+        "ranks": sum(row["rank"] == row["expected_rank"] for row in limits),
+        "deficient": sum(
+            row["lemma6" + few] and not row["full_rank" + few]
+            for row in rows
+            for few in ("", "_few")
+        ),
+        "bounds": {name: ratio.tolist() for name, ratio in bounds.items() if len(ratio)},
+        "starts": _starts(results),
+        "lemma6": _lemma6(rows),
+        "n_printed": len(printed),
+        "negative": int(np.sum(np.isinf(printed))),
+        "exceeded": int(np.sum(printed > 1)),
+    }
 
 
-def _draw_conditions(results: Results) -> Any:
-    from perpend import plots
-
-    with plots.figure(1, 2, panel=(5.2, 3.9)) as (drawing, axes):
-        left, right = axes[0]
-        for color, D in zip(plots.COLORS, results.values("problem", "D"), strict=False):
-            x, y = _by_problem(results, D)
-            left.scatter(x, y, s=22, color=color, alpha=0.75, linewidths=0, label=f"D = {D}")
-        left.axvline(1, color="#8A8A8A", linestyle="--", linewidth=1.2, zorder=1)
-        left.set(
-            xscale="log", ylim=(-0.05, 1.12), xlabel="N c_X,min / (N η_X + M η_O)",
-            ylabel="starts that arrive at a normal", title="Theorem 1's balance, and the descents",
-        )  # fmt: skip
-        for text, side, shift in (("theorem silent", "right", -6), ("may apply", "left", 6)):
-            left.annotate(
-                text, (1, 1.04), xytext=(shift, 4), textcoords="offset points", ha=side,
-                fontsize=8, color="#555555",
-            )  # fmt: skip
-        left.legend(loc="lower right")
-        _dumbbells(right, results, plots.COLORS)
-    return drawing
+_STARTS = ("promised", "promised_arrived", "arrived", "assumption1_few", "theorem7")
 
 
-def _by_problem(results: Results, D: int) -> tuple[Array, Array]:
-    """Return the balance and the share of arriving starts of each problem, over its trials."""
-    groups: dict[tuple[Any, ...], list[tuple[float, float]]] = {}
-    for row in results.rows("problem", D=D):
-        key = (row["c"], row["N"], row["M"])
-        groups.setdefault(key, []).append((row["cone"], row["arrived"] / row["k"]))
-    x, y = np.array([(np.median(g, axis=0)[0], np.mean(g, axis=0)[1]) for g in groups.values()]).T
-    return x, y
+def share(rows: list[Row], name: str) -> float | None:
+    """Return how often a column is true, None for no rows."""
+    return float(np.mean([bool(row[name]) for row in rows])) if rows else None
 
 
-def _dumbbells(ax: Any, results: Results, colors: tuple[str, ...]) -> None:
-    """Draw, for each condition, how often it holds and how often `DPCP()` succeeds without it."""
-    rows = results.rows("problem")
-    success = np.array([row["dpcp"] for row in rows])
-    names = list(CONDITIONS)[::-1]
-    for height, name in enumerate(names):
-        holds = np.array([row[CONDITIONS[name]] for row in rows], dtype=bool)
-        share = float(np.mean(holds))
-        ax.barh(height, share, color=colors[0], height=0.55, label="condition holds")
-        ax.annotate(
-            percent(share), (share, height), xytext=(4, 0), textcoords="offset points",
-            va="center", fontsize=8, color="#333333",
-        )  # fmt: skip
-        if not holds.all():
-            ax.plot(
-                float(np.mean(success[~holds])), height, "D", color=colors[1],
-                label="DPCP() succeeds where it does not",
-            )  # fmt: skip
-    ax.axvline(float(np.mean(success)), color="black", linestyle=":", linewidth=1.3,
-               label="DPCP() succeeds, all problems")  # fmt: skip
-    ax.set(yticks=range(len(names)), yticklabels=names, xlim=(0, 1.08), xlabel="share of problems")
-    ax.set_title("How often conditions hold")
-    ax.grid(visible=False, axis="y")
-    shown = dict(zip(*ax.get_legend_handles_labels()[::-1], strict=True))
-    ax.figure.legend(shown.values(), shown, loc="outside lower center", ncols=3)
+def ratios(rows: list[Row], measured: str, bound: str | None) -> Array:
+    """Return measured / bound, infinite where the bound is negative.
 
-
-def _draw_bounds(results: Results) -> Any:
-    """Draw measured value / bound for every problem, one line of dots for each bound."""
-    from perpend import plots
-
-    rng = np.random.default_rng(0)  # only moves the dots apart
-    with plots.figure(1, 1, panel=(8.0, 3.6)) as (drawing, axes):
-        ax = axes[0, 0]
-        names = list(DRAWN)[::-1]
-        for height, name in enumerate(names):
-            ratios = bound_ratios(results, *DRAWN[name])
-            lift = height + rng.uniform(-0.25, 0.25, len(ratios))
-            held = ratios <= 1
-            for part, color in ((held, plots.COLORS[0]), (~held, plots.COLORS[1])):
-                ax.scatter(
-                    np.clip(ratios[part], LEAST, 1e2), lift[part], s=9, color=color, alpha=0.5,
-                    linewidths=0,
-                )  # fmt: skip
-        ax.axvline(1, color="black", linewidth=1.2)
-        ax.set(
-            xscale="log", xlim=(LEAST / 2, 2e2), yticks=range(len(names)), yticklabels=names,
-            xlabel="measured / bound (broken beyond 1; at the right edge: negative bounds)",
-        )  # fmt: skip
-        ax.grid(visible=False, axis="y")
-    return drawing
-
-
-def bound_ratios(results: Results, measured: str, bound: str | None) -> Array:
-    """Return measured / bound for each problem that has both; infinite for a negative bound."""
-    rows = results.rows("problem")
-    if bound is None:  # stored as a ratio
+    Only of rows that have it. Without a bound, what is measured is the ratio.
+    """
+    if bound is None:
         return np.array([row[measured] for row in rows if row[measured] is not None])
-    return ratios(rows, measured, bound)
+    pairs = [(row[measured], row[bound]) for row in rows if row[bound] is not None]
+    return np.array([a / b if b > 0 else np.inf for a, b in pairs])
+
+
+def _groups(results: Results) -> dict[str, list[Row]]:
+    """Return the problems by their shape, their share of outliers and their inliers."""
+    shapes = dict.fromkeys((row["D"], row["c"]) for row in results.rows("problem"))
+    groups = {f"D = {D}, c = {c}": results.rows("problem", D=D, c=c) for D, c in shapes}
+    for name in ("r", "N"):
+        for value in sorted(results.values("problem", name)):
+            groups[f"{name} = {value:g}"] = results.rows("problem", **{name: value})
+    return groups
+
+
+def _starts(results: Results) -> list[Row]:
+    """Return the singular values of random starts beside their bounds, means over the trials."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in results.rows("starts"):
+        groups.setdefault((row["D"], row["c"], row["k"], row["eps"]), []).append(row)
+    names = [name for name in results.rows("starts")[0] if name not in ("D", "c", "k", "seed")]
+    return [
+        {"size": f"{D}, {c}, {k}", **{n: np.mean([row[n] for row in rows]) for n in names}}
+        for (D, c, k, _), rows in groups.items()
+    ]
+
+
+def _lemma6(rows: list[Row]) -> list[tuple[str, list[float], list[float]]]:
+    """Return how well the limits span where Lemma 6 holds, and where it does not."""
+    found = []
+    for name, few in (("all k starts", ""), ("c starts", "_few")):
+        for label, column in (("Lemma 6", "lemma6"), ("corrected", "corrected")):
+            held, rest = (
+                [row["reached" + few] for row in rows if bool(row[column + few]) is value]
+                for value in (True, False)
+            )
+            found.append((f"{label}, {name}", held, rest))
+    return found

@@ -116,8 +116,9 @@ def _schedule(given: _Problem) -> Schedule:
     """Return the theorem's steps where there are any, and longer ones that resemble them if not.
 
     The certified mu' is the smaller one, so it suits both; and mu0 f stays below 1/2, or a step
-    would turn the iterate round (mu' knows only c_X,min, which may be tiny). Where the theorem has no K0 and K*, its
-    formulas without eta serve, twice as long; both are capped, so a start may be left uncovered.
+    would turn the iterate round (mu' knows only c_X,min, which may be tiny). Where the theorem has
+    no K0 and K*, its formulas without eta serve, twice as long; both are capped, so a start may be
+    left uncovered.
     """
     e = given.estimated
     v = given.found.certified

@@ -45,7 +45,7 @@ def dpcp_psgm(n_starts: int, seed: int, **options: Any) -> "SubspaceEstimator":
 
 
 def fitted(model: "SubspaceEstimator", X: Array) -> tuple["SubspaceEstimator", float]:
-    """Fit, and return the model and the CPU seconds it took; doubts are in the model, not on screen.
+    """Fit, and return the model and the CPU seconds it took; no warnings on screen.
 
     Where there is a GPU, it computes.
     """

@@ -10,7 +10,7 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.experiments._experiment import Case, Experiment, Results, Row, Settings, Tables
-from perpend.experiments._text import percent, table
+from perpend.experiments._text import from_template, percent
 from perpend.experiments._trials import dpcp_psgm, fitted, n_outliers, paper_data, starts_rng
 
 # How a rank is read off the published run's directions: the paper does not say.
@@ -158,114 +158,22 @@ def _band(starts: list[int], quartiles: list[Array]) -> tuple[Array, ...]:
     return np.array(starts)[seen], middle[seen], low[seen], high[seen]
 
 
-def describe(results: Results) -> str:
-    """Say how often each rule is right, and what more starts bring."""
+def numbers(results: Results) -> dict[str, Any]:
+    """Return how often each rule is right, who is wrong, and what more starts bring."""
     ratios = results.values("sweep", "r")
-    first, *_ = results.rows("sweep")
-    codimensions = results.values("sweep", "c")
-    rates = [
-        [method, *(percent(float(np.mean(right(results, method, r)))) for r in ratios)]
-        for method in METHODS
-    ]
-    n_trials = len(results.rows("sweep", method=OURS, r=ratios[0]))
-    ours = " and ".join(
-        f"{percent(float(np.mean(right(results, OURS, r))))} at {percent(r)} outliers"
-        for r in ratios
-    )
-    return f"""\
-`DPCP()`, told nothing, finds the right codimension in {ours} ({n_trials} trials each).
-
-D = {first["D"]}, N = {first["N"]} inliers, c = {codimensions[0]} to {codimensions[-1]}, c' = {first["starts"]} starts for the published algorithm (200 iterations).
-
-![Estimated over true codimension for the published algorithm and for ours, at both outlier ratios](codimension.png)
-
-{table(["codimension by", *(f"right at r = {r}" for r in ratios)], rates)}
-
-{_wrong_estimates(results)}
-
-## Published and ours
-
-| r | published (Figure 3) | the published run, clearest gap | ours |
-|---|---|---|---|
-| 0.6 | 100 % right | {_rate(results, PUBLISHED_GAP, 0.6)} | {_rate(results, OURS, 0.6)} |
-| 0.7 | close, some missed | {_rate(results, PUBLISHED_GAP, 0.7)} | {_rate(results, OURS, 0.7)} |
-
-Why they differ: the paper says neither after how many iterations it stops nor how it reads a rank off the singular values
-of B. At 70 % outliers 200 iterations of the published line search have not converged, so a fine tolerance
-(s > 1e-6 of the largest) counts directions that are still on their way, and a coarse one (s > 0.1) loses normals that few
-starts happened to show. Either would explain the published misses. The clearest gap needs no tolerance, and `DPCP()` also lets
-the rows decide.
-
-## More and fewer starts
-
-c = {codimensions[-1]}. "Last normal" is the smallest singular value that belongs to a normal (the c-th, or the c'-th where c' < c), "next" the one after the c-th; both
-relative to the largest, medians over the trials. The published line search has 1000 iterations here.
-
-![Singular values over the number of starts](starts.png)
-
-{_starts_table(results)}
-
-{_starts_words(results)}
-"""
-
-
-def _rate(results: Results, method: str, r: float) -> str:
-    return percent(float(np.mean(right(results, method, r)))) if results.rows("sweep", r=r) else "-"
-
-
-def _wrong_estimates(results: Results) -> str:
-    """List the wrong estimates of the methods that need no tolerance."""
-    lines = [
-        [row["r"], row["c"], row["method"], row["estimate"]]
+    without_tolerance = {PUBLISHED_GAP, PUBLISHED_LONG, OURS_TOLD, OURS}
+    wrong = [
+        (row["r"], row["c"], row["method"], row["estimate"])
         for row in results.rows("sweep")
-        if row["method"] in {PUBLISHED_GAP, PUBLISHED_LONG, OURS_TOLD, OURS}
-        and row["estimate"] != row["c"]
+        if row["method"] in without_tolerance and row["estimate"] != row["c"]
     ]
-    if not lines:
-        return "Without a tolerance, no estimate of any method is wrong."
-    header = ["r", "c", "codimension by", "estimate"]
-    return "The wrong estimates, except those by a tolerance:\n\n" + table(header, sorted(lines))
-
-
-def _starts_table(results: Results) -> str:
-    lines = []
-    for r in results.values("starts", "r"):
-        for k in results.values("starts", "starts"):
-            rows = results.rows("starts", r=r, starts=k)
-            c = rows[0]["c"]
-            after = _quartiles(results, "next", r, k)[1]
-            lines.append(
-                [
-                    r,
-                    k,
-                    f"{_quartiles(results, 'last_normal', r, k)[1]:.2g}",
-                    "-" if np.isnan(after) else f"{after:.1g}",
-                    f"{np.median([row['worst_sine'] for row in rows]):.1g}",
-                    percent(np.mean([row["estimate"] == min(k, c) for row in rows])),
-                    percent(np.mean([row["ours"] == c for row in rows])),
-                    f"{np.median([row['confidence'] for row in rows]):.2f}",
-                ]
-            )
-    header = ["r", "c'", "last normal", "next", "largest sine to the complement"]
-    return table(
-        [*header, "published finds min(c, c')", "`DPCP(n_starts=c')` finds c", "its confidence"],
-        lines,
-    )
-
-
-def _starts_words(results: Results) -> str:
-    c = results.rows("starts")[0]["c"]
-    few = [row for row in results.rows("starts") if row["starts"] < c]
-    normal = float(np.mean([row["worst_sine"] < 1e-3 for row in few]))
-    smallest = min(row["last_normal"] for row in few)
-    return (
-        f"With fewer starts than normals (c' < c), every direction is a normal to 1e-3 in {percent(normal)} of the "
-        f"trials, and the directions are independent: their smallest singular value is at least {smallest:.2g} of "
-        "the largest. Their rank is then the number of starts; `DPCP` goes on from there, as the inliers that these "
-        "normals show reveal the rest of the complement. With more starts the last "
-        "normal stands out more clearly, as k random starts projected onto a complement of dimension c have singular "
-        "values between about sqrt(k) - sqrt(c) and sqrt(k) + sqrt(c)."
-    )
+    return {
+        "right": {m: {r: np.mean(right(results, m, r)) for r in ratios} for m in METHODS},
+        "GAP": PUBLISHED_GAP,
+        "OURS": OURS,
+        "wrong": sorted(wrong),
+        "few": [row for row in results.rows("starts") if row["starts"] < row["c"]],
+    }
 
 
 EXPERIMENT = Experiment(
@@ -275,6 +183,6 @@ EXPERIMENT = Experiment(
     cases=cases,
     run=run,
     draw=draw,
-    describe=describe,
+    describe=from_template(__file__, numbers),
     cost=cost,
 )

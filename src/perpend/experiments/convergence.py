@@ -13,6 +13,7 @@ from perpend._typing import Array
 from perpend.experiments import _convergence_page as page
 from perpend.experiments._convergence_figures import draw
 from perpend.experiments._experiment import Case, Experiment, Row, Settings, Tables
+from perpend.experiments._text import from_template
 from perpend.experiments._trials import n_outliers, paper_data, starts_rng
 
 if TYPE_CHECKING:
@@ -259,6 +260,6 @@ EXPERIMENT = Experiment(
     cases=cases,
     run=run,
     draw=draw,
-    describe=page.describe,
+    describe=from_template(__file__, page.numbers),
     cost=cost,
 )

@@ -14,6 +14,9 @@ from perpend._typing import Array
 from perpend.experiments._experiment import Case, Experiment, Results, Row, Settings, Tables
 from perpend.experiments._scene import (
     DEFAULT,
+    QUICK_SIDE,
+    SIDE,
+    SYNTHETIC,
     Corrupted,
     check_scene,
     corrupted,
@@ -21,7 +24,7 @@ from perpend.experiments._scene import (
     load_segment,
     scene_path,
 )
-from perpend.experiments._text import percent, table
+from perpend.experiments._text import from_template
 from perpend.experiments._trials import dpcp_psgm, fitted, starts_rng
 from perpend.metrics import outlier_f1
 
@@ -72,11 +75,13 @@ def models(part: Part, draw: int) -> dict[str, "SubspaceEstimator"]:
 
 
 def cases(settings: Settings) -> list[Case]:
-    """Return one case for each band draw and ratio; the fair part only if there are enough bands."""
-    path = scene_path(settings.scene)
-    n_bands, checksum = check_scene(path, settings.variable, PAPER.bands)
+    """Return one case for each draw of bands and ratio; the fair part needs enough bands."""
+    path = scene_path(settings.scene, quick=settings.quick)
+    side = QUICK_SIDE if settings.quick else SIDE
+    n_bands, checksum = check_scene(path, settings.variable, PAPER.bands, side)
     draws = settings.seeds or (2 if settings.quick else 20)
-    scene = {"path": str(path.resolve()), "variable": settings.variable, "checksum": checksum}
+    place = SYNTHETIC if str(path) == SYNTHETIC else str(path.resolve())
+    scene = {"path": place, "variable": settings.variable, "checksum": checksum, "side": side}
     return [
         {"part": name, **scene, "ratio": ratio, "draw": draw}
         for draw in range(draws)
@@ -89,7 +94,7 @@ def cases(settings: Settings) -> list[Case]:
 def run(case: Case) -> Tables:
     """Fit all methods to one corrupted scene."""
     part = PAPER if case["part"] == "paper" else FAIR
-    segment = load_segment(case["path"], case["variable"])
+    segment = load_segment(case["path"], case["variable"], case["side"])
     data = corrupted(segment, part.bands, case["ratio"], case["draw"])
     given = {
         "scene": Path(case["path"]).name,
@@ -200,116 +205,42 @@ def _painted(scene: Array, mask: Array, truth: Array) -> Array:
     return np.where((mask & ~truth)[:, :, None], FALSE_ALARM, picture)
 
 
-def describe(results: Results) -> str:
-    """Put our F1 beside the published ones, and say what the zeros mean."""
-    draws = len(results.values("scores", "draw"))
-    ours = " and ".join(
-        f"{_mean(results, 'f1_outliers', PAPER, 'DPCP()', r):.4f} at {percent(r)}" for r in RATIOS
-    )
-    fair = ""
-    if results.rows("scores", bands=FAIR.bands):
-        fair = f"""
-## A fair case: {FAIR.bands} bands, c' = {FAIR.starts}
-
-Here c' = {FAIR.starts} normals leave room for a subspace of dimension {FAIR.bands - FAIR.starts}, so c' is no overestimate; {FAIR.most} is one. With the best
-threshold every method has a mean F1 of {_worst_best(results):.4f} or more for the outliers: among {FAIR.bands} bands a random direction is far from every
-subspace of low dimension, and a few normals too many or too few do little harm.
-
-{_table(results, FAIR)}
-"""
-    return f"""\
-`DPCP()`, told nothing, has a mean F1 of {ours} outliers (published DPCP-PSGM: {PUBLISHED["DPCP-PSGM, c' = 10"][0]} and
-{PUBLISHED["DPCP-PSGM, c' = 10"][1]}), with the automatic threshold.
-
-{_scene_name(results)}{PAPER.bands} random bands of a segment of at most 100 × 100 pixels, pixels scaled to unit norm, a share of them replaced by unit vectors in random
-directions; mean and standard deviation over {draws} {"draw" if draws == 1 else "draws"} of bands. F1 with outliers as the positive class and with inliers as the
-positive class, from `labels_` (automatic threshold) and from the best threshold, which nobody knows.
-
-{_table(results, PAPER)}
-
-Labelling every row an outlier has F1 {_alike(0.8, -1):.3f} and {_alike(0.9, -1):.3f} for the outliers and 0 for the inliers; labelling every row an inlier has 0 for
-the outliers, {_alike(0.8, 1):.3f} and {_alike(0.9, 1):.3f} for the inliers.
-
-![The scene, the outliers put in, and the outliers found by four methods](scene.png)
-
-90 % outliers, the first draw of bands. Red pixels are labelled outliers; cyan and yellow ones are mistakes.
-
-## Published and ours
-
-{_published(results)}
-
-Why they differ: the scene is another one (the paper's is a segment of Washington DC Mall; `--scene FILE` takes
-any), and the paper gives neither its bands nor its threshold nor which class its F1 is about. Its zeros are structural: c' = {PAPER.starts} normals in
-{PAPER.bands} bands are a basis of the whole space, every distance is the norm of the row, and no threshold can tell rows apart. Our RSGM and
-DPCP-IRLS then label all rows alike. The codimension is not a matter of right and wrong here: the spectrum of the clean pixels falls
-smoothly, so several are good answers; the median confidence of `DPCP()` is {_confidence(results):.2f}.
-{fair}"""
-
-
-def _worst_best(results: Results) -> float:
-    """Return the mean F1 of the fair part, best threshold, at its worst over methods and ratios."""
-    methods = {row["method"] for row in results.rows("scores", bands=FAIR.bands)}
-    return min(_mean(results, "best_outliers", FAIR, m, r) for m in methods for r in RATIOS)
-
-
-def _confidence(results: Results) -> float:
-    where = {"bands": PAPER.bands, "method": "DPCP()"}
-    return float(np.median(results.column("scores", "confidence", **where)))
-
-
-def _scene_name(results: Results) -> str:
-    (name,) = results.values("scores", "scene")
-    credit = CREDITS.get(name, "")
-    return f"The scene is `{name}`{credit}. "
-
-
-def _table(results: Results, part: Part) -> str:
-    header = ["method", "r", "F1 outliers", "best", "F1 inliers", "best", "codimension found"]
-    lines = []
-    for name in dict.fromkeys(row["method"] for row in results.rows("scores", bands=part.bands)):
-        for r in RATIOS:
-            where = {"bands": part.bands, "method": name, "ratio": r}
-            found = results.column("scores", "codimension", **where).astype(int)
-            lines.append(
-                [
-                    f"`{name}`" if name.startswith("DPCP(") else name,
-                    percent(r),
-                    _spread(results.column("scores", "f1_outliers", **where)),
-                    _spread(results.column("scores", "best_outliers", **where)),
-                    _spread(results.column("scores", "f1_inliers", **where)),
-                    _spread(results.column("scores", "best_inliers", **where)),
-                    str(found.min()) if np.ptp(found) == 0 else f"{found.min()} to {found.max()}",
-                ]
-            )
-    return table(header, lines)
-
-
-def _published(results: Results) -> str:
-    lines = []
-    for name, numbers in PUBLISHED.items():
-        cells = [name]
-        for number, r in zip(numbers, RATIOS, strict=True):
-            outliers = _mean(results, "f1_outliers", PAPER, name, r)
-            inliers = _mean(results, "f1_inliers", PAPER, name, r)
-            cells += [f"{number:g}", f"{outliers:.3f} / {inliers:.3f}"]
-        lines.append(cells)
-    ours = [["`DPCP()`"]]
-    for r in RATIOS:
-        both = [
-            _mean(results, column, PAPER, "DPCP()", r) for column in ("f1_outliers", "f1_inliers")
+def numbers(results: Results) -> dict[str, Any]:
+    """Return F1 of all methods in both parts, and what the published numbers are compared with."""
+    (scene,) = results.values("scores", "scene")
+    parts = {
+        part: [
+            {"method": name, "ratio": ratio, **_summary(results, part.bands, name, ratio)}
+            for name in dict.fromkeys(r["method"] for r in results.rows("scores", bands=part.bands))
+            for ratio in RATIOS
         ]
-        ours[0] += ["-", " / ".join(f"{value:.3f}" for value in both)]
-    header = ["method", "published, 80 %", "ours, outliers / inliers"]
-    return table([*header, "published, 90 %", "ours, outliers / inliers"], [*lines, *ours])
+        for part in (PAPER, FAIR)
+    }
+    confidence = results.column("scores", "confidence", bands=PAPER.bands, method="DPCP()")
+    return {
+        "parts": {part: rows for part, rows in parts.items() if rows},
+        "f1": {(row["method"], row["ratio"]): row for row in parts[PAPER]},
+        "published": PUBLISHED,
+        "ratios": RATIOS,
+        "side": QUICK_SIDE if results.quick else SIDE,
+        "alike": _alike,
+        "scene": scene,
+        "credit": CREDITS.get(scene, ""),
+        "synthetic": scene == SYNTHETIC,
+        "confidence": np.median(confidence),
+    }
 
 
-def _mean(results: Results, column: str, part: Part, method: str, ratio: float) -> float:
-    where = {"bands": part.bands, "method": method, "ratio": ratio}
-    return float(np.mean(results.column("scores", column, **where)))
-
-
-def _spread(values: Array) -> str:
-    return f"{np.mean(values):.4f} ± {np.std(values):.4f}"
+def _summary(results: Results, bands: int, method: str, ratio: float) -> Row:
+    """Return mean and deviation of every F1, and the codimensions found."""
+    rows = results.rows("scores", bands=bands, method=method, ratio=ratio)
+    names = ("f1_outliers", "best_outliers", "f1_inliers", "best_inliers")
+    values = {name: [row[name] for row in rows] for name in names}
+    found = [row["codimension"] for row in rows]
+    return {
+        **{name: (np.mean(value), np.std(value)) for name, value in values.items()},
+        "found": (min(found), max(found)),
+    }
 
 
 def _alike(ratio: float, positive: int) -> float:
@@ -325,6 +256,6 @@ EXPERIMENT = Experiment(
     cases=cases,
     run=run,
     draw=draw,
-    describe=describe,
+    describe=from_template(__file__, numbers),
     cost=cost,
 )

@@ -24,15 +24,13 @@ from perpend.experiments._implicit_bias import (
     complement,
     sphere,
 )
-from perpend.experiments._implicit_bias_page import describe
-from perpend.experiments._text import percent
+from perpend.experiments._implicit_bias_page import numbers
+from perpend.experiments._text import from_template, percent
 
 FULL = {"D": 200, "c": 10, "k": 30, "N": 1500}
 QUICK = {"D": 40, "c": 4, "k": 12, "N": 300}
 VIEW = (25.0, 35.0)  # height and turn of the eye, in degrees
-INSIDE = (
-    0.7071  # the sine of 45 degrees: limits that are nearer to the subspace than to the normals
-)
+INSIDE = 0.7071  # sine of 45 degrees; such limits are nearer to the subspace than to the normals
 
 
 def cases(settings: Settings) -> list[Case]:
@@ -154,6 +152,6 @@ EXPERIMENT = Experiment(
     cases=cases,
     run=run,
     draw=draw,
-    describe=describe,
+    describe=from_template(__file__, numbers),
     cost=cost,
 )

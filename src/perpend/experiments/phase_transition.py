@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from perpend._typing import Array
-from perpend.experiments._cells import OFTEN, SIGNIFICANT, falls_behind, method_rows
+from perpend.experiments._cells import OFTEN, TEST, falls_behind
 from perpend.experiments._experiment import Case, Experiment, Results, Settings, Tables
-from perpend.experiments._text import listed, percent, table
+from perpend.experiments._text import from_template
 from perpend.experiments._trials import RECOVERED, dpcp_psgm, measured, paper_data, starts_rng
 
 PSGM, TOLD, TWICE, OURS = "DPCP-PSGM, c' = 2c", "RSGM, told c", "RSGM, told 2c", "DPCP()"
@@ -112,58 +112,16 @@ def draw(results: Results) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def describe(results: Results) -> str:
-    """Say who recovers where, and who falls behind whom."""
-    D, c = results.values("trials", "D")[0], results.values("trials", "c")[0]
-    n_cells = np.prod([len(axis) for axis in _axes(results)])
+def numbers(results: Results) -> dict[str, Any]:
+    """Return who recovers how many cells, and who falls behind RSGM where."""
     often = {name: int((_map(results, name, "recovered") >= OFTEN).sum()) for name in METHODS}
-    rows = method_rows(results, often, int(n_cells), RECOVERED)
-    return f"""\
-With c' = {2 * c} the published algorithm recovers the subspace in {often[PSGM]} of {n_cells} cells, RSGM in
-{often[TOLD]} when it is told c = {c} and in {often[TWICE]} when it is told {2 * c}; `DPCP()`, told nothing, in {often[OURS]}.
-
-D = {D}, c = {c}; N inliers and M outliers, unit norm, uniform. Each cell has
-{len(results.values("trials", "seed"))} trials, and all methods see the same data. A trial is recovered if the codimension is right and
-the sine of the largest angle is below {RECOVERED:g}; a cell, if that happens in {percent(OFTEN)} of its trials or more.
-
-![Maps of the mean subspace distance over inliers and outliers, one for each method](distance.png)
-
-![Maps of the share of recovered trials, one for each method](recovery.png)
-
-{table(["method", "cells recovered", "trials recovered", "median time"], rows)}
-
-## Published and ours
-
-| | published (Figure 2, a picture without numbers) | ours |
-|---|---|---|
-| DPCP-PSGM, c' = {2 * c} | similar to RSGM told the true c | {often[PSGM]} cells against {often[TOLD]} |
-| RSGM, c' = {2 * c} | fails | {often[TWICE]} cells |
-
-{_comparison(results, PSGM, "The published algorithm")}
-
-{_comparison(results, OURS, "`DPCP()`")}
-
-Why they may differ: the paper prints neither its grid nor its step constants, iteration cap or rank rule. Here
-DPCP-PSGM runs the authors' released line search for 200 iterations, and its codimension is the clearest gap
-among the singular values and objectives of its {2 * c} directions. Its caption and its text name the panels in a
-different order; both agree on the panel of RSGM with c' = {2 * c}. An answer of codimension 0, which `DPCP()` gives
-where it finds no subspace, is at distance {np.sqrt(c):.2f}.
-"""
-
-
-def _comparison(results: Results, method: str, name: str) -> str:
-    cells = behind(results, method)
-    if not cells:
-        return (
-            f"{name} is nowhere significantly behind RSGM told the true c (cells where RSGM recovers "
-            f"in {percent(OFTEN)} or more; Fisher's exact test, one-sided, {percent(SIGNIFICANT)})."
-        )
-    where = listed((f"({N}, {M})" for N, M in cells), at_most=30)
-    return (
-        f"**{name} falls behind RSGM told the true c in {len(cells)} cells** (RSGM recovers in "
-        f"{percent(OFTEN)} or more, the other in significantly fewer trials; Fisher's exact test, "
-        f"one-sided, {percent(SIGNIFICANT)}). These (N, M) are {where}."
-    )
+    return {
+        "often": often,
+        "n_cells": len(_axes(results)[0]) * len(_axes(results)[1]),
+        "limit": RECOVERED,
+        "behind": {name: behind(results, name) for name in (PSGM, OURS)},
+        **TEST,
+    }
 
 
 EXPERIMENT = Experiment(
@@ -173,6 +131,6 @@ EXPERIMENT = Experiment(
     cases=cases,
     run=run,
     draw=draw,
-    describe=describe,
+    describe=from_template(__file__, numbers),
     cost=cost,
 )

@@ -6,8 +6,10 @@ problems, from easy to impossible: Theorem 1, Assumption 1, the identity for the
 on the outliers' errors, Lemma 6, Theorem 7, and the method itself.
 """
 
-from perpend.experiments import _theory_page as page
 from perpend.experiments._experiment import Case, Experiment, Settings, Tables
+from perpend.experiments._text import from_template
+from perpend.experiments._theory_figures import draw
+from perpend.experiments._theory_page import numbers
 
 SHAPES = [(3, 1), (10, 1), (10, 5), (10, 8), (30, 5), (30, 25)]  # D, c
 MOST_ROWS = 34_000
@@ -79,7 +81,7 @@ EXPERIMENT = Experiment(
     about="how often the conditions of lemmas and theorems hold, and what if not",
     cases=cases,
     run=run,
-    draw=page.draw,
-    describe=page.describe,
+    draw=draw,
+    describe=from_template(__file__, numbers),
     cost=cost,
 )

@@ -25,9 +25,9 @@ from perpend.solvers import Solution, StepRule, step_rule
 from perpend.solvers.loop import Callback
 from perpend.solvers.steps import STEP_METHODS, STEP_RULES
 from perpend.structure import (
-    Answer,
     Descent,
-    Look,
+    Estimate,
+    Subsample,
     by_sample,
     find_low_dimension,
     find_subspace,
@@ -75,23 +75,23 @@ def dpcp(
     descent = Descent(n_starts, init, step_rule(step), max_iter, tol)
     how: dict[str, Any] = {"codimension": codimension, "rng": rng, "callback": callback}
 
-    def among(seen: RowSource) -> Answer:
+    def among(seen: RowSource) -> Estimate:
         return find_subspace(seen, descent, finish=finish, **how)
 
-    def solved(answer: Answer, seen: RowSource) -> Solution:
-        return solution_of(answer, seen, told=codimension != "auto")
+    def solved(estimate: Estimate, seen: RowSource) -> Solution:
+        return solution_of(estimate, seen, fixed=codimension != "auto")
 
     if not finish or not isinstance(init, str):  # a sample may be orthogonal to given starts
         sample_size = None
-    looks = [Look(size, among) for size in sample_sizes(sample_size, *rows.shape)]
+    subsamples = [Subsample(size, among) for size in sample_sizes(sample_size, *rows.shape)]
     few = size_for_low_dimension(sample_size, *rows.shape)
     if few is not None and n_starts == "auto" and init == "random":
-        low = Look(few, lambda sample: find_low_dimension(sample, **how), for_all=False)
-        looks = [low, *looks]
-    for look in looks:
-        answered = by_sample(rows, look, rng, callback)
-        if answered is not None:
-            return solved(*answered)
+        low = Subsample(few, lambda sample: find_low_dimension(sample, **how), for_all=False)
+        subsamples = [low, *subsamples]
+    for subsample in subsamples:
+        sampled = by_sample(rows, subsample, rng, callback)
+        if sampled is not None:
+            return solved(*sampled)
     return solved(among(rows), rows)
 
 

@@ -21,7 +21,7 @@ from perpend.kernels import inverse_distance_gram
 from perpend.rows import RowSource, RowSpan
 from perpend.solvers import Directions, Solution, Status, iterate, spectral_starts
 from perpend.solvers.loop import Callback
-from perpend.structure import solve_told
+from perpend.structure import solve_fixed
 
 EPSILON = 1e-9  # added to the last objective in the releases' stopping rule
 
@@ -88,7 +88,7 @@ def dpcp_irls(
             n_evaluations=run.n_steps + 1,
         )
 
-    return solve_told(rows, codimension, find, rng)
+    return solve_fixed(rows, codimension, find, rng)
 
 
 class DPCPIRLS(SubspaceEstimator):

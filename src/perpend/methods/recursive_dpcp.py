@@ -26,7 +26,7 @@ from perpend.rows import RowSource, RowSpan
 from perpend.solvers import Directions, Solution, StepRule, psgm, step_rule
 from perpend.solvers.loop import Callback
 from perpend.solvers.steps import STEP_METHODS, STEP_RULES
-from perpend.structure import solve_told
+from perpend.structure import solve_fixed
 
 
 def recursive_dpcp(
@@ -71,7 +71,7 @@ def recursive_dpcp(
         b = one.B - B @ (B.T @ one.B)  # rounding errors of many steps
         return one._replace(B=b / np.linalg.norm(b, axis=0))
 
-    return solve_told(rows, codimension, find, rng)
+    return solve_fixed(rows, codimension, find, rng)
 
 
 def _least_axis(span: RowSpan, B: Array) -> Array:

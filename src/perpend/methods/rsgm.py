@@ -36,7 +36,7 @@ from perpend.solvers import (
 )
 from perpend.solvers.loop import Callback
 from perpend.solvers.steps import STEP_METHODS
-from perpend.structure import solve_told
+from perpend.structure import solve_fixed
 
 # The constants of the two releases. The second asks its first step for a plain decrease and
 # backtracks by the factor of the decay; its function's own defaults (0.01, 0.5) are used nowhere.
@@ -78,7 +78,7 @@ def rsgm(
         V = _frame(init, span, c, rng)
         return riemannian(rows, V, rule=rule, max_iter=max_iter, tol=tol, callback=callback)
 
-    return solve_told(rows, codimension, find, rng)
+    return solve_fixed(rows, codimension, find, rng)
 
 
 def _frame(init: str | Array, span: RowSpan, c: int, rng: np.random.Generator) -> Array:

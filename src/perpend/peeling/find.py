@@ -2,7 +2,7 @@
 
 An estimator proposes, and the scale at which rows concentrate decides. Rows of two subspaces may
 show their sum first, or something thick between them, so the members of every found subspace are
-searched on their own; what some of them lie on as closely, or more closely, is the answer.
+searched on their own; what some of them lie on as closely, or more closely, is taken.
 """
 
 import math
@@ -46,7 +46,7 @@ class Data(NamedTuple):
 
     def near(self, one: Decision) -> Array:
         """Say which rows (n,) are near enough for members."""
-        near: Array = self.distances(one) <= one.found.threshold
+        near: Array = self.distances(one) <= one.candidate.threshold
         return near
 
     def cloud(self) -> Cloud:
@@ -60,17 +60,17 @@ class Data(NamedTuple):
 
 def normals(one: Decision) -> Array:
     """Return the normals (D, c)."""
-    return one.found.axes.A[:, : one.found.c]
+    return one.candidate.axes.A[:, : one.candidate.c]
 
 
 def changed(one: Decision, **changes: Any) -> Decision:
     """Return a subspace with other values of what was found."""
-    return one._replace(found=one.found._replace(**changes))
+    return one._replace(candidate=one.candidate._replace(**changes))
 
 
 def lifted(one: Decision, B: Array, rest: Array) -> Decision:
     """Return a subspace of the coordinates B (D, r) as one of all; the rest (D, k) are normals."""
-    c, axes = one.found.c, one.found.axes
+    c, axes = one.candidate.c, one.candidate.axes
     A = np.hstack([B @ axes.A[:, :c], rest, B @ axes.A[:, c:]])
     return changed(one, c=c + rest.shape[1], axes=axes._replace(A=A))
 
@@ -82,38 +82,38 @@ class Search(NamedTuple):
     rng: np.random.Generator
 
     @property
-    def told(self) -> int | None:
-        """The codimension, where the estimator was told one."""
+    def fixed(self) -> int | None:
+        """The codimension, if the estimator was given one."""
         codimension = self.estimator._told_codimension()
         return None if codimension == "auto" else int(codimension)
 
     def find_all(self, data: Data, most: int) -> list[Decision]:
         """Take one subspace after the other away; then weigh each without the others' rows."""
-        found: list[Decision] = []
+        decisions: list[Decision] = []
         taken: list[Data] = []  # members of each
         rest = data
-        while len(found) < most and len(rest.X) >= 2:
+        while len(decisions) < most and len(rest.X) >= 2:
             new = self.find(rest, self._proposed(rest))
             if new is None or not np.any(near := rest.near(new)):
                 break
-            if not _is_shadow(new, rest.some(near), found, taken):
-                found.append(new)
+            if not _is_shadow(new, rest.some(near), decisions, taken):
+                decisions.append(new)
                 taken.append(rest.some(near))
             rest = rest.some(~near)
         labels = None
         for _ in range(ROUNDS):
-            before, labels = labels, share_out(data, found)
+            before, labels = labels, share_out(data, decisions)
             if before is not None and np.array_equal(labels, before):
                 break
-            again = [self._again(data, labels, j, one) for j, one in enumerate(found)]
-            found = [one for one in again if one is not None]
-        return found
+            again = [self._again(data, labels, j, one) for j, one in enumerate(decisions)]
+            decisions = [one for one in again if one is not None]
+        return decisions
 
     def _proposed(self, data: Data) -> Array:
         """Return the rows (n,) that a fit takes for inliers; its doubts are settled here."""
         self.estimator.set_params(random_state=int(self.rng.integers(2**31)))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # not sure, or not at rest
+            warnings.simplefilter("ignore", UserWarning)  # not sure, or not converged
             inliers: Array = self.estimator.fit(data.X, sample_weight=data.weight).labels_ == 1
         return inliers
 
@@ -121,11 +121,11 @@ class Search(NamedTuple):
         """Weigh a subspace by its own rows and those of nobody; None if they show nothing."""
         left = (labels == j) | (labels == -1)
         own = labels[left] == j
-        found = self.weigh(data.some(left), own) if np.sum(own) > 1 else None
-        if found is None or not _counts(found):
+        decision = self.weigh(data.some(left), own) if np.sum(own) > 1 else None
+        if decision is None or not _counts(decision):
             return None
-        is_other = np.mean(data.some(labels == j).near(found)) < 0.5
-        return one if is_other else found
+        is_other = np.mean(data.some(labels == j).near(decision)) < 0.5
+        return one if is_other else decision
 
     def find(
         self, data: Data, proposed: Array | None = None, *, stretched: bool = False
@@ -134,12 +134,12 @@ class Search(NamedTuple):
 
         `stretched` says whether the rows have equal variances already.
         """
-        inner = found = self.weigh(data, proposed)
+        inner = decision = self.weigh(data, proposed)
         sigma = math.inf
-        while inner is not None and self.told is None:
-            found, sigma = inner, min(sigma, inner.found.sigma)
-            inner = self._inside(data, found, sigma, stretched)
-        return found if found is not None and _counts(found) else None
+        while inner is not None and self.fixed is None:
+            decision, sigma = inner, min(sigma, inner.candidate.sigma)
+            inner = self._inside(data, decision, sigma, stretched)
+        return decision if decision is not None and _counts(decision) else None
 
     def _inside(
         self, data: Data, outer: Decision, sigma: float, stretched: bool
@@ -152,7 +152,7 @@ class Search(NamedTuple):
         near = np.flatnonzero(data.near(outer))
         own = data.some(near)
         looks = [(complement(normals(outer)), k.AS_THIN, stretched)]
-        if len(near) and not (stretched or outer.found.is_exact):
+        if len(near) and not (stretched or outer.candidate.is_exact):
             looks.append((_stretch(own.X), k.FEWER, True))
         for T, thin, already in looks:
             seen = own.mapped(T)
@@ -160,20 +160,20 @@ class Search(NamedTuple):
             if inner is None:
                 continue
             # As all rows see what was found among some of them.
-            cloud, c = data.cloud(), data.X.shape[1] - (T.shape[1] - inner.found.c)
+            cloud, c = data.cloud(), data.X.shape[1] - (T.shape[1] - inner.candidate.c)
             part = np.zeros(len(data.X))
             part[near[seen.near(inner)]] = 1.0
             axes = cloud.pca(part)
             size = max(math.sqrt(float(np.mean(axes.variances[:c]))), cloud.floor)
-            found = within(cloud, c, settle(cloud, axes, c, size))
-            if found.is_exact or found.sigma <= thin * sigma:
-                return inner._replace(found=found)
+            candidate = within(cloud, c, settle(cloud, axes, c, size))
+            if candidate.is_exact or candidate.sigma <= thin * sigma:
+                return inner._replace(candidate=candidate)
         return None
 
     def weigh(self, data: Data, part: Array | None) -> Decision | None:
         """Return the structure of the rows, if it is significant; it may be that of a part (n,)."""
-        (n, D), told = data.X.shape, self.told
-        if n <= D or not (told is None or 0 < told < D):
+        (n, D), fixed = data.X.shape, self.fixed
+        if n <= D or not (fixed is None or 0 < fixed < D):
             return None
         first = min(n, sample_size(D))
         for size in sorted({first, min(n, max(first, effort.MOST_PER_COLUMN * D))}):
@@ -183,19 +183,26 @@ class Search(NamedTuple):
             if part is not None:
                 profile.add(cloud.pca(part[drawn].astype(float)))
                 proposals = [1]
-            found = find_structure(profile, self.rng, proposals=proposals, told=told)
-            if found is not None and found.facts.is_significant:
+            decision = find_structure(profile, self.rng, proposals=proposals, fixed=fixed)
+            if decision is not None and decision.facts.is_significant:
                 break
         else:
             return None
-        # Whether there are others, and smaller ones inside, is asked here anyway.
-        facts = found.facts._replace(witnesses=2, rival_subspace=False, n_smaller=None)
+        # Others, and smaller ones inside, are searched here anyway.
+        facts = decision.facts._replace(agreeing=2, rival_subspace=False, n_smaller=None)
         confidence, doubts = confidence_of(facts)
-        found = _with_end(cloud, found._replace(confidence=confidence, doubts=doubts))
-        near = cloud.squares(found.found.axes, found.found.c) <= found.found.threshold**2
-        if np.count_nonzero(near) <= D - found.found.c:  # any subspace runs through so many
+        decision = _with_end(cloud, decision._replace(confidence=confidence, doubts=doubts))
+        near = (
+            cloud.squares(decision.candidate.axes, decision.candidate.c)
+            <= decision.candidate.threshold**2
+        )
+        if np.count_nonzero(near) <= D - decision.candidate.c:  # any subspace runs through so many
             return None
-        return found if size == n or found.found.is_exact else _by_all_rows(data.cloud(), found)
+        return (
+            decision
+            if size == n or decision.candidate.is_exact
+            else _by_all_rows(data.cloud(), decision)
+        )
 
 
 def _counts(one: Decision) -> bool:
@@ -205,10 +212,10 @@ def _counts(one: Decision) -> bool:
 
 def _by_all_rows(cloud: Cloud, one: Decision) -> Decision:
     """Return a sample's subspace as all rows place it."""
-    c = one.found.c
-    w = (cloud.squares(one.found.axes, c) <= one.found.threshold**2).astype(float)
+    c = one.candidate.c
+    w = (cloud.squares(one.candidate.axes, c) <= one.candidate.threshold**2).astype(float)
     p = polish(cloud, cloud.pca(w), c, w, max(k.LEAST_SHARE * cloud.n, 2.0 * (cloud.D - c)))
-    return _with_end(cloud, one._replace(found=p))
+    return _with_end(cloud, one._replace(candidate=p))
 
 
 def _with_end(cloud: Cloud, one: Decision) -> Decision:
@@ -216,12 +223,12 @@ def _with_end(cloud: Cloud, one: Decision) -> Decision:
 
     Where hardly a row is between members and others, the density can't say where that is.
     """
-    found = one.found
-    end = settle(cloud, found.axes, found.c, found.sigma, least=found.sigma)
-    return changed(one, threshold=max(found.threshold, end.threshold))
+    candidate = one.candidate
+    end = settle(cloud, candidate.axes, candidate.c, candidate.sigma, least=candidate.sigma)
+    return changed(one, threshold=max(candidate.threshold, end.threshold))
 
 
-def _is_shadow(new: Decision, own: Data, found: list[Decision], taken: list[Data]) -> bool:
+def _is_shadow(new: Decision, own: Data, others: list[Decision], taken: list[Data]) -> bool:
     """Say whether members are the far end of another subspace, or the cloud that holds all others.
 
     At the new noise, they are then as near to the other one; or all others, which are thinner, are
@@ -229,14 +236,14 @@ def _is_shadow(new: Decision, own: Data, found: list[Decision], taken: list[Data
     """
 
     def on(members: Data, subspace: Decision) -> bool:
-        near2 = (k.SAME_SUBSPACE * new.found.sigma) ** 2 * subspace.found.c
+        near2 = (k.SAME_SUBSPACE * new.candidate.sigma) ** 2 * subspace.candidate.c
         return bool(np.mean(np.square(members.distances(subspace))) <= near2)
 
     is_cloud = all(
-        on(members, new) and new.found.sigma > k.SAME_SUBSPACE * other.found.sigma
-        for other, members in zip(found, taken, strict=True)
+        on(members, new) and new.candidate.sigma > k.SAME_SUBSPACE * other.candidate.sigma
+        for other, members in zip(others, taken, strict=True)
     )
-    return bool(found) and (is_cloud or any(on(own, other) for other in found))
+    return bool(others) and (is_cloud or any(on(own, other) for other in others))
 
 
 def _stretch(X: Array) -> Array:
@@ -247,7 +254,7 @@ def _stretch(X: Array) -> Array:
     return T
 
 
-def share_out(data: Data, found: list[Decision]) -> Array:
+def share_out(data: Data, decisions: list[Decision]) -> Array:
     """Return the number of the subspace that each row belongs to, -1 for none.
 
     A row that several accept goes to the one that makes it most likely. With m members of noise s,
@@ -258,12 +265,14 @@ def share_out(data: Data, found: list[Decision]) -> Array:
     so that a row on an intersection goes to the smaller and thinner subspace.
     """
     labels, best = np.full(len(data.X), -1), np.full(len(data.X), -np.inf)
-    for j, one in enumerate(found):
-        c, s, J = one.found.c, one.found.sigma, data.distances(one)
+    for j, one in enumerate(decisions):
+        c, s, J = one.candidate.c, one.candidate.sigma, data.distances(one)
         d = data.X.shape[1] - c
         log_area = math.log(2) + d / 2 * math.log(math.pi) - math.lgamma(d / 2)
-        log_peak = math.log(max(one.found.n_members, 1)) - c * math.log(s * math.sqrt(2 * math.pi))
+        log_peak = math.log(max(one.candidate.n_members, 1)) - c * math.log(
+            s * math.sqrt(2 * math.pi)
+        )
         likely = log_peak - log_area - (J / s) ** 2 / 2
-        better = (one.found.threshold >= J) & (likely > best)
+        better = (one.candidate.threshold >= J) & (likely > best)
         labels[better], best[better] = j, likely[better]
     return labels

@@ -44,7 +44,7 @@ class Peeled(NamedTuple):
     labels: Array  # (n,) the number of the subspace that each row belongs to, -1 for none
 
     def __repr__(self) -> str:
-        sizes = ", ".join(str(found.codimension) for found in self.subspaces)
+        sizes = ", ".join(str(subspace.codimension) for subspace in self.subspaces)
         left = int(np.sum(self.labels == -1))
         return (
             f"Peeled({len(self.subspaces)} subspaces of codimension [{sizes}], "
@@ -52,7 +52,7 @@ class Peeled(NamedTuple):
         )
 
     def summary(self) -> str:
-        """Return the answer in a few lines of text.
+        """Return the result in a few lines of text.
 
         Returns
         -------
@@ -60,11 +60,11 @@ class Peeled(NamedTuple):
         """
         n, left = len(self.labels), int(np.sum(self.labels == -1))
         lines = [f"subspaces   {len(self.subspaces)}"]
-        for k, found in enumerate(self.subspaces):
-            sure = "sure" if found.confidence >= SURE else "not sure"
+        for k, one in enumerate(self.subspaces):
+            sure = "sure" if one.confidence >= SURE else "not sure"
             lines.append(
-                f"{k:<11} dimension {len(found.components)}, codimension {found.codimension}, "
-                f"{len(found.members)} rows, confidence {found.confidence:.2f} ({sure})"
+                f"{k:<11} dimension {len(one.components)}, codimension {one.codimension}, "
+                f"{len(one.members)} rows, confidence {one.confidence:.2f} ({sure})"
             )
         lines.append(f"outliers    {left} of {n} rows ({left / n:.1%})")
         return "\n".join(lines)
@@ -80,7 +80,7 @@ def peel(
 ) -> Peeled:
     """Find the subspaces that the rows lie on, one after the other.
 
-    A subspace is found, its members are taken away, and the rest is asked again, until the rest
+    A subspace is found, its members are taken away, and the rest is searched again, until the rest
     supports no further one. In the end every row goes to one of the subspaces or to none. Use it
     where the outliers have a structure of their own: several planes, a plane beside a larger
     subspace, two groups of rows.
@@ -92,16 +92,16 @@ def peel(
     Parameters
     ----------
     X : array-like or torch tensor of shape (n_samples, n_features)
-        A tensor is brought to memory, and the answer is in NumPy.
+        A tensor is brought to memory, and the result is in NumPy.
     max_subspaces : int, default=10
-        The most subspaces to look for.
+        The largest number of subspaces to find.
     estimator : SubspaceEstimator, optional
         How a single subspace is proposed; ``DPCP()`` by default. It is copied for every fit. Its
         threshold and contamination play no part, as the rows of all subspaces set their own.
     sample_weight : array-like of shape (n_samples,), optional
         A row of weight w counts like w equal rows.
     random_state : int, Generator, RandomState or None, default=None
-        Seeds every fit, whatever the estimator's own. The same seed gives the same answer.
+        Seeds every fit, whatever the estimator's own. The same seed gives the same result.
 
     Returns
     -------
@@ -138,19 +138,19 @@ def peel(
     search = Search(model, as_generator(random_state))
     counted = distinct_rows(weighted, search.rng)
     seen = data.some(present)._replace(share=counted.share[present])
-    if span.n_outside == 0 or search.told is not None:
-        found = search.find_all(seen, int(max_subspaces))
+    if span.n_outside == 0 or search.fixed is not None:
+        decisions = search.find_all(seen, int(max_subspaces))
     else:
         # One direction beside their span is kept, so that all rows lie on a subspace; not where
         # columns that are zero or equal say it.
         kept = int(span.rank + span.n_idle_columns < X.shape[1])
         B, rest = np.hstack([span.basis, span.rest[:, :kept]]), span.rest[:, kept:]
         inside = search.find_all(seen.mapped(B), int(max_subspaces))
-        found = [lifted(one, B, rest) for one in inside]
-    labels = share_out(data, found)
-    found = [one for k, one in enumerate(found) if np.any(labels == k)]
-    labels = share_out(data, found)
-    subspaces = [_subspace(data, one, labels == k, rows.unit) for k, one in enumerate(found)]
+        decisions = [lifted(one, B, rest) for one in inside]
+    labels = share_out(data, decisions)
+    decisions = [one for k, one in enumerate(decisions) if np.any(labels == k)]
+    labels = share_out(data, decisions)
+    subspaces = [_subspace(data, one, labels == k, rows.unit) for k, one in enumerate(decisions)]
     return Peeled(subspaces, labels)
 
 
@@ -172,27 +172,27 @@ def _checked_estimator(estimator: Any) -> Any:
     return copy.set_params(threshold="auto", contamination=None)
 
 
-def _subspace(data: Data, found: Decision, members: Array, unit: float) -> Subspace:
-    """Return the answer of its members: bases as rows, in the precision of the data."""
-    own, c, (D, _) = data.some(members), found.found.c, found.found.axes.A.shape
-    J = own.distances(found) * unit
-    inside = complement(normals(found))
+def _subspace(data: Data, decision: Decision, members: Array, unit: float) -> Subspace:
+    """Return the subspace of its members: bases as rows, in the precision of the data."""
+    own, c, (D, _) = data.some(members), decision.candidate.c, decision.candidate.axes.A.shape
+    J = own.distances(decision) * unit
+    inside = complement(normals(decision))
     Y = own.X @ inside
     _, axes = np.linalg.eigh(Y.T @ Y)
     return Subspace(
-        normals=np.ascontiguousarray(normals(found).T, dtype=data.X.dtype),
+        normals=np.ascontiguousarray(normals(decision).T, dtype=data.X.dtype),
         components=np.ascontiguousarray((inside @ axes[:, ::-1]).T, dtype=data.X.dtype),
         codimension=c,
-        confidence=found.confidence,
+        confidence=decision.confidence,
         members=np.flatnonzero(members),
         threshold=float(J.max()),
         # The distances show the noise in c of the D coordinates.
-        noise=0.0 if found.found.is_exact else float(np.sqrt(np.mean(J**2) * D / c)),
+        noise=0.0 if decision.candidate.is_exact else float(np.sqrt(np.mean(J**2) * D / c)),
         evidence={
-            "gain": found.facts.contrast + found.facts.needed,
-            "gain_needed": found.facts.needed,
-            "plateau_length": found.facts.length,
-            "plateau_clearness": found.facts.clearness,
-            "doubts": tuple(str(doubt) for doubt in found.doubts),
+            "gain": decision.facts.contrast + decision.facts.needed,
+            "gain_needed": decision.facts.needed,
+            "plateau_length": decision.facts.length,
+            "plateau_clearness": decision.facts.clearness,
+            "doubts": tuple(str(doubt) for doubt in decision.doubts),
         },
     )

@@ -20,11 +20,11 @@ class Status(Enum):
     CONVERGED = "converged"
     OUT_OF_ITERATIONS = "ran out of iterations before it converged; raise max_iter or tol"
     STOPPED = "stopped by the callback"
-    ENOUGH = "stopped because the answer was clear"
+    ENOUGH = "stopped because the estimate was clear"
 
 
 class Progress(NamedTuple):
-    """What a callback is told after every step. If it returns True, this loop ends."""
+    """What a callback gets after every step. If it returns True, this loop ends."""
 
     stage: str  # which loop it is
     step: int  # from 1

@@ -5,7 +5,7 @@ r"""Projected subgradient descent on the sphere (PSGM), all starts at once.
 Each step is one scan that gives objective and subgradient at every start's trial point. A start
 whose trial is accepted has its next gradient already; one whose trial is refused tries a shorter
 step in the next scan, while the others go on. Nobody waits, nothing is kept with the rows, and
-starts that are at rest leave the product.
+starts that have converged leave the product.
 """
 
 from collections.abc import Callable
@@ -22,15 +22,15 @@ from perpend.solvers import steps
 from perpend.solvers.loop import Callback, Status, iterate
 from perpend.solvers.result import Directions
 
-FIRST_LOOK = 6  # evaluations before somebody may find that this is enough
-LOOK_AGAIN = 1.15  # times as many evaluations at the next look
+FIRST_CHECK = 6  # evaluations before somebody may find that this is enough
+CHECK_AGAIN = 1.15  # times as many evaluations before the next check
 
 
 class Surface(NamedTuple):
     """Where the starts are, one a column."""
 
     evaluate: Callable[[Array], tuple[Array, Array]]  # objectives (k,) and subgradients
-    search: Callable[[Array, Array], steps.Search]  # where to look next, given both
+    search: Callable[[Array, Array], steps.Search]  # where to step next, given both
     retract: Callable[[Array, Array], Array]  # trial points onto the surface; from where they came
     turned: Callable[[Array, Array, Array], tuple[Array, Array]]  # `moved` and `turn`: old, new, v
     unseen: float  # angles that are lost in rounding
@@ -46,20 +46,20 @@ class _State(NamedTuple):
     n_iter: Array  # (k,) accepted steps
     moved: Array  # (k,) angle of the last accepted step, infinite before the first
     relative: Array  # (k,) change of the objective in that step
-    resting: Array  # (k,) bool
+    converged: Array  # (k,) bool
     objective: float = 0.0  # mean over the starts
-    change: float = 0.0  # share of the starts that are not at rest
+    change: float = 0.0  # share of the starts that have not converged
     n_evaluations: int = 0  # scans
 
     def after(self, n_evaluations: int) -> "_State":
-        """Return the same with what the loop is told."""
-        means = float(np.mean(self.objectives)), float(np.mean(~self.resting))
+        """Return the same with what the loop needs."""
+        means = float(np.mean(self.objectives)), float(np.mean(~self.converged))
         return _State(*self[:-3], *means, n_evaluations)
 
     def directions(self, max_iter: int, resolution: float = 0.0) -> Directions:
-        """Return where the starts are, whether they rest there or not."""
-        rests = self.resting & (self.n_iter < max_iter)
-        here = self.B, self.objectives, self.n_iter, rests
+        """Return where the starts are, converged or not."""
+        converged = self.converged & (self.n_iter < max_iter)
+        here = self.B, self.objectives, self.n_iter, converged
         return Directions(*here, resolution, self.n_evaluations)
 
 
@@ -84,7 +84,7 @@ def psgm(
     there = surface or _sphere(rows, rule, orthogonal_to)
 
     def step(old: _State) -> _State:
-        a = np.flatnonzero(~old.resting)
+        a = np.flatnonzero(~old.converged)
         mu, before = old.mu[a], old.objectives[a]
         trial = there.retract(old.B[:, a] - mu * old.v[:, a], old.B[:, a])
         f, g = there.evaluate(trial)
@@ -105,16 +105,16 @@ def psgm(
         # Steps that are lost in rounding may be accepted for ever: the objective stays the same.
         lost = accepted & (outcome.moved <= there.unseen)
         done = rule.at_rest(new.mu[a], outcome, tol) | lost
-        new.resting[a] = done | (outcome.n_iter >= max_iter)
+        new.converged[a] = done | (outcome.n_iter >= max_iter)
         return new.after(old.n_evaluations + 1)
 
-    next_look = FIRST_LOOK
+    next_check = FIRST_CHECK
 
-    def look(state: _State) -> bool:
-        nonlocal next_look
-        if enough is None or state.n_evaluations < next_look or state.change == 0:
+    def check(state: _State) -> bool:
+        nonlocal next_check
+        if enough is None or state.n_evaluations < next_check or state.change == 0:
             return False
-        next_look = int(LOOK_AGAIN * next_look) + 1
+        next_check = int(CHECK_AGAIN * next_check) + 1
         return enough(state.directions(max_iter))
 
     f, g = there.evaluate(B)
@@ -123,11 +123,11 @@ def psgm(
     nowhere = np.linalg.norm(v, axis=0) == 0
     start = _State(B, f, v, slope, rule.first(f), none, none, never, never, nowhere).after(1)
     most = steps.budget(max_iter)
-    run = iterate(step, start, max_steps=most, stage="descent", callback=callback, enough=look)
+    run = iterate(step, start, max_steps=most, stage="descent", callback=callback, enough=check)
     end = run.state
     if run.status is Status.ENOUGH:
         return end.directions(max_iter)
-    return end.directions(max_iter, float(steps.resolution(end.moved, end.resting, tol)))
+    return end.directions(max_iter, float(steps.resolution(end.moved, end.converged, tol)))
 
 
 def _sphere(rows: RowSource, rule: steps.StepRule, orthogonal_to: Array | None) -> Surface:

@@ -9,7 +9,7 @@ from perpend.rows import Kept
 
 
 class Directions(NamedTuple):
-    """Where the descents are, on their way or at rest, one column for each start.
+    """Where the descents are, on their way or converged, one column for each start.
 
     Columns that were moved together, as an orthonormal frame, count as one start.
     """
@@ -17,7 +17,7 @@ class Directions(NamedTuple):
     B: Array  # (D, k) unit columns
     objective: Array  # (k,)
     n_iter: Array  # (k,)
-    converged: Array  # (k,) bool: at rest before the iterations ran out
+    converged: Array  # (k,) bool: before the iterations ran out
     resolution: float  # the largest angle of a last step, 0 on the way: B is not known better
     n_evaluations: int  # scans
 
@@ -84,10 +84,10 @@ class Solution(NamedTuple):
     groups: TwoGroups | None  # None where there are no normals but those of the rows' span
     doubts: tuple[str, ...]  # why the confidence is low, and what would help
     n_iter: int  # of the longest descent
-    converged: bool  # whether everything came to rest
+    converged: bool  # whether everything converged
     rank: int  # dimension of the rows' span, in which inliers have their noise
     distances: Kept | None  # of all rows to the subspace, where they are known already
-    quiet_doubts: tuple[str, ...] = ()  # about the rows, where the codimension was told: no warning
+    quiet_doubts: tuple[str, ...] = ()  # about the rows, if the codimension was given: no warning
     structures: tuple[dict[str, object], ...] = ()  # every significant subspace that was seen
     others: tuple["Solution", ...] = ()  # with each that is not chosen, in the order of structures
     support: float = np.inf  # gain beyond what accidents reach; no limit where all rows are on it

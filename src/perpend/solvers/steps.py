@@ -18,7 +18,7 @@ from perpend._typing import Array, library
 
 
 class Search(NamedTuple):
-    """Where each start looks next."""
+    """Where each start steps next."""
 
     v: Array  # (D, k) the direction to move against
     slope: Array  # (k,) the decrease of the objective per unit step, to first order
@@ -160,7 +160,7 @@ class GeometricStep:
     floor: float = 1e-30
 
     def search(self, B: Array, g: Array) -> Search:
-        """Return g itself; nothing is asked of the decrease."""
+        """Return g itself; the decrease may be anything."""
         return Search(g, np.zeros(B.shape[1]))
 
     def first(self, f: Array) -> Array:
@@ -189,9 +189,9 @@ class DecayStep:
     """The authors' practice since 2021: one line search, then a step that only decays.
 
     The first step backtracks by `shrink` until the objective falls by armijo mu ||G||^2; afterwards
-    the step is multiplied by `beta` at every iteration and nothing is asked. The whole way is at
-    most 1 / (1 - beta) times the first step: enough from a spectral start, often not from a random
-    one. It rests when the objective changes by less than `tol`, relatively.
+    the step is multiplied by `beta` at every iteration, whatever the objective does. The whole way
+    is at most 1 / (1 - beta) times the first step: enough from a spectral start, often not from a
+    random one. It has converged when the objective changes by less than `tol`, relatively.
     """
 
     mu0: float = 0.1
@@ -266,8 +266,8 @@ def cosine(A: Array, B: Array, axis: int = 0) -> Array:
     return xp.sum(A * B, axis=axis) / xp.where(scale > 0, scale, float("inf"))
 
 
-def resolution(moved: Array, resting: Array, tol: float) -> Array:
+def resolution(moved: Array, converged: Array, tol: float) -> Array:
     """Return the largest angle (...,) of the last steps (..., k): ends are not known better."""
-    # A start that rests without having moved was there already, as far as steps can tell.
-    moved = np.where(np.isfinite(moved), moved, np.where(resting, tol, 1.0))
+    # A start that converged without having moved was there already, as far as steps can tell.
+    moved = np.where(np.isfinite(moved), moved, np.where(converged, tol, 1.0))
     return np.max(np.minimum(moved, 1.0), axis=-1)

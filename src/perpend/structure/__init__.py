@@ -6,7 +6,6 @@ range of scales over which it does not.
 """
 
 from perpend.structure.affine import find_affine, solve_lifted
-from perpend.structure.answer import Answer, solution_of
 from perpend.structure.cloud import (
     Axes,
     Cloud,
@@ -17,27 +16,28 @@ from perpend.structure.cloud import (
 from perpend.structure.constants import DOUBTFUL, SURE
 from perpend.structure.decide import Decision, Structure
 from perpend.structure.descents import Descent, RankEvidence, rank_of_directions
+from perpend.structure.estimate import Estimate, solution_of
 from perpend.structure.flats import AffineFit
 from perpend.structure.layers import Layer, find_layers
-from perpend.structure.linear import find_low_dimension, find_subspace, solve_told
+from perpend.structure.linear import find_low_dimension, find_subspace, solve_fixed
 from perpend.structure.profile import Profile
-from perpend.structure.samples import Look, by_sample
+from perpend.structure.samples import Subsample, by_sample
 from perpend.structure.search import find_structure
 
 __all__ = [
     "DOUBTFUL",
     "SURE",
     "AffineFit",
-    "Answer",
     "Axes",
     "Cloud",
     "Decision",
     "Descent",
+    "Estimate",
     "Layer",
-    "Look",
     "Profile",
     "RankEvidence",
     "Structure",
+    "Subsample",
     "by_sample",
     "find_affine",
     "find_layers",
@@ -49,6 +49,6 @@ __all__ = [
     "sample_sizes",
     "size_for_low_dimension",
     "solution_of",
+    "solve_fixed",
     "solve_lifted",
-    "solve_told",
 ]

@@ -18,19 +18,19 @@ from perpend.rows.views import Lifted, View, lifted, near_view, whole_view
 from perpend.solvers import Fit, Solution
 from perpend.solvers.loop import Callback
 from perpend.structure import effort
-from perpend.structure.answer import structures_of, verdict_of, weigh_no_normals
 from perpend.structure.checks import Doubt, Verdict
 from perpend.structure.cloud import NEXT_SAMPLE, Cloud
 from perpend.structure.confirm import STEPS
 from perpend.structure.decide import Decision
 from perpend.structure.descents import N_LANDED
+from perpend.structure.estimate import structures_of, verdict_of, weigh_no_normals
 from perpend.structure.flats import AffineFit, Flat, Members, as_fit, as_flat, members_among
 from perpend.structure.law import distance_edges
 from perpend.structure.linear import NOT_LOOKED_FOR
 from perpend.structure.members import point_among
 from perpend.structure.profile import Profile
 from perpend.structure.search import find_structure
-from perpend.structure.settle import Found
+from perpend.structure.settle import Candidate
 
 Auto: TypeAlias = Literal["auto"]
 
@@ -54,7 +54,7 @@ class _Chosen(NamedTuple):
 
     view: View
     sampled: _Sampled
-    found: Found | None = None  # inside the span; None where there is nothing
+    candidate: Candidate | None = None  # inside the span; None where there is nothing
     decision: Decision | None = None  # None where nothing is significant, or was looked for
 
 
@@ -70,7 +70,7 @@ def find_affine(
 ) -> AffineFit:
     """Find the affine subspace of the inliers among the rows of X (n, D).
 
-    `sample` is how many rows are asked first; all of them if it is None.
+    `sample` is the size of the first subsample; all rows if it is None.
     """
     weights = None if weight is None else to_numpy(weight).astype(float)
 
@@ -82,7 +82,7 @@ def find_affine(
     for one in () if decision is None else decision.structures:
         assert decision is not None
         if not one.chosen:
-            other = chosen._replace(found=one.found, decision=decision.of(one))
+            other = chosen._replace(candidate=one.candidate, decision=decision.of(one))
             seen = _seen_from(X, weights, other, seen, n_jobs=n_jobs)
             by_hand = _among(seen, other, codimension, rng=rng, steps=1)
             others.append(by_hand._replace(solution=by_hand.solution._replace(profile=None)))
@@ -132,19 +132,21 @@ def _decide(
     def look(sample: int | None, *, slowly: bool = False) -> _Chosen:
         sampled = _sample(X, weight, view, sample, rng)
         cloud, nothing = sampled.cloud, _Chosen(view, sampled)
-        told = None if codimension == "auto" else codimension - sampled.outside.shape[1]
-        if cloud is None or (told is not None and told <= 0):
+        fixed = None if codimension == "auto" else codimension - sampled.outside.shape[1]
+        if cloud is None or (fixed is not None and fixed <= 0):
             return nothing
-        if told == cloud.D:
-            return nothing._replace(found=point_among(cloud))
+        if fixed == cloud.D:
+            return nothing._replace(candidate=point_among(cloud))
         if cloud.n < cloud.D + 2:
             return nothing
-        decision = find_structure(Profile(cloud), rng, told=told, slowly=slowly, callback=callback)
+        decision = find_structure(
+            Profile(cloud), rng, fixed=fixed, slowly=slowly, callback=callback
+        )
         # Rows that lie on their span exactly may be near a smaller one only by their shape.
         certain = sampled.outside.shape[1] > 0 and sampled.n_distinct > cloud.D + 1.5
-        if decision is None or (told is None and certain and not decision.found.is_exact):
+        if decision is None or (fixed is None and certain and not decision.candidate.is_exact):
             return nothing
-        return nothing._replace(found=decision.found, decision=decision)
+        return nothing._replace(candidate=decision.candidate, decision=decision)
 
     chosen = look(sample)
     while (  # more rows cure one doubt, that it may be an accident
@@ -155,7 +157,7 @@ def _decide(
     ):
         sample *= NEXT_SAMPLE
         chosen = look(sample)
-    if chosen.found is None and X.shape[0] <= effort.MOST_PER_COLUMN * X.shape[1]:
+    if chosen.candidate is None and X.shape[0] <= effort.MOST_PER_COLUMN * X.shape[1]:
         chosen = look(None, slowly=True)
     return chosen
 
@@ -164,10 +166,10 @@ def _seen_from(
     X: Array, weight: Array | None, chosen: _Chosen, before: Lifted | None = None, *, n_jobs: int
 ) -> Lifted:
     """Return all rows about the members' mean, or as they are seen from near it already."""
-    view, sampled, found, _ = chosen
-    if found is not None:
-        centre = sampled.point + sampled.basis @ found.axes.centre
-        spread = math.sqrt(float(np.sum(found.axes.variances)) / X.shape[1])
+    view, sampled, candidate, _ = chosen
+    if candidate is not None:
+        centre = sampled.point + sampled.basis @ candidate.axes.centre
+        spread = math.sqrt(float(np.sum(candidate.axes.variances)) / X.shape[1])
         view = near_view(X, centre, spread, view)
     elif sampled.outside.shape[1]:
         view = view._replace(centre=sampled.point)
@@ -186,17 +188,19 @@ def _among(
     callback: Callback | None = None,
 ) -> AffineFit:
     """Confirm what a sample shows by all rows, and bring it back to the units of the data."""
-    _, sampled, found, decision = chosen
+    _, sampled, candidate, decision = chosen
     normals = sampled.outside if codimension == "auto" else sampled.outside[:, :codimension]
     n_outside, centre = normals.shape[1], sampled.point
-    if found is not None:
-        normals = np.hstack([normals, sampled.basis @ found.axes.A[:, : found.c]])
-        centre = centre + sampled.basis @ found.axes.centre
+    if candidate is not None:
+        normals = np.hstack([normals, sampled.basis @ candidate.axes.A[:, : candidate.c]])
+        centre = centre + sampled.basis @ candidate.axes.centre
     n_seen = int(np.count_nonzero(seen.rows.gather(seen.rows.weights)))
-    if found is None and sampled.n_rows < n_seen:
-        n_outside = 0  # rows that were not asked may leave the span
+    if candidate is None and sampled.n_rows < n_seen:
+        n_outside = 0  # rows outside of the subsample may leave the span
     flat = Flat(normals, ((seen.view.centre - centre) / seen.view.scale) @ normals)
-    members = members_among(seen, flat, found, n_outside=n_outside, steps=steps, callback=callback)
+    members = members_among(
+        seen, flat, candidate, n_outside=n_outside, steps=steps, callback=callback
+    )
     W = members.flat.W
     B = W @ (W.T @ random_directions(rng, len(W), N_LANDED))
     B /= np.maximum(np.linalg.norm(B, axis=0), np.finfo(float).tiny)
@@ -241,12 +245,12 @@ def solve_lifted(
 ) -> AffineFit:
     """Let a method find the affine subspace of the inliers among the rows of X (n, D).
 
-    It sees lifted rows: unit rows if `normalize`. Without `refine` its answer is brought back as it
+    It sees lifted rows: unit rows if `normalize`. Without `refine` its result is brought back as it
     is; with it, it turns to its members in a few steps.
     """
     view = whole_view(X, weight, rng)
-    found = solve(lifted(X, weight, view, n_jobs=n_jobs, unit_rows=normalize, fused=fused).rows)
-    flat = as_flat(found.normals)
+    linear = solve(lifted(X, weight, view, n_jobs=n_jobs, unit_rows=normalize, fused=fused).rows)
+    flat = as_flat(linear.normals)
     seen = lifted(X, weight, view, n_jobs=n_jobs, fused=fused)
     n_outside = min(row_span(seen.rows).n_outside, flat.W.shape[1])
     steps = STEPS if refine else 0
@@ -257,21 +261,21 @@ def solve_lifted(
     seen = lifted(X, weight, near_view(X, centre, spread, view), n_jobs=n_jobs, fused=fused)
     flat = Flat(first.flat.W, np.zeros(first.flat.W.shape[1]))
     members = members_among(seen, flat, None, n_outside=n_outside, steps=steps, callback=callback)
-    confidence, doubts = found.confidence, found.doubts
-    if flat.W.shape[1] < found.normals.shape[1]:
+    confidence, doubts = linear.confidence, linear.doubts
+    if flat.W.shape[1] < linear.normals.shape[1]:
         doubt = Doubt(
             "far away", "a normal was found that no row is near to", "rows may be in several places"
         )
         confidence, doubts = 0.0, (*doubts, str(doubt))
-    B = found.directions[:-1]
+    B = linear.directions[:-1]
     norms = np.linalg.norm(B, axis=0)
-    verdict = Verdict(confidence, (), found.evidence, found.support, found.gap)
+    verdict = Verdict(confidence, (), linear.evidence, linear.support, linear.gap)
     fit = as_fit(seen, members, verdict, B / np.where(norms > 0, norms, 1))
     solution = fit.solution._replace(
-        objective=found.objective,
-        n_iter=found.n_iter,
-        converged=found.converged,
+        objective=linear.objective,
+        n_iter=linear.n_iter,
+        converged=linear.converged,
         doubts=doubts,
-        quiet_doubts=found.quiet_doubts,
+        quiet_doubts=linear.quiet_doubts,
     )
     return fit._replace(solution=solution)

@@ -1,8 +1,8 @@
 """What could be wrong with a structure: one table, each line with its limit, sentence and remedy.
 
 Only one doubt is cured by more rows: that the contrast is not positive. All others stay as they
-are, so an answer may be unsure at once. Doubts about noise, groups and rows are as true where the
-codimension was told.
+are, so an estimate may be unsure at once. Doubts about noise, groups and rows hold for a given
+codimension too.
 """
 
 import math
@@ -25,14 +25,14 @@ class Doubt(NamedTuple):
     name: str
     sentence: str
     remedy: str
-    about_rows: bool = False  # as true of a codimension that was told
+    about_rows: bool = False  # holds for a given codimension too
 
     def __str__(self) -> str:
         return f"{self.sentence} ({self.remedy})"
 
 
 class Verdict(NamedTuple):
-    """How sure an answer is, and why."""
+    """How sure an estimate is, and why."""
 
     confidence: float  # in [0, 1]
     doubts: tuple[Doubt, ...]
@@ -47,7 +47,7 @@ class Verdict(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """The statistics that the checks look at; the defaults raise no doubt."""
+    """The statistics that the checks use; the defaults raise no doubt."""
 
     contrast: float  # T
     parameters: int  # c d
@@ -59,7 +59,7 @@ class Facts(NamedTuple):
     gap: float  # of its axes
     needed: float = 0.0  # nats that luck reaches
     rival: int = 0  # codimension of the longest other plateau, 0 if there is none
-    witnesses: int = 2  # starts that led here
+    agreeing: int = 2  # starts that led here
     rival_subspace: bool = False  # whether one led to another subspace that is as good
     n_smaller: int | None = None  # members on a smaller subspace inside
     suspect: bool = False  # whether something thinner may be inside
@@ -79,7 +79,7 @@ class Facts(NamedTuple):
     @property
     def starts_disagree(self) -> bool:
         """Whether starts did not lead to the same subspace."""
-        return self.witnesses < 2 or self.rival_subspace
+        return self.agreeing < 2 or self.rival_subspace
 
     @property
     def is_significant(self) -> bool:
@@ -112,8 +112,8 @@ def _doubts(facts: Facts, clear: float) -> list[Doubt]:
         (
             not facts.is_significant,
             "accident",
-            f"only {facts.n_members:.0f} rows lie on the subspace, and any subspace of its "
-            f"dimension can be laid through {facts.n_free} rows",
+            f"only {facts.n_members:.0f} rows lie on the subspace, and some subspace of this "
+            f"dimension passes through any {facts.n_free} rows",
             "more rows would help",
         ),
         (
@@ -125,14 +125,14 @@ def _doubts(facts: Facts, clear: float) -> list[Doubt]:
         ),
         (
             facts.starts_disagree,
-            "witnesses",
-            "starts from elsewhere did not all lead to this subspace",
+            "agreement",
+            "other starts led to a different subspace",
             "there may be several: look at structures_, or use perpend.peel",
         ),
         (
             facts.ellipse < k.LUCK and facts.gap < k.GAP,
             "ellipse",
-            "all rows may be one smooth cloud, whose axes differ by a factor of "
+            "all rows may be one smooth cloud, whose axes differ only by a factor of "
             f"{facts.gap:.2g} there",
             "less noise would help, more rows would not",
         ),
@@ -154,8 +154,7 @@ def _doubts(facts: Facts, clear: float) -> list[Doubt]:
         (
             facts.suspect,
             "layers",
-            "the distances to the subspace may be those of two kinds of rows, one thinner than "
-            "the other",
+            "the rows near the subspace may be two groups, one closer to it than the other",
             "look at the distances, or set a threshold",
         ),
         (

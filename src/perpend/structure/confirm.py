@@ -21,7 +21,7 @@ from perpend.structure.labels import with_threshold
 from perpend.structure.law import distance_edges, knots, two_groups
 from perpend.structure.layers import Histogram, find_layers, layer_noise, members_noise
 from perpend.structure.reweighted import axes_of_moments, turned_to
-from perpend.structure.settle import Found
+from perpend.structure.settle import Candidate
 
 STEPS = 4
 TOL = 1e-3  # of the noise: a turn that changes no distance
@@ -49,7 +49,7 @@ class _State(NamedTuple):
 def confirm(
     rows: RowSource,
     V: Array,
-    found: Found | None,
+    candidate: Candidate | None,
     turn: Callable[[Array, Array], tuple[Array, float]],
     *,
     sizes: tuple[int, int],
@@ -60,10 +60,10 @@ def confirm(
 ) -> Confirmed:
     """Take a few steps over all rows from the normals V, and tell members from others.
 
-    The members are those of `found` in a sample, or by the law of the outliers; without any among
-    the first of the `sizes`, the numbers of normals and of other directions in the rows' span, all
-    rows are. ``turn(V, moments)`` gives the members' normals, and by how far they differ from V at
-    the members' distance. What the rows see times `unit` is what the sample saw.
+    The members are those of the `candidate` of a sample, or by the law of the outliers; without any
+    among the first of the `sizes`, the numbers of normals and of other directions in the rows'
+    span, all rows are. ``turn(V, moments)`` gives the members' normals, and by how far they differ
+    from V at the members' distance. What the rows see times `unit` is what the sample saw.
     """
     edges = distance_edges(float(rows.norms[-1]), rows.dtype)
 
@@ -72,14 +72,14 @@ def confirm(
             return None, None
         scan = scan_grouped_distances(rows, V, edges, U)
         counts = np.ravel(scan.product)
-        if found is not None and found.fit is None:
-            return _by_density(Histogram(edges, counts), found, 1 / unit), scan.kept
+        if candidate is not None and candidate.fit is None:
+            return _by_density(Histogram(edges, counts), candidate, 1 / unit), scan.kept
         groups = two_groups(counts, edges, rows.norms, *sizes)
         return with_threshold(groups, rows.norms, *sizes, distinct=1.0), scan.kept
 
     table, scale = np.ones(len(edges)), float(edges[0])
-    if found is not None:
-        table, scale = _weights(found, edges * unit), max(found.sigma / unit, scale)
+    if candidate is not None:
+        table, scale = _weights(candidate, edges * unit), max(candidate.sigma / unit, scale)
     elif (groups := groups_at(V)[0]) is not None:
         table, scale = groups.posterior, groups.scale
 
@@ -95,38 +95,40 @@ def confirm(
     return Confirmed(V, moments, change, *groups_at(V))
 
 
-def _weights(found: Found, edges: Array) -> Array:
+def _weights(candidate: Candidate, edges: Array) -> Array:
     """Return what a row in each bin weighs among the members, by its distance."""
     middle = knots(edges)
-    if found.fit is not None:
-        groups = found.fit.groups
+    if candidate.fit is not None:
+        groups = candidate.fit.groups
         return groups.posterior[logarithmic_bins(middle, groups.edges)]
-    if found.layer is None:
-        return (middle <= max(found.threshold, float(edges[0]))).astype(float)
-    inner = found.layer.probability(knots(found.seen.edges))
-    reach = members_noise(found.seen, inner, found.c) * (math.sqrt(found.c) + k.NEAR_REACH)
+    if candidate.layer is None:
+        return (middle <= max(candidate.threshold, float(edges[0]))).astype(float)
+    inner = candidate.layer.probability(knots(candidate.seen.edges))
+    reach = members_noise(candidate.seen, inner, candidate.c) * (
+        math.sqrt(candidate.c) + k.NEAR_REACH
+    )
     bell = np.maximum(1 - np.square(middle / reach), 0.0)
-    return found.layer.probability(middle) * bell
+    return candidate.layer.probability(middle) * bell
 
 
-def _by_density(seen: Histogram, found: Found, unit: float) -> TwoGroups:
+def _by_density(seen: Histogram, candidate: Candidate, unit: float) -> TwoGroups:
     """Return members and others by their distance, as the sample's structure is among these rows.
 
     Of the layers that are seen it is the one whose end is nearest to that of the sample.
     """
-    c, total = found.c, float(seen.counts.sum())
+    c, total = candidate.c, float(seen.counts.sum())
     middle, layer = knots(seen.edges), None
-    threshold = min(max(found.threshold * unit, float(seen.edges[0])), float(seen.edges[-1]))
+    threshold = min(max(candidate.threshold * unit, float(seen.edges[0])), float(seen.edges[-1]))
     p = (middle <= threshold).astype(float)
-    if found.layer is not None:
-        p = found.layer.probability(middle / unit)
+    if candidate.layer is not None:
+        p = candidate.layer.probability(middle / unit)
         layers = [
             one for one in find_layers(seen, c, k.LEAST_SHARE / 2 * total) if not one.is_exact
         ]
         if layers:
-            end = math.log(found.layer.radius * unit)
+            end = math.log(candidate.layer.radius * unit)
             layer = min(layers, key=lambda one: abs(math.log(one.radius) - end))
-            # Two looks at the same kind of rows: tails are longer than one of them shows.
+            # Two samples of the same kind of rows: tails are longer than one of them shows.
             p, threshold = layer.probability(middle), max(layer.threshold, threshold)
     p = np.minimum(np.minimum.accumulate(p), ALMOST)
     share = min(max(float(seen.counts @ p) / total, 1e-6), 1 - 1e-6)
@@ -137,7 +139,7 @@ def _by_density(seen: Histogram, found: Found, unit: float) -> TwoGroups:
         gain=np.log1p(-share) - np.log1p(-p),
         counts=seen.counts,
         share=share,
-        scale=float(seen.edges[0]) if found.is_exact else max(noise, float(seen.edges[2])),
+        scale=float(seen.edges[0]) if candidate.is_exact else max(noise, float(seen.edges[2])),
         threshold=threshold,
     )
 
@@ -146,7 +148,7 @@ def among(
     rows: RowSource,
     span: RowSpan,
     A: Array,
-    found: Found,
+    candidate: Candidate,
     *,
     sampled: bool,
     callback: Callback | None = None,
@@ -155,7 +157,7 @@ def among(
 
     The axes A (D', R) of a decision are those of all members, unless its rows were `sampled`.
     """
-    c, basis, longest = found.c, span.basis, float(rows.norms[-1])
+    c, basis, longest = candidate.c, span.basis, float(rows.norms[-1])
 
     def turn(V: Array, moments: Array) -> tuple[Array, float]:
         _, axes = axes_of_moments(moments, basis)
@@ -165,19 +167,19 @@ def among(
     end = confirm(
         rows,
         A[:, :c],
-        found,
+        candidate,
         turn,
         sizes=sizes,
         steps=steps,
         U=None if sampled else A[:, c:],
         callback=callback,
     )
-    spectrum, change = found.axes.variances, 0.0
+    spectrum, change = candidate.axes.variances, 0.0
     if sampled:
         spectrum, A = axes_of_moments(end.moments, basis)
         change = end.change
     # An angle of scale * sqrt(d R / N) is what the noise of N unit rows does to their subspace.
-    error = math.sqrt((span.rank - c) * span.rank / max(found.n_members, 1.0))
+    error = math.sqrt((span.rank - c) * span.rank / max(candidate.n_members, 1.0))
     converged = change <= max(1e-3, SAMPLE_ERRORS * error)
     assert end.groups is not None
     assert end.kept is not None

@@ -1,6 +1,6 @@
 """Every limit that decides something, with its reason. Lengths and ratios have no unit.
 
-How long to look, and at how many rows, is in `perpend.structure.effort`.
+How long to search, and in how many rows, is in `perpend.structure.effort`.
 """
 
 # The contrast of two balls: rows within r against rows within 2 r.
@@ -27,7 +27,7 @@ CLEAR_SCORE = 0.2  # of the directions' rank: a gap of 1.6 with the full rise of
 KINK = 14.0  # twice the log-likelihood; single bells reach 11 in one of a hundred cases, 15 never
 UNLIKE = 0.05  # the same for each row: a shape between those of Gauss, Laplace, Student has .04
 ROWS_IN_BIN = 12  # rows in a bin of the density
-LEAST_SHARE = 0.05  # of the rows: smaller layers, as single rings of a scanner, are not the answer
+LEAST_SHARE = 0.05  # of the rows: smaller layers, as single rings of a scanner, are not taken
 REACH = 2.0  # the weights of a path end at s (sqrt(k) + REACH): within 2 deviations of the noise
 NEAR_REACH = 1.75  # the same of the last steps: 84 % efficient with one normal, and less to turn it
 NOISE_QUANTILE = 0.83  # of the members: noise is measured by the distance that so many are within
@@ -35,8 +35,8 @@ LOST = 1.17  # times what is seen: tails in a slab, half-way from Student's scal
 AS_THIN = 1.2  # times the noise, or a length: what is so near belongs together
 
 # Checks.
-SURE = 0.95  # from this confidence on, an answer counts as sure
-DOUBTFUL = 0.9  # an answer with a doubt is never surer than that
+SURE = 0.95  # from this confidence on, an estimate is sure
+DOUBTFUL = 0.9  # with a doubt, the confidence is at most this
 TWO_PARTS = 0.8  # second eigenvalue of the walk: rows may be of two kinds (record 16, item 7)
 GAP = 5.0  # between axes, where all rows are members: outliers five times as near make smaller ones
 ALL_ROWS = 0.98  # share of members from which on there is no other group
@@ -52,7 +52,7 @@ AS_NEAR = 0.95  # of the inliers are nearer: what is so near, in the units of th
 MISFIT = 2.0  # of the outliers' distances to that law: one in a thousand exceeds it by chance
 LIKE_THE_LAW = 0.05  # Kolmogorov-Smirnov distance up to which many outliers follow it well enough
 BETTER = 3.0  # standard deviations by which another threshold must be better than the model's
-SAME_ANGLE = 0.1  # sine of the largest angle up to which two answers are the same,
+SAME_ANGLE = 0.1  # sine of the largest angle up to which two estimates are the same,
 SAME_NOISE = 1.5  # and ratio up to which two estimates of the noise are of the same rows
 BY_CHANCE = 1e-6  # the chance by which a subspace through the origin would seem to miss it
 REMOTE = 3.0  # times the inliers' radius: from there the origin sees them all in one direction

@@ -26,7 +26,7 @@ from perpend.structure.members import (
     without_lone_rows,
 )
 from perpend.structure.profile import Plateau, Profile, clearness
-from perpend.structure.settle import Found, settle, within
+from perpend.structure.settle import Candidate, settle, within
 
 N_SAME = 256  # members to see by that a subspace is the same
 
@@ -34,7 +34,7 @@ N_SAME = 256  # members to see by that a subspace is the same
 class Structure(NamedTuple):
     """A significant subspace that was seen, with its members."""
 
-    found: Found
+    candidate: Candidate
     score: float  # the contrast T
     length: float  # in log scale
     chosen: bool = False
@@ -42,13 +42,13 @@ class Structure(NamedTuple):
     @property
     def noise(self) -> float:
         """The deviation in one coordinate; 0 where it is exact."""
-        return 0.0 if self.found.is_exact else self.found.sigma
+        return 0.0 if self.candidate.is_exact else self.candidate.sigma
 
 
 class Decision(NamedTuple):
     """The chosen structure of a cloud, and how sure it is."""
 
-    found: Found
+    candidate: Candidate
     facts: Facts
     confidence: float
     doubts: tuple[Doubt, ...]
@@ -56,12 +56,14 @@ class Decision(NamedTuple):
     cloud: Cloud
     best: Array | None  # (C, S) the best contrast at every codimension and scale, if looked for
 
-    def weighed(self, facts: Facts, found: Found) -> "Decision":
+    def weighed(self, facts: Facts, candidate: Candidate) -> "Decision":
         """Return the same with other facts and members, weighed anew."""
         confidence, doubts = confidence_of(facts)
-        own = tuple(one._replace(found=found) if one.chosen else one for one in self.structures)
+        own = tuple(
+            one._replace(candidate=candidate) if one.chosen else one for one in self.structures
+        )
         return self._replace(
-            found=found, facts=facts, confidence=confidence, doubts=doubts, structures=own
+            candidate=candidate, facts=facts, confidence=confidence, doubts=doubts, structures=own
         )
 
     def of(self, other: Structure) -> "Decision":
@@ -69,13 +71,13 @@ class Decision(NamedTuple):
         own = next(j for j, one in enumerate(self.structures) if one.chosen)
         doubt = Doubt(
             "choice",
-            "it was chosen by hand, and the answer of the fit was another one of structures_",
+            "it was chosen by hand; the fit chose another one of structures_",
             f"choose({own}) would give that",
         )
-        found, plateau = other.found, Plateau(0, 0, 0, 0, other.score, other.length, 0.0)
-        facts = facts_of(self.cloud, found.c, plateau)._replace(n_members=found.n_members)
+        candidate, plateau = other.candidate, Plateau(0, 0, 0, 0, other.score, other.length, 0.0)
+        facts = facts_of(self.cloud, candidate.c, plateau)._replace(n_members=candidate.n_members)
         return self._replace(
-            found=found,
+            candidate=candidate,
             confidence=k.DOUBTFUL * facts.no_accident,
             doubts=(doubt,),
             facts=facts,
@@ -84,62 +86,64 @@ class Decision(NamedTuple):
 
 
 def decide(
-    profile: Profile, chosen: Plateau, rng: np.random.Generator, told: int | None = None
+    profile: Profile, chosen: Plateau, rng: np.random.Generator, fixed: int | None = None
 ) -> Decision:
-    """Find the members of the chosen plateau, and weigh them; the codimension may be `told`."""
+    """Find the members of the chosen plateau, and weigh them; the codimension may be `fixed`."""
     start = profile.start
     profile.start = -1  # what is refined from here on is no start's own
-    found = find_members(profile, chosen)
-    if found.fit is None:
-        profile.add(found.axes)
-    again = profile.chosen(told) or chosen
+    candidate = find_members(profile, chosen)
+    if candidate.fit is None:
+        profile.add(candidate.axes)
+    again = profile.chosen(fixed) or chosen
     if again.c != chosen.c:  # which the members may show
-        found = find_members(profile, again)
+        candidate = find_members(profile, again)
     chosen, all_ = again, profile.plateaus()
     T, clear, n_smaller = again.T, clearness(again, all_), None
-    if told is None:
-        found, T = (without_lone_rows if found.is_exact else on_less)(profile, found, T)
-        n_smaller = smaller_inside(profile, found, rng)
-    if found.c != chosen.c:
-        own = [p for p in all_ if p.c == found.c]
+    if fixed is None:
+        candidate, T = (without_lone_rows if candidate.is_exact else on_less)(profile, candidate, T)
+        n_smaller = smaller_inside(profile, candidate, rng)
+    if candidate.c != chosen.c:
+        own = [p for p in all_ if p.c == candidate.c]
         chosen = max(own, key=lambda p: p.weight, default=chosen)
-        if not found.is_exact:  # it must be clear itself, beside what it is inside of
+        if not candidate.is_exact:  # it must be clear itself, beside what it is inside of
             clear = min(clear, clearness(chosen, all_)) if own else 0.0
-    facts = _facts(profile, found, chosen, rng)._replace(
+    facts = _facts(profile, candidate, chosen, rng)._replace(
         contrast=T, clearness=clear, n_smaller=n_smaller
     )
     confidence, doubts = confidence_of(facts)
     profile.start = start
     return Decision(
-        found=found,
+        candidate=candidate,
         facts=facts,
         confidence=confidence,
         doubts=doubts,
-        structures=tuple(_structures(profile, found, chosen, all_)),
+        structures=tuple(_structures(profile, candidate, chosen, all_)),
         cloud=profile.cloud,
         best=np.maximum(profile.best, 0.0),
     )
 
 
-def _facts(profile: Profile, found: Found, chosen: Plateau, rng: np.random.Generator) -> Facts:
-    cloud, c = profile.cloud, found.c
-    witnesses, rival_subspace = _agreement(profile, found, rng)
+def _facts(
+    profile: Profile, candidate: Candidate, chosen: Plateau, rng: np.random.Generator
+) -> Facts:
+    cloud, c = profile.cloud, candidate.c
+    agreeing, rival_subspace = _agreement(profile, candidate, rng)
     # Rows that lie on it exactly are no smooth cloud.
     ellipse, gap = chosen.T, cloud.typical / cloud.floor
-    if not found.is_exact:
-        ellipse, gap = beyond_ellipse(cloud, found.axes, c)
-    if found.n_members > k.ALL_ROWS * cloud.n:
+    if not candidate.is_exact:
+        ellipse, gap = beyond_ellipse(cloud, candidate.axes, c)
+    if candidate.n_members > k.ALL_ROWS * cloud.n:
         ellipse = 0.0  # where there are no others, a subspace is nothing but a gap
     others = [p for p in profile.plateaus() if p.c not in {chosen.c, c}]
     rival = max(others, key=lambda p: p.length, default=None)
     return facts_of(cloud, c, chosen)._replace(
         rival=0 if rival is None else rival.c,
-        n_members=found.n_members,
-        witnesses=witnesses,
+        n_members=candidate.n_members,
+        agreeing=agreeing,
         rival_subspace=rival_subspace,
         ellipse=ellipse,
         gap=gap,
-        suspect=_suspect(cloud, found, float(cloud.scales[chosen.first])),
+        suspect=_suspect(cloud, candidate, float(cloud.scales[chosen.first])),
     )
 
 
@@ -155,64 +159,66 @@ def facts_of(cloud: Cloud, c: int, chosen: Plateau) -> Facts:
     )
 
 
-def _agreement(profile: Profile, found: Found, rng: np.random.Generator) -> tuple[int, bool]:
+def _agreement(
+    profile: Profile, candidate: Candidate, rng: np.random.Generator
+) -> tuple[int, bool]:
     """Return how many starts have seen the members' subspace, and whether one saw another.
 
     With many columns a path ends as soon as it has seen what is known, and need not come near; and
-    rows that lie on it exactly need no witnesses.
+    rows that lie on it exactly need no second start.
     """
-    cloud, c = profile.cloud, found.c
-    members = np.flatnonzero(found.probability > 0.5)
+    cloud, c = profile.cloud, candidate.c
+    members = np.flatnonzero(candidate.probability > 0.5)
     if len(members) == 0:
         return 0, False
     if len(members) > N_SAME:
         members = rng.choice(members, N_SAME, replace=False, shuffle=False)
-    near = max(found.sigma, k.EXACT * cloud.floor)
+    near = max(candidate.sigma, k.EXACT * cloud.floor)
     j = min(int(np.searchsorted(cloud.scales, near)), cloud.n_scales - 1)  # where it is seen best
     near *= k.SAME_SUBSPACE * math.sqrt(c)
 
     def settled(axes: Axes, scale: float) -> Axes:
-        return settle(cloud, axes, c, scale, least=found.sigma).axes
+        return settle(cloud, axes, c, scale, least=candidate.sigma).axes
 
-    witnesses, rival = profile.agreement(cloud.X[members], c, j, near=near, settled=settled)
-    certain = found.is_exact or cloud.D > effort.FEW_COLUMNS
-    return max(witnesses, 2) if certain else witnesses, rival
+    agreeing, rival = profile.agreement(cloud.X[members], c, j, near=near, settled=settled)
+    certain = candidate.is_exact or cloud.D > effort.FEW_COLUMNS
+    return max(agreeing, 2) if certain else agreeing, rival
 
 
-def _suspect(cloud: Cloud, found: Found, finest: float) -> bool:
+def _suspect(cloud: Cloud, candidate: Candidate, finest: float) -> bool:
     """Whether something thinner may be inside, given the finest scale at which rows concentrate.
 
     Below the scale of noise the density is flat. So where all rows are members, rows that
     concentrate far below it are some of their own (but for short ones around a line).
     """
-    if found.is_exact or found.vague:
-        return found.vague
-    alone = found.n_members > k.ALL_ROWS * cloud.n and cloud.free[found.c - 1] > 1
-    if alone and 2**k.OUTER * finest < _typical_noise(found):
+    if candidate.is_exact or candidate.vague:
+        return candidate.vague
+    alone = candidate.n_members > k.ALL_ROWS * cloud.n and cloud.free[candidate.c - 1] > 1
+    if alone and 2**k.OUTER * finest < _typical_noise(candidate):
         return True
-    if not cloud.affine or found.layer is not None:
+    if not cloud.affine or candidate.layer is not None:
         return False
-    if found.c > 1:
-        return is_thinner_inside(cloud, found)
-    members = Histogram(*(A[found.seen.edges <= 1.1 * found.end] for A in found.seen))
-    return gain_of_two(members) > k.KINK + k.UNLIKE * found.n_members
+    if candidate.c > 1:
+        return is_thinner_inside(cloud, candidate)
+    members = Histogram(*(A[candidate.seen.edges <= 1.1 * candidate.end] for A in candidate.seen))
+    return gain_of_two(members) > k.KINK + k.UNLIKE * candidate.n_members
 
 
 def _structures(
-    profile: Profile, found: Found, chosen: Plateau, all_: list[Plateau]
+    profile: Profile, candidate: Candidate, chosen: Plateau, all_: list[Plateau]
 ) -> list[Structure]:
-    """List what was seen, finest first: the answer, what it is inside of, and other plateaus."""
-    cloud, c = profile.cloud, found.c
-    listed = [Structure(found, chosen.T, chosen.length, chosen=True)]
+    """List what was seen, finest first: the chosen one, what contains it, other plateaus."""
+    cloud, c = profile.cloud, candidate.c
+    listed = [Structure(candidate, chosen.T, chosen.length, chosen=True)]
     coarse = float(cloud.scales[chosen.peak])
-    if coarse > 4 * found.sigma and chosen.share * cloud.n > found.n_members / k.FEWER:
+    if coarse > 4 * candidate.sigma and chosen.share * cloud.n > candidate.n_members / k.FEWER:
         listed.append(_of_plateau(profile, chosen, coarse))
     listed += [
         _of_plateau(profile, p, float(cloud.scales[p.first]))
         for p in all_
         if p.c != c and p.length >= k.LENGTH and p.weight >= k.SHOULDER * chosen.weight
     ]
-    return sorted(listed, key=lambda one: (one.noise, -one.found.c))
+    return sorted(listed, key=lambda one: (one.noise, -one.candidate.c))
 
 
 def _of_plateau(profile: Profile, p: Plateau, least: float) -> Structure:
@@ -226,70 +232,83 @@ def _of_plateau(profile: Profile, p: Plateau, least: float) -> Structure:
 
 
 def with_rows(
-    facts: Facts, cloud: Cloud, found: Found, *, span: RowSpan, norms: Array, n_different: float
+    facts: Facts,
+    cloud: Cloud,
+    candidate: Candidate,
+    *,
+    span: RowSpan,
+    norms: Array,
+    n_different: float,
 ) -> Facts:
     """Add what the rows say about a structure.
 
     `norms` are those of all rows, and `n_different` is the number of rows that differ.
     """
-    all_ = found.n_members > k.ALL_ROWS * cloud.n
-    sigma = _typical_noise(found) if all_ else found.sigma
+    all_ = candidate.n_members > k.ALL_ROWS * cloud.n
+    sigma = _typical_noise(candidate) if all_ else candidate.sigma
     return facts._replace(
         noise=sigma**2 * cloud.D / cloud.typical**2,
-        overlap=_overlap(cloud, found),
-        rough=found.fit is None,
+        overlap=_overlap(cloud, candidate),
+        rough=candidate.fit is None,
         longest=longest(norms),
-        short=_many_short(cloud, found),
-        zeros=_zeros(cloud, found),
-        suspect=facts.suspect or is_thinner_inside(cloud, found),
-        outside=_exact_on_more(span, n_different, found),
+        short=_many_short(cloud, candidate),
+        zeros=_zeros(cloud, candidate),
+        suspect=facts.suspect or is_thinner_inside(cloud, candidate),
+        outside=_exact_on_more(span, n_different, candidate),
     )
 
 
-def _typical_noise(found: Found) -> float:
+def _typical_noise(candidate: Candidate) -> float:
     """Return the noise by the median distance: beside short rows, noise of one size is large."""
-    return members_noise(found.seen, found.seen.edges <= found.threshold, found.c, most=0.5)
+    return members_noise(
+        candidate.seen, candidate.seen.edges <= candidate.threshold, candidate.c, most=0.5
+    )
 
 
-def _overlap(cloud: Cloud, found: Found) -> float:
+def _overlap(cloud: Cloud, candidate: Candidate) -> float:
     """Return one minus the F1 of the labels, inliers as the positive class, that is expected.
 
     F1 = 2 TP / (labelled inliers + inliers), with TP the probabilities up to the threshold.
     """
     share = 1.0 if cloud.share is None else cloud.share
-    near, inliers = share * (found.threshold >= found.J), share * found.probability
-    hits = 2 * float(np.sum(near * found.probability))
+    near, inliers = share * (candidate.threshold >= candidate.J), share * candidate.probability
+    hits = 2 * float(np.sum(near * candidate.probability))
     return 1 - hits / max(float(np.sum(near) + np.sum(inliers)), np.finfo(float).tiny)
 
 
-def _zeros(cloud: Cloud, found: Found) -> int:
+def _zeros(cloud: Cloud, candidate: Candidate) -> int:
     """Return how many columns vanish on an exact subspace, if others are zero elsewhere as often.
 
     In numbers that are often zero, a subspace where columns vanish is no group of its own.
     """
-    columns = np.square(found.axes.A[:, : found.c]).sum(axis=1) > 1 - 1e-9  # that are normals
-    if not found.is_exact or np.count_nonzero(columns) < found.c:
+    columns = (
+        np.square(candidate.axes.A[:, : candidate.c]).sum(axis=1) > 1 - 1e-9
+    )  # that are normals
+    if not candidate.is_exact or np.count_nonzero(columns) < candidate.c:
         return 0
     zero = np.mean(cloud.X == 0, axis=0)
     rare = np.max(zero[~columns], initial=0.0) < k.AS_GOOD * np.min(zero[columns])
-    return 0 if rare else found.c
+    return 0 if rare else candidate.c
 
 
-def with_short_rows(cloud: Cloud, found: Found) -> Found:
+def with_short_rows(cloud: Cloud, candidate: Candidate) -> Candidate:
     """Take all rows as members where there are no outliers but short inliers."""
-    if _share_of_short(cloud, found) <= k.ALL_SHORT:
-        return found
-    found = found._replace(threshold=math.inf, probability=np.ones(len(cloud.X)))
-    return found._replace(n_members=cloud.n, fit=None, layer=None)
+    if _share_of_short(cloud, candidate) <= k.ALL_SHORT:
+        return candidate
+    candidate = candidate._replace(threshold=math.inf, probability=np.ones(len(cloud.X)))
+    return candidate._replace(n_members=cloud.n, fit=None, layer=None)
 
 
-def _many_short(cloud: Cloud, found: Found) -> float:
+def _many_short(cloud: Cloud, candidate: Candidate) -> float:
     """Return the share of short inliers among the outliers, if they are many beside the inliers."""
-    short, near = _share_of_short(cloud, found), np.count_nonzero(found.threshold >= found.J)
-    return short if short * (len(found.J) - near) > k.OVERLAP_ROUGH * near else 0.0
+    short, near = (
+        _share_of_short(cloud, candidate),
+        np.count_nonzero(candidate.threshold >= candidate.J),
+    )
+    return short if short * (len(candidate.J) - near) > k.OVERLAP_ROUGH * near else 0.0
 
 
-def _share_of_short(cloud: Cloud, found: Found) -> float:
+def _share_of_short(cloud: Cloud, candidate: Candidate) -> float:
     """Return the share of outliers that are as near as inliers, in the units of the data.
 
     Where noise is alike in all rows as they were given, it is large in proportion to short ones.
@@ -297,11 +316,11 @@ def _share_of_short(cloud: Cloud, found: Found) -> float:
     is near by that, of all far rows a share s + (1 - s) p is. Rows that would be near in any
     direction are shorter than the noise, and no such outliers.
     """
-    J, lengths = found.J, cloud.lengths
-    near, absolute = found.threshold >= J, J * lengths
+    J, lengths = candidate.J, cloud.lengths
+    near, absolute = candidate.threshold >= J, J * lengths
     far = ~near & (lengths > 0)
     uneven = np.max(lengths) > k.AS_THIN * np.min(lengths[lengths > 0], initial=np.inf)
-    if found.is_exact or not uneven or not (np.any(near) and np.any(far)):
+    if candidate.is_exact or not uneven or not (np.any(near) and np.any(far)):
         return 0.0
 
     def spread(J: Array) -> float:  # that of noise of one size is the smaller one
@@ -309,7 +328,7 @@ def _share_of_short(cloud: Cloud, found: Found) -> float:
 
     if spread(absolute[near]) >= spread(J[near]):
         return 0.0
-    limit, c = np.quantile(absolute[near], k.AS_NEAR), found.c
+    limit, c = np.quantile(absolute[near], k.AS_NEAR), candidate.c
     reach = np.minimum(np.array([float(np.max(J[near])), *(limit / lengths[far])]), 1.0)
     out_of_reach, *by_chance = special.betainc(c / 2, (cloud.D - c) / 2, np.square(reach))
     chance = np.where(reach[1:] < 1, np.maximum(by_chance - out_of_reach, 0.0), 0.0).mean()
@@ -317,7 +336,7 @@ def _share_of_short(cloud: Cloud, found: Found) -> float:
     return float(max(np.mean(absolute[far] <= limit) - chance, 0.0) / max(1 - chance, 1e-9))
 
 
-def _exact_on_more(span: RowSpan, n_different: float, found: Found) -> int:
+def _exact_on_more(span: RowSpan, n_different: float, candidate: Candidate) -> int:
     """Return the normals of the span where all rows lie on it exactly, and here with noise.
 
     The noise around a smaller subspace can't be the same in all directions then: it may be the
@@ -326,7 +345,7 @@ def _exact_on_more(span: RowSpan, n_different: float, found: Found) -> int:
     """
     accident = span.n_outside == 0 or n_different - span.rank < -math.log2(1 - k.SURE)
     idle = accident or span.rank + span.n_idle_columns >= span.n_features
-    return 0 if found.is_exact or idle else span.n_outside
+    return 0 if candidate.is_exact or idle else span.n_outside
 
 
 def longest(norms: Array) -> float:
@@ -334,22 +353,22 @@ def longest(norms: Array) -> float:
     return float(norms[-1] / np.median(norms))
 
 
-def is_thinner_inside(cloud: Cloud, found: Found) -> bool:
+def is_thinner_inside(cloud: Cloud, candidate: Candidate) -> bool:
     """Say whether some members may be thinner than the others.
 
     Noise of one size makes short rows look like others than long ones, and noise in proportion does
     so in the units of the data: two kinds of rows show in both. What stands on a flat density was
     told from that already.
     """
-    near = 1.1 * found.threshold >= found.J
-    if found.is_exact or found.layer is not None or not np.any(near):
+    near = 1.1 * candidate.threshold >= candidate.J
+    if candidate.is_exact or candidate.layer is not None or not np.any(near):
         return False
-    J, lengths = found.J[near], cloud.lengths[near]
+    J, lengths = candidate.J[near], cloud.lengths[near]
     share = None if cloud.share is None else cloud.share[near]
 
     def has_layers(unit: Array) -> bool:
         seen = histogram(J * unit, cloud.floor * float(np.median(unit)), share)
-        return bool(find_layers(seen, found.c, k.LEAST_SHARE * cloud.n))
+        return bool(find_layers(seen, candidate.c, k.LEAST_SHARE * cloud.n))
 
     even = np.ptp(lengths) == 0
     return has_layers(np.ones(len(J))) and (even or has_layers(lengths))

@@ -1,8 +1,8 @@
 """Proposals by the paper's descents, watched on their way: when the profile is clear, they may end.
 
-The codimension shows in the directions long before they have come to rest, and a finish from there
+The codimension shows in the directions long before they have converged, and a finish from there
 is as good as one from their end. So whenever the directions show a clear rank on their way, the
-rows are asked. Once the rows are sure of a subspace, the descents go on only until they agree.
+rows are evaluated. Once the rows are sure of a subspace, the descents go on only until they agree.
 
 Two kinds of evidence say what the rank is. The singular values of the directions fall at the
 codimension, but how deeply depends on noise, on convergence and on how diverse the starts were. The
@@ -40,7 +40,7 @@ Auto: TypeAlias = Literal["auto"]
 N_STARTS_FIRST = 16
 CLEAR_GAP = 2.0  # in the directions' singular values; with less, weighing them is not worth a scan
 SETTLED = 32  # evaluations from which on "no gap anywhere" may mean "as many normals as starts"
-STEADY = 3  # looks with the same rank: it is worth a finish, though it is not clear
+STEADY = 3  # evaluations in a row with the same rank: worth a finish, though it is not clear
 NEARLY_THERE = 0.3  # sine to normals of which the rows are sure: chance is that near one time in 20
 BACK_OFF = 2  # times as many evaluations as at the last finish before the next one
 N_LANDED = 16  # starts that are shown where nobody descends
@@ -136,7 +136,7 @@ def grow_starts(
     ----------
     solve : function of a number of new starts and of those solved before
     weigh : function that weighs the evidence of all directions so far
-    sure : function that says whether the answer is clear already
+    sure : function that says whether the estimate is clear already
     at_least : the number of starts to begin with, if it is larger than usual
     at_most : the number of starts at which growing ends in any case
     """
@@ -170,16 +170,16 @@ class Descent(NamedTuple):
 
 
 class Descents:
-    """The descents of one search; `told` is the number of normals inside the span, if it is."""
+    """The descents of one search; `fixed` is the number of normals inside the span, if it is."""
 
-    def __init__(self, ground: Ground, descent: Descent, told: int | None = None) -> None:
-        self.ground, self.descent, self.told = ground, descent, told
+    def __init__(self, ground: Ground, descent: Descent, fixed: int | None = None) -> None:
+        self.ground, self.descent, self.fixed = ground, descent, fixed
         self.directions: Directions | None = None
         self.evidence: RankEvidence | None = None
         self._sure: Fit | None = None  # of which the rows are sure, whoever agrees
         self._next_finish = 0  # evaluations
         self._lead_there = False  # whether most starts end among the normals of that
-        self._ranks: list[int] = []  # of the directions, look by look
+        self._ranks: list[int] = []  # of the directions, one after the other
 
     def proposals(self) -> Iterator[int]:
         """Descend, and show the profile what comes of it: many starts that agree, or one.
@@ -191,10 +191,10 @@ class Descents:
         if self.agree:
             yield 2 if self.ground.profile.fits[-1].lawful else 1
             return
-        asked = min(evidence.value, self.ground.span.rank - 1)
-        asked = asked if self.told is None else self.told
-        if self._sure is None and 0 < asked < self.ground.span.rank:
-            self._finish(evidence.basis[:, :asked])
+        number = min(evidence.value, self.ground.span.rank - 1)
+        number = number if self.fixed is None else self.fixed
+        if self._sure is None and 0 < number < self.ground.span.rank:
+            self._finish(evidence.basis[:, :number])
         yield 1
 
     def descend(self, *, watched: bool) -> RankEvidence:
@@ -226,7 +226,7 @@ class Descents:
                 lambda n, before: down(random_starts(rng, span, n), before),
                 weigh,
                 sure=lambda: self.agree,
-                at_least=0 if self.told is None else int(1.5 * self.told) + 5,
+                at_least=0 if self.fixed is None else int(1.5 * self.fixed) + 5,
                 at_most=2 * span.rank + 16,
             )
         else:
@@ -252,8 +252,8 @@ class Descents:
         if n >= (effort.TAKE_OVER if rank <= effort.WIDE else 2 * effort.TAKE_OVER):
             return True  # paths decide
         if self._sure is None and self._worth_a_finish(self.evidence, n):
-            asked = self.evidence.value if self.told is None else self.told
-            self._finish(self.evidence.basis[:, :asked])
+            number = self.evidence.value if self.fixed is None else self.fixed
+            self._finish(self.evidence.basis[:, :number])
             self._next_finish = BACK_OFF * n
         self._lead_there = self._sure is not None and lead_to(self._sure.V, directions.B)
         return self.agree
@@ -261,8 +261,8 @@ class Descents:
     def _worth_a_finish(self, evidence: RankEvidence, n_evaluations: int) -> bool:
         if n_evaluations < self._next_finish:
             return False
-        asked = evidence.value if self.told is None else self.told
-        if not 0 < asked < self.ground.span.rank or asked > len(evidence.singular_values):
+        number = evidence.value if self.fixed is None else self.fixed
+        if not 0 < number < self.ground.span.rank or number > len(evidence.singular_values):
             return False
         if evidence.saturated:
             return n_evaluations >= SETTLED
@@ -272,9 +272,9 @@ class Descents:
     def _finish(self, V: Array) -> None:
         """Ask the rows about normals V (D', c) of descents on their way."""
         ground = self.ground
-        if self.told is not None:
+        if self.fixed is not None:
             fit = ground.add(ground.fitted(V))
-            chosen = ground.profile.at(self.told)
+            chosen = ground.profile.at(self.fixed)
         else:
             assert self.evidence is not None
             fit, best = ground.propose(V, rough=self.evidence.score < k.CLEAR_SCORE)
@@ -290,7 +290,7 @@ class Descents:
         """Leave out starts that are still on their way, far behind most of the others.
 
         They are nearer to a random direction than to where the others are, by their objective. A
-        start that rests there has found something else, and stays.
+        start that has converged there is at something else, and stays.
         """
         rows = self.ground.rows
         low = float(np.median(directions.objective))

@@ -1,4 +1,4 @@
-"""How long to look, and at how many rows. More finds no less: nothing here decides an answer."""
+"""How long to search, and in how many rows. More finds no less: nothing here decides."""
 
 OCTAVE = 8  # scales in a factor of two
 
@@ -6,14 +6,14 @@ OCTAVE = 8  # scales in a factor of two
 SHRINK = 0.9  # of the scale, step by step; with 0.7 a road inside a street is lost
 SLOW = 0.985  # the same where nothing was found: near the spectral limit
 GIVE_UP = 16.0  # times below the last significant scale nothing more will come
-LOOK = 3  # steps between two tables; a table costs about as much as two steps
+TABLE_EVERY = 3  # steps between two tables; a table costs about as much as two steps
 LOCAL_STARTS = 8  # rows whose neighbours propose: one is on a plane with a third of the rows
 TRIES = 4  # paths where something is significant, but not clear: others do not cure that
 WIDE = 64  # columns from which on tables and spectra are saved where little can come of them
 FEW_COLUMNS = 16  # up to which steps are cheap
 
 # The descents.
-TAKE_OVER = 64  # evaluations without a clear answer after which paths decide; twice if it is wide
+TAKE_OVER = 64  # evaluations without a clear estimate after which paths decide; twice if it is wide
 
 # How many rows are enough.
 SAMPLE = 8192  # in few columns,

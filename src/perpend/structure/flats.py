@@ -33,7 +33,7 @@ from perpend.structure.checks import Verdict
 from perpend.structure.confirm import STEPS, confirm
 from perpend.structure.law import distance_edges
 from perpend.structure.reweighted import turned_by
-from perpend.structure.settle import Found
+from perpend.structure.settle import Candidate
 
 FARTHEST = 1e6
 """Times the scale of the view. Normals that meet the rows' space only beyond this are those of the
@@ -137,7 +137,7 @@ class Members(NamedTuple):
 def members_among(
     seen: Lifted,
     flat: Flat,
-    found: Found | None,
+    candidate: Candidate | None,
     *,
     n_outside: int,
     steps: int = STEPS,
@@ -161,7 +161,7 @@ def members_among(
     end = confirm(
         rows,
         np.vstack([flat.W, flat.w0]),  # lifted rows times these are distances
-        found,
+        candidate,
         turn,
         sizes=(c - n_outside, D + 1 - c),
         unit=seen.unit,

@@ -42,15 +42,15 @@ STANDS_OUT = 1.2  # times the largest second moment of rows without preferred di
 FEW_ROWS = 2.0  # rows per dimension of the span; with fewer, descents are at a loss
 ALONE = 1e-4  # below a leverage of 1 at the most
 MAX_SWEEP = 120  # steps of reweighting from a start that is hardly better than chance
-FIRST_SIZES = 3  # codimensions from which reweighting looks before any path
+FIRST_SIZES = 3  # codimensions from which reweighting starts before any path
 MAX_FINISH = 60  # steps of reweighting
 FEW_STEPS = 4  # the same on the way, where a candidate that takes longer may come again
 ALIKE = 1e-3  # of the largest variance: along axes with less, rows vary as good as not at all
-MAX_REVISIONS = 4  # of the codimension, after a look at the profile
+MAX_REVISIONS = 4  # of the codimension, by the profile
 
 
 class Ground:
-    """Rows in their span; what is asked for first pays for it."""
+    """Rows in their span; everything is computed when it is first needed."""
 
     def __init__(
         self, rows: RowSource, rng: np.random.Generator, callback: Callback | None = None
@@ -102,7 +102,7 @@ class Ground:
     def fitted(
         self, start: Array | Fit, max_steps: int = MAX_FINISH, variances: Array | None = None
     ) -> Fit:
-        """Refine normals (D', c) by the law; with no steps, only look at them.
+        """Refine normals (D', c) by the law; with no steps, only evaluate them.
 
         The start may be axes of all rows, with their `variances` (R,).
         """
@@ -127,7 +127,7 @@ class Ground:
         """Go from V (D', c), of descents on their way, to the codimension that the profile shows.
 
         Where c is only a `rough` guess, the variances of the rows that are near correct it first.
-        Also return the plateau that was chosen last; the fit is at rest where that is clear.
+        Also return the plateau that was chosen last; the fit has converged where that is clear.
         """
         start: Array | Fit = V
         if rough:
@@ -152,7 +152,7 @@ class Ground:
         return self.span.from_span(self.profile.axes_at(p).A[:, : p.c])
 
     def law_holds(self, fit: Fit) -> bool:
-        """Say whether there are outliers beside a fit that is at rest, and they follow the law."""
+        """Say whether there are outliers beside a converged fit, and they follow the law."""
         groups = fit.groups
         if not fit.converged or groups.is_exact:
             return fit.converged
@@ -252,7 +252,7 @@ def smallest_axes(ground: Ground, sizes: list[int]) -> Iterator[int]:
 
 
 def sweep_sizes(rank: int, near: int = 1) -> list[int]:
-    """Return the codimensions from which to look, each at most 1.5 times another; nearest first.
+    """Return the codimensions to start from, each at most 1.5 times another; nearest first.
 
     >>> sweep_sizes(30)
     [1, 2, 3, 4, 6, 8, 12, 16, 24]

@@ -93,18 +93,18 @@ def find_layers(
     """
     N = np.cumsum(of.counts)
     top = min(int(np.searchsorted(of.edges, r_max)), len(of.edges) - 1)
-    found: list[Layer] = []
+    layers: list[Layer] = []
     needed = k.KINK + 2 * luck
-    while len(found) < MOST_LAYERS:
+    while len(layers) < MOST_LAYERS:
         layer = _cut(of.edges, N, c, top, needed)
         if layer is None or layer.gain < needed or layer.members < least:
             break
-        found.insert(0, layer)
+        layers.insert(0, layer)
         top = int(np.searchsorted(of.edges, layer.radius * 1.1))
     if N[0] >= least:
         r = float(of.edges[0])
-        found.insert(0, Layer(r, math.inf, float(N[0]), r, np.array([math.log(r)]), np.zeros(1)))
-    return found
+        layers.insert(0, Layer(r, math.inf, float(N[0]), r, np.array([math.log(r)]), np.zeros(1)))
+    return layers
 
 
 def _cut(edges: Array, N: Array, c: int, top: int, needed: float) -> Layer | None:
@@ -167,7 +167,7 @@ class _Bell(NamedTuple):
 
 
 def _bell(ramps: Array, y: Array, h: Array) -> _Bell | None:
-    """Fit a falling function of these ramps to y with weights h; None where that does not rest."""
+    """Fit a falling function of these ramps to y with weights h; None if that does not converge."""
     root, total = np.sqrt(h), float(h.sum())
     level = float(h @ y) / total  # with the means taken out, it need not be fitted
     basis = (h @ ramps) / total - ramps

@@ -13,7 +13,6 @@ from perpend.solvers import Directions, Solution
 from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
 from perpend.structure import effort
-from perpend.structure.answer import Answer, solution_of, verdict_of, weigh_no_normals
 from perpend.structure.checks import Doubt, Verdict, beyond_ellipse
 from perpend.structure.confirm import among
 from perpend.structure.decide import (
@@ -31,6 +30,7 @@ from perpend.structure.descents import (
     landed,
     rank_of_directions,
 )
+from perpend.structure.estimate import Estimate, solution_of, verdict_of, weigh_no_normals
 from perpend.structure.ground import (
     FIRST_SIZES,
     Ground,
@@ -43,12 +43,12 @@ from perpend.structure.members import by_the_law
 from perpend.structure.profile import Profile, clearness
 from perpend.structure.reweighted import turned_to
 from perpend.structure.search import find_structure
-from perpend.structure.settle import Found
+from perpend.structure.settle import Candidate
 
 Auto: TypeAlias = Literal["auto"]
 
 ENOUGH_TO_WEIGH = 1024  # rows, where nothing is looked for
-NOT_LOOKED_FOR = 0.5  # confidence in "no normals" at the most, where that was told and not found
+NOT_LOOKED_FOR = 0.5  # largest confidence in "no normals", where that was given and not searched
 
 
 def find_subspace(
@@ -59,40 +59,40 @@ def find_subspace(
     finish: bool,
     rng: np.random.Generator,
     callback: Callback | None = None,
-) -> Answer:
+) -> Estimate:
     """Find the subspace of the inliers among `rows`; without `finish` the descents alone decide."""
     ground = Ground(rows, rng, callback)
-    told = None if codimension == "auto" else n_inside(ground.span, codimension)
-    descents = Descents(ground, descent, told)
-    if not finish or (told is not None and not 0 < told < ground.span.rank):
-        return _as_descents_say(ground, descents, codimension, told)
+    fixed = None if codimension == "auto" else n_inside(ground.span, codimension)
+    descents = Descents(ground, descent, fixed)
+    if not finish or (fixed is not None and not 0 < fixed < ground.span.rank):
+        return _as_descents_say(ground, descents, codimension, fixed)
     decision = _decide(ground, descents)
     directions, evidence = descents.directions, descents.evidence
     if directions is None and decision is not None:  # nobody descended
-        directions = landed(ground.rows, ground.span, _normals(ground, decision.found), rng)
+        directions = landed(ground.rows, ground.span, _normals(ground, decision.candidate), rng)
         evidence = rank_of_directions(ground.rows, directions, ground.span.rank)
     assert directions is not None
-    if decision is None or (told is None and _is_unlikely(ground, decision)):
+    if decision is None or (fixed is None and _is_unlikely(ground, decision)):
         return _no_normals(ground, directions, codimension)
-    answer = _confirmed(ground, decision, directions)
+    estimate = _confirmed(ground, decision, directions)
     if evidence is None:
-        return answer
-    return answer._replace(verdict=_with_rank(answer.verdict, evidence))
+        return estimate
+    return estimate._replace(verdict=_with_rank(estimate.verdict, evidence))
 
 
 def _as_descents_say(
-    ground: Ground, descents: Descents, codimension: int | Auto, told: int | None
-) -> Answer:
+    ground: Ground, descents: Descents, codimension: int | Auto, fixed: int | None
+) -> Estimate:
     evidence = descents.descend(watched=False)
-    c = min(evidence.value, ground.span.rank - 1) if told is None else told
+    c = min(evidence.value, ground.span.rank - 1) if fixed is None else fixed
     assert descents.directions is not None
-    answer = as_it_is(ground, evidence.basis[:, :c], descents.directions, codimension)
-    if told is not None or answer.fit is None:
-        return answer
+    estimate = as_it_is(ground, evidence.basis[:, :c], descents.directions, codimension)
+    if fixed is not None or estimate.fit is None:
+        return estimate
     # Compare with the rank of the descents, where these alone have decided.
-    doubt = disagreement(c, evidence, seen=not answer.verdict.doubts)
-    verdict = _with_rank(answer.verdict, evidence)
-    return answer._replace(verdict=verdict.doubted(doubt) if doubt else verdict)
+    doubt = disagreement(c, evidence, seen=not estimate.verdict.doubts)
+    verdict = _with_rank(estimate.verdict, evidence)
+    return estimate._replace(verdict=verdict.doubted(doubt) if doubt else verdict)
 
 
 def find_low_dimension(
@@ -101,24 +101,24 @@ def find_low_dimension(
     codimension: int | Auto,
     rng: np.random.Generator,
     callback: Callback | None = None,
-) -> Answer | None:
+) -> Estimate | None:
     """Find a subspace that stands out in the rows' second moments, and look for nothing else."""
     ground = Ground(rows, rng, callback)
-    told = None if codimension == "auto" else n_inside(ground.span, codimension)
-    if told is not None and not 0 < told < ground.span.rank:
+    fixed = None if codimension == "auto" else n_inside(ground.span, codimension)
+    if fixed is not None and not 0 < fixed < ground.span.rank:
         return None
     decision = find_structure(
-        ground.profile, rng, proposals=largest_axes(ground), told=told, paths=False
+        ground.profile, rng, proposals=largest_axes(ground), fixed=fixed, paths=False
     )
-    if decision is None or decision.facts.witnesses < 2:
+    if decision is None or decision.facts.agreeing < 2:
         return None
-    directions = landed(ground.rows, ground.span, _normals(ground, decision.found), rng)
+    directions = landed(ground.rows, ground.span, _normals(ground, decision.candidate), rng)
     return _confirmed(ground, decision, directions)
 
 
-def _normals(ground: Ground, found: Found) -> Array:
+def _normals(ground: Ground, candidate: Candidate) -> Array:
     """Return the normals (D', c) as the rows see them."""
-    return ground.span.from_span(found.axes.A[:, : found.c])
+    return ground.span.from_span(candidate.axes.A[:, : candidate.c])
 
 
 def n_inside(span: RowSpan, codimension: int) -> int:
@@ -152,7 +152,7 @@ def _decide(ground: Ground, descents: Descents) -> Decision | None:
         ground.profile,
         ground.rng,
         proposals=chain(first, descending(), sweeping()),
-        told=descents.told,
+        fixed=descents.fixed,
         paths=paths,
         callback=ground.callback,
     )
@@ -164,7 +164,7 @@ def _decide(ground: Ground, descents: Descents) -> Decision | None:
             ground.profile,
             ground.rng,
             proposals=sweeping(late=True),
-            told=descents.told,
+            fixed=descents.fixed,
             slowly=True,
             callback=ground.callback,
         )
@@ -180,35 +180,37 @@ def _is_low(ground: Ground) -> bool:
 
 
 def _is_unlikely(ground: Ground, decision: Decision) -> bool:
-    """Say whether "no normals inside the span" is the better answer.
+    """Say whether "no normals inside the span" is the better estimate.
 
     Noise that is as large as the rows is no subspace. More rows than the dimension of their span
     lie on a subspace for certain, if that leaves directions free; inside it, only what is as exact,
     or sure by the law as well, is worth more than that certainty.
     """
-    found, span = decision.found, ground.span
+    candidate, span = decision.candidate, ground.span
     most = k.NO_SUBSPACE * float(np.median(ground.rows.norms)) ** 2
-    if found.sigma**2 * span.rank > most:
+    if candidate.sigma**2 * span.rank > most:
         return True
     certain = span.n_outside > 0 and ground.n_distinct > span.rank + 0.5
-    if not certain or found.is_exact:
+    if not certain or candidate.is_exact:
         return False
-    return found.fit is None or decision.confidence < k.SURE
+    return candidate.fit is None or decision.confidence < k.SURE
 
 
-def _no_normals(ground: Ground, directions: Directions, codimension: int | Auto) -> Answer:
+def _no_normals(ground: Ground, directions: Directions, codimension: int | Auto) -> Estimate:
     span = ground.span
     verdict = weigh_no_normals(span, ground.n_distinct, ground.rows.norms, ground.heaviest)
     n_rest, n_inside = None, 0
     if codimension != "auto":
         n_rest = min(codimension, span.n_outside)
-        # Nobody looked for normals inside the span, or some outside were not asked for.
+        # Normals inside the span were not searched, or fewer than those outside were requested.
         most = NOT_LOOKED_FOR if n_rest == span.n_outside else 0.0
         verdict = verdict._replace(confidence=min(verdict.confidence, most))
         if codimension == span.n_features:  # only a caller can say so
-            n_inside, asked = span.rank, "a subspace of dimension 0 was asked for"
-            verdict = Verdict(0.0, (Doubt("point", asked, "ask for less"),), {"rank": span.rank})
-    return Answer(
+            n_inside, number = span.rank, "a subspace of dimension 0 was requested"
+            verdict = Verdict(
+                0.0, (Doubt("point", number, "give a smaller codimension"),), {"rank": span.rank}
+            )
+    return Estimate(
         verdict,
         span,
         ground.rows,
@@ -224,7 +226,7 @@ def _in_data(directions: Directions, span: RowSpan) -> Directions:
     return directions._replace(B=span.in_data(directions.B))
 
 
-def as_it_is(ground: Ground, V: Array, directions: Directions, codimension: int | Auto) -> Answer:
+def as_it_is(ground: Ground, V: Array, directions: Directions, codimension: int | Auto) -> Estimate:
     """Weigh the normals V (D', c) as they are, by how far the rows support them."""
     c = V.shape[1]
     if not 0 < c < ground.span.rank:
@@ -234,7 +236,7 @@ def as_it_is(ground: Ground, V: Array, directions: Directions, codimension: int 
     cloud, axes = profile.cloud, ground.axes_of(fit)
     profile.add(axes)
     chosen = profile.at(c)
-    found = by_the_law(cloud, axes, fit, V if len(V) == cloud.D else ground.span.basis.T @ V)
+    candidate = by_the_law(cloud, axes, fit, V if len(V) == cloud.D else ground.span.basis.T @ V)
     ellipse, gap = beyond_ellipse(cloud, axes, c)
     facts = facts_of(cloud, c, chosen)._replace(
         clearness=clearness(chosen, profile.plateaus()),
@@ -242,10 +244,10 @@ def as_it_is(ground: Ground, V: Array, directions: Directions, codimension: int 
         ellipse=ellipse,
         gap=gap,
     )
-    own = Structure(found, chosen.T, chosen.length, chosen=True)
-    decision = Decision(found, facts, 0.0, (), (own,), cloud, None)
-    answer = _answered(ground, decision, directions, sampled=False)
-    return answer._replace(
+    own = Structure(candidate, chosen.T, chosen.length, chosen=True)
+    decision = Decision(candidate, facts, 0.0, (), (own,), cloud, None)
+    estimate = _estimate(ground, decision, directions, sampled=False)
+    return estimate._replace(
         converged=bool(np.all(directions.converged)),
         n_rest=None if codimension == "auto" else min(codimension, ground.span.n_outside),
     )
@@ -262,35 +264,35 @@ def _with_rank(verdict: Verdict, evidence: RankEvidence) -> Verdict:
     return verdict._replace(evidence={**numbers, **verdict.evidence})
 
 
-def _confirmed(ground: Ground, decision: Decision, directions: Directions) -> Answer:
-    """Put the answer of these rows together, by the law where it holds."""
-    found = _lawful(ground, decision.found)
-    sampled = found.fit is None and ground.profile.cloud.n < ground.n_distinct - 0.5
-    return _answered(ground, decision._replace(found=found), directions, sampled=sampled)
+def _confirmed(ground: Ground, decision: Decision, directions: Directions) -> Estimate:
+    """Put the estimate of these rows together, by the law where it holds."""
+    candidate = _lawful(ground, decision.candidate)
+    sampled = candidate.fit is None and ground.profile.cloud.n < ground.n_distinct - 0.5
+    return _estimate(ground, decision._replace(candidate=candidate), directions, sampled=sampled)
 
 
-def _answered(
+def _estimate(
     ground: Ground, decision: Decision, directions: Directions, *, sampled: bool
-) -> Answer:
+) -> Estimate:
     """Weigh a decision with what the rows say about it, and confirm it among all of them."""
     rows, span, cloud = ground.rows, ground.span, decision.cloud
-    found = with_short_rows(cloud, decision.found)
+    candidate = with_short_rows(cloud, decision.candidate)
     facts = with_rows(
         decision.facts,
         cloud,
-        found,
+        candidate,
         span=span,
         norms=rows.norms,
         n_different=ground.n_distinct,
     )
-    decision = decision.weighed(facts, found)
-    if found.fit is not None and not sampled:  # by all rows already
-        fit = found.fit
-        kept = fit.kept or scan_distances(rows, fit.V, fit.axes[:, found.c :]).kept
+    decision = decision.weighed(facts, candidate)
+    if candidate.fit is not None and not sampled:  # by all rows already
+        fit = candidate.fit
+        kept = fit.kept or scan_distances(rows, fit.V, fit.axes[:, candidate.c :]).kept
     else:
-        A = span.from_span(found.axes.A)
-        fit, kept = among(rows, span, A, found, sampled=sampled, callback=ground.callback)
-    return Answer(
+        A = span.from_span(candidate.axes.A)
+        fit, kept = among(rows, span, A, candidate, sampled=sampled, callback=ground.callback)
+    return Estimate(
         verdict_of(decision, fit, rows, ground.n_distinct),
         span,
         rows,
@@ -303,19 +305,19 @@ def _answered(
     )
 
 
-def _lawful(ground: Ground, found: Found) -> Found:
+def _lawful(ground: Ground, candidate: Candidate) -> Candidate:
     """Let the law tell the groups apart, where the same subspace has the same noise by it."""
-    if found.fit is not None or found.is_exact:
-        return found
-    fit = ground.with_threshold(ground.fitted(_normals(ground, found)))
-    alike = abs(np.log(fit.groups.scale / found.sigma)) <= np.log(k.SAME_NOISE)
-    same = turned_to(fit.V, ground.span.from_span(found.axes.A)) <= k.SAME_ANGLE
+    if candidate.fit is not None or candidate.is_exact:
+        return candidate
+    fit = ground.with_threshold(ground.fitted(_normals(ground, candidate)))
+    alike = abs(np.log(fit.groups.scale / candidate.sigma)) <= np.log(k.SAME_NOISE)
+    same = turned_to(fit.V, ground.span.from_span(candidate.axes.A)) <= k.SAME_ANGLE
     if not (alike and same and ground.law_holds(fit)):
-        return found
+        return candidate
     return by_the_law(ground.profile.cloud, ground.axes_of(fit), fit)
 
 
-def solve_told(
+def solve_fixed(
     rows: RowSource,
     codimension: int,
     find: Callable[[RowSource, RowSpan, int], Directions],
@@ -323,7 +325,7 @@ def solve_told(
 ) -> Solution:
     """Let ``find(rows, span, c)`` look for c orthonormal normals inside the span, and weigh them.
 
-    This is what methods that are told the codimension share. The rows are turned into their span
+    Methods with a given codimension share this. The rows are turned into their span
     where that is smaller: `find` gets them as they are solved.
     """
     if codimension > rows.shape[1]:
@@ -336,5 +338,5 @@ def solve_told(
     directions = Directions(nothing, np.zeros(1), np.zeros(1, int), np.ones(1, bool), 0.0, 0)
     if c:
         directions = find(ground.rows, ground.span, c)
-    answer = as_it_is(ground, directions.B, directions, codimension)
-    return solution_of(answer, rows, told=True)
+    estimate = as_it_is(ground, directions.B, directions, codimension)
+    return solution_of(estimate, rows, fixed=True)

@@ -21,6 +21,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from scipy import linalg
 
 from perpend._typing import Array
 from perpend.kernels import logarithmic_bins
@@ -30,14 +31,15 @@ from perpend.structure import effort
 from perpend.structure.cloud import Axes, Cloud, radius
 from perpend.structure.layers import Histogram, Layer, find_layers, histogram
 from perpend.structure.profile import LawFit, Plateau, Profile
-from perpend.structure.settle import Found, Settled, polish, settle, within
+from perpend.structure.settle import Candidate, Settled, polish, settle, within
 
 TOO_MANY = 4096  # rows: the walk is a matrix of their square
 POWER_STEPS = 40  # of the power method
+DEGENERATE = 1e-7  # of the largest: a smaller pivot is nothing but rounding errors
 LONE = 1e-6  # below a leverage of 1 at the most: a row that depends on no others
 
 
-def find_members(profile: Profile, chosen: Plateau) -> Found:
+def find_members(profile: Profile, chosen: Plateau) -> Candidate:
     """Find the members of a plateau: by the law where it holds, or those of its finest layer."""
     cloud, c = profile.cloud, chosen.c
     lawful = [one for one in profile.fits if one.lawful and _is_of(profile, chosen, one)]
@@ -55,9 +57,11 @@ def find_members(profile: Profile, chosen: Plateau) -> Found:
     if np.count_nonzero(w > 0.1) < cloud.D - c + 2:
         return within(cloud, c, settled)
     allowed = partial(is_seen_best, profile, c)
-    found = polish(cloud, cloud.pca(w), c, w, least_members(cloud, c), allowed=allowed)
+    candidate = polish(cloud, cloud.pca(w), c, w, least_members(cloud, c), allowed=allowed)
     # Members are of the plateau's scales, and not all rows that are left in the end.
-    return within(cloud, c, settled)._replace(vague=True) if found.sigma > 2 * end else found
+    return (
+        within(cloud, c, settled)._replace(vague=True) if candidate.sigma > 2 * end else candidate
+    )
 
 
 def _is_of(profile: Profile, chosen: Plateau, one: LawFit) -> bool:
@@ -97,14 +101,14 @@ def least_members(cloud: Cloud, c: int) -> float:
     return max(k.LEAST_SHARE * cloud.n, 2.0 * float(cloud.free[c - 1]))
 
 
-def by_the_law(cloud: Cloud, axes: Axes, fit: Fit, V: Array | None = None) -> Found:
+def by_the_law(cloud: Cloud, axes: Axes, fit: Fit, V: Array | None = None) -> Candidate:
     """Take the members as the law tells them, with the axes of the fit as the cloud sees them.
 
     The normals V (R, c), seen alike, are the first of the axes but for fits without a finish.
     """
     c, groups = fit.V.shape[1], fit.groups
     J = np.sqrt(cloud.squares(axes, c)) if V is None else np.linalg.norm(cloud.X @ V, axis=1)
-    return Found(
+    return Candidate(
         c=c,
         axes=axes,
         sigma=groups.scale,
@@ -156,74 +160,76 @@ def _finest(profile: Profile, chosen: Plateau) -> tuple[Layer, Axes] | None:
     return None if best is None else best[:2]
 
 
-def without_lone_rows(profile: Profile, found: Found, T: float) -> tuple[Found, float]:
+def without_lone_rows(profile: Profile, candidate: Candidate, T: float) -> tuple[Candidate, float]:
     """Leave out members that hold a dimension of an exact subspace alone: it runs through them.
 
     Such a row depends on no others, so its leverage is 1. Along some direction it is the only one,
     so the members' least variance there is at most what a single row can give.
     """
-    cloud, c = profile.cloud, found.c
-    members = np.flatnonzero(found.probability > 0.5)
+    cloud, c = profile.cloud, candidate.c
+    members = np.flatnonzero(candidate.probability > 0.5)
     if len(members) <= cloud.D - c or len(members) > TOO_MANY:
-        return found, T
-    X = cloud.about(found.axes.centre)[members]
+        return candidate, T
+    X = cloud.about(candidate.axes.centre)[members]
     weight = np.ones(len(members)) if cloud.weight is None else cloud.weight[members]
     alone = np.max(weight * np.square(X).sum(axis=1)) / weight.sum()
-    if found.axes.variances[c] > 2 * alone:
-        return found, T
-    Y = X @ found.axes.A[:, c:]
+    if candidate.axes.variances[c] > 2 * alone:
+        return candidate, T
+    Y = X @ candidate.axes.A[:, c:]
     Q, _ = np.linalg.qr(Y / np.maximum(np.linalg.norm(Y, axis=1, keepdims=True), cloud.floor))
     lone = np.sum(np.square(Q), axis=1) > 1 - LONE
     more = c + int(np.count_nonzero(lone))
     if not np.any(lone) or more >= cloud.D:
-        return found, T
+        return candidate, T
     w = np.zeros(len(cloud.X))
     w[members[~lone]] = 1.0
     axes = cloud.pca(w)
-    settled = Settled(axes, found.sigma, found.threshold)
+    settled = Settled(axes, candidate.sigma, candidate.threshold)
     profile.add(axes)
     fewer = float(np.max(profile.table[more - 1]))
-    return (within(cloud, more, settled), fewer) if fewer > 0 else (found, T)
+    return (within(cloud, more, settled), fewer) if fewer > 0 else (candidate, T)
 
 
-def on_less(profile: Profile, found: Found, T: float) -> tuple[Found, float]:
+def on_less(profile: Profile, candidate: Candidate, T: float) -> tuple[Candidate, float]:
     """Add normals along which the members are as thin as along those that were found.
 
     Where inliers and a few others lie on a common subspace, the members are the inliers alone.
     """
-    cloud, variances = profile.cloud, found.axes.variances
-    more = int(np.sum(variances <= k.AS_THIN**2 * variances[found.c - 1]))
-    less = int(np.sum(variances <= k.GAP**2 * variances[found.c - 1]))
+    cloud, variances = profile.cloud, candidate.axes.variances
+    more = int(np.sum(variances <= k.AS_THIN**2 * variances[candidate.c - 1]))
+    less = int(np.sum(variances <= k.GAP**2 * variances[candidate.c - 1]))
     if less < cloud.D and variances[less] > k.GAP**4 * variances[less - 1]:
         more = less  # noise that differs from axis to axis, far below the others
-    if not found.c < more < cloud.D:
-        return found, T
-    profile.add(found.axes)
+    if not candidate.c < more < cloud.D:
+        return candidate, T
+    profile.add(candidate.axes)
     if np.max(profile.table[more - 1]) <= 0:
-        return found, T
+        return candidate, T
     allowed, least = partial(is_seen_best, profile, more), least_members(cloud, more)
-    polished = polish(cloud, found.axes, more, found.probability, least, allowed=allowed)
-    if polished.n_members < k.FEWER * found.n_members:
-        return found, T
+    polished = polish(cloud, candidate.axes, more, candidate.probability, least, allowed=allowed)
+    if polished.n_members < k.FEWER * candidate.n_members:
+        return candidate, T
     profile.add(polished.axes)
     return polished, float(np.max(profile.table[more - 1]))
 
 
-def smaller_inside(profile: Profile, found: Found, rng: np.random.Generator) -> int | None:
+def smaller_inside(profile: Profile, candidate: Candidate, rng: np.random.Generator) -> int | None:
     """Return how many members lie on a smaller subspace inside, where that is no accident.
 
     It is as thin as what was found, which then may be the sum of two.
     """
     cloud, most = profile.cloud, 0.0
-    for part in parts(cloud, found.axes, found.c, np.flatnonzero(found.probability > 0.5), rng):
-        settled = settle(cloud, part.axes, part.codimension, found.sigma)
+    for part in parts(
+        cloud, candidate.axes, candidate.c, np.flatnonzero(candidate.probability > 0.5), rng
+    ):
+        settled = settle(cloud, part.axes, part.codimension, candidate.sigma)
         profile.add(settled.axes)
         n = within(cloud, part.codimension, settled).n_members
-        thin = settled.sigma <= k.AS_THIN * found.sigma
+        thin = settled.sigma <= k.AS_THIN * candidate.sigma
         if (
             np.max(profile.table[part.codimension - 1]) > 0
             and thin
-            and n >= k.LEAST_SHARE * found.n_members
+            and n >= k.LEAST_SHARE * candidate.n_members
         ):
             most = max(most, n)
     return round(most) or None
@@ -253,10 +259,14 @@ def parts(
         Y = np.hstack([Y, np.full((len(Y), 1), np.sqrt(np.mean(np.square(Y))))])
     # Rows of any weight and length show equally well where the others are.
     Y /= np.maximum(np.linalg.norm(Y, axis=1, keepdims=True), np.finfo(float).tiny)
-    Q, R = np.linalg.qr(Y)
-    size = np.abs(np.diag(R))
-    if np.min(size) <= 1e-12 * np.max(size):
+    try:
+        L = np.linalg.cholesky(Y.T @ Y)  # in half the time of a QR decomposition of Y
+    except np.linalg.LinAlgError:
         return  # the chosen rows lie on less, exactly
+    size = np.diag(L)
+    if np.min(size) <= DEGENERATE * np.max(size):
+        return  # up to rounding errors, which count twice in Y^T Y
+    Q = linalg.solve_triangular(L, Y.T, lower=True).T
     eigenvalue, first = _second(np.square(Q @ Q.T), rng)
     if eigenvalue < k.TWO_PARTS:
         return
@@ -290,7 +300,7 @@ def _second(H2: Array, rng: np.random.Generator) -> tuple[float, Array]:
     return eigenvalue, v > 0
 
 
-def point_among(cloud: Cloud) -> Found:
+def point_among(cloud: Cloud) -> Candidate:
     """Find the point around which rows concentrate most: a subspace of dimension 0.
 
     A ball shrinks around the mean of its rows, and the one with the largest contrast counts. Equal

@@ -84,7 +84,7 @@ def _step(profile: Profile, state: _State, c: int, shrink: float, known: Plateau
         leverage = _mean_leverage(axes, c, float(w.sum()))
     spread = math.sqrt(float(w @ J2) / (c * float(w.sum())))
     n_steps, significant, done = state.n_steps + 1, state.significant, False
-    if n_steps % effort.LOOK == 0:
+    if n_steps % effort.TABLE_EVERY == 0:
         best = profile.add(axes)
         if np.any(best[cloud.scales <= 2 * s] > 0):
             significant = s

@@ -156,10 +156,10 @@ class Profile:
         T, share = float(self.best[c - 1, peak]), float(self.share[c - 1, peak])
         return Plateau(c, peak, peak, peak, T, 0.0, share)
 
-    def chosen(self, told: int | None = None) -> Plateau | None:
-        """Return the plateau of the answer, or that of a codimension; None where there is none."""
-        if told is not None:
-            return self.at(told) if self.seen else None
+    def chosen(self, fixed: int | None = None) -> Plateau | None:
+        """Return the chosen plateau, or that of a codimension; None where there is none."""
+        if fixed is not None:
+            return self.at(fixed) if self.seen else None
         all_ = self.plateaus()
         return choose(all_) if all_ else None
 
@@ -209,7 +209,7 @@ class Profile:
         seen the rows' own subspace if they are `near` to any of its axes, or to the best of them
         when they are `settled`.
         """
-        found = set[int]()
+        agreeing = set[int]()
 
         def is_near(axes: Axes, times: float = 1.0) -> bool:
             V = axes.A[:, :c]
@@ -217,21 +217,21 @@ class Profile:
             return bool(np.mean(np.sum(np.square(H), axis=1)) <= (times * near) ** 2)
 
         for axes, start in zip(self.seen, self._start_of, strict=True):
-            if start >= 0 and start not in found and is_near(axes):
-                found.add(start)
+            if start >= 0 and start not in agreeing and is_near(axes):
+                agreeing.add(start)
         for start, (T, of) in self._best.items():
-            if len(found) < 2 and start not in found:
+            if len(agreeing) < 2 and start not in agreeing:
                 own = int(np.argmax(T[c - 1]))
                 axes = self.seen[int(of[c - 1, own])]
                 if is_near(settled(axes, float(self.cloud.scales[own]))):
-                    found.add(start)
+                    agreeing.add(start)
         enough = k.AS_GOOD * self.best[c - 1, j]
         rival = any(
             T[c - 1, j] >= enough and not is_near(self.seen[int(of[c - 1, j])], k.OTHER)
             for start, (T, of) in self._best.items()
-            if start not in found
+            if start not in agreeing
         )
-        return sum(self.counts_for.get(start, 1) for start in found), rival
+        return sum(self.counts_for.get(start, 1) for start in agreeing), rival
 
 
 def contrasts(chance: Cloud | Chance, counts: Counts, xp: Namespace = np) -> tuple[Array, Array]:
@@ -267,14 +267,14 @@ def find_plateaus(seen: Staircase, scales: Array) -> list[Plateau]:
     """Return the plateaus, finest first; `scales` has at least one more."""
     run = np.where((seen.T > 0) & (seen.part >= k.PART), seen.c, 0)
     edges = [0, *(np.flatnonzero(np.diff(run)) + 1).tolist(), len(run)]
-    found = []
+    plateaus = []
     for first, end in pairwise(edges):
         c, peak = int(run[first]), first + int(np.argmax(seen.local[first:end]))
         length = float(np.log(scales[end] / scales[first]))
         T, share = float(seen.T[peak]), float(seen.share[peak])
         if c > 0:
-            found.append(Plateau(c, first, end - 1, peak, T, length, share))
-    return found
+            plateaus.append(Plateau(c, first, end - 1, peak, T, length, share))
+    return plateaus
 
 
 def clearness(chosen: Plateau, all_: list[Plateau]) -> float:

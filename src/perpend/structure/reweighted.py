@@ -39,7 +39,7 @@ FIRST_SHARE = 0.5  # is the largest share of inliers: with all of them the start
 NEGLIGIBLE = 0.05  # of the error that the noise makes: what is left undone
 SMALL_TURN = 0.2  # of the inliers' distances, whose squares hardly change by it, nor do the groups
 STEADY_TURN = 0.9  # ratio of a turn to the one before, from which on turns do not shrink
-STEADY_NOISE = 0.95  # ratio of the noise to what it was a step before, from which on it rests
+STEADY_NOISE = 0.95  # ratio of the noise to that of the step before: from here on it has converged
 PATIENCE = 10  # steps after which the evidence must have grown
 LEAST_GROWTH = 1.04  # by so much, or nothing will come of it
 
@@ -75,12 +75,12 @@ def fit_subspace(
     variances: Array | None = None,
     callback: Callback | None = None,
 ) -> Fit:
-    """Refine normals (D, c) inside `span` (D, R); with ``max_iter=0`` only look at them.
+    """Refine normals (D, c) inside `span` (D, R); with ``max_iter=0`` only evaluate them.
 
     A fit that ran out of steps goes on from where it was. It is finished when the normals turn by
     less than `TOL` times the inliers' scale, or when all turns that are still to come are far below
     the statistical error. `n_distinct` is the number of rows, without counting equal ones twice;
-    their weight, if not told.
+    their weight by default.
 
     With the second moments `variances` (R,) of all rows, the start are the first of their own axes,
     which know nothing of the descents; it is given up where nothing comes of it. They are better
@@ -106,7 +106,7 @@ def fit_subspace(
         enough=_is_stalled if own else None,
     )
     end, converged = run.state, run.status is Status.CONVERGED
-    kept = None if max_iter else end.kept  # of other looks nobody asks for them
+    kept = None if max_iter else end.kept  # they are not needed after steps
     return Fit(end.V, end.groups, end.spectrum, end.axes, run.n_steps, converged, kept)
 
 
@@ -150,7 +150,7 @@ class _Reweighted:
         V, rows = state.axes[:, : state.V.shape[1]], self.rows
         change = turned_to(state.V, state.axes) * float(rows.norms[-1]) / state.groups.scale
         n_inliers = state.weight * self.n_distinct / rows.total_weight
-        # A turn that is too small to count changes no distance either: the rows need not be asked.
+        # A turn too small to count changes no distance either: no scan is needed.
         if change <= TOL or _is_settled(state, change, n_inliers):
             return state._replace(V=V, change=0.0)
         leverage = mean_leverage(state.spectrum, V.shape[1], n_inliers)
@@ -168,8 +168,8 @@ def _is_settled(state: _State, change: float, n_inliers: float) -> bool:
     error, ratio = np.sqrt((R - c) * R / max(n_inliers, 1.0)), change / state.change
     if ratio > STEADY_TURN:
         return bool(change <= NEGLIGIBLE * min(error, 1.0))
-    rests = state.steady and change <= SMALL_TURN * np.sqrt(c)
-    return bool(rests and change * ratio / (1 - ratio) <= NEGLIGIBLE * error)
+    converged = state.steady and change <= SMALL_TURN * np.sqrt(c)
+    return bool(converged and change * ratio / (1 - ratio) <= NEGLIGIBLE * error)
 
 
 def _evidence(groups: TwoGroups) -> float:

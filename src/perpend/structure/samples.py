@@ -1,4 +1,4 @@
-"""How many rows are asked first, where there are many.
+"""A subsample first, where there are many rows.
 
 Solving takes some dozen passes over the rows; confirming takes three. A sample that is sure that
 what it sees is no accident says as much about the subspace as all rows do. One that is not is
@@ -13,43 +13,46 @@ import numpy as np
 
 from perpend.rows import RowSource
 from perpend.solvers.loop import Callback
-from perpend.structure.answer import Answer, by_all_rows
+from perpend.structure.estimate import Estimate, by_all_rows
 from perpend.structure.ground import STANDS_OUT, largest_by_chance, room
 
 
-class Look(NamedTuple):
-    """How a sample is asked."""
+class Subsample(NamedTuple):
+    """The size of a subsample, and how it is searched."""
 
     size: int
-    search: Callable[[RowSource], Answer | None]
-    for_all: bool = True  # whether the answer stands even where all rows may show more
+    search: Callable[[RowSource], Estimate | None]
+    for_all: bool = True  # whether it stands even where all rows may show more
 
 
 def by_sample(
-    rows: RowSource, look: Look, rng: np.random.Generator, callback: Callback | None = None
-) -> tuple[Answer, RowSource] | None:
-    """Return the answer of all rows by way of a sample, and the sample, if more would not help."""
-    chosen = rng.choice(rows.shape[0], look.size, replace=False, shuffle=False)
+    rows: RowSource,
+    subsample: Subsample,
+    rng: np.random.Generator,
+    callback: Callback | None = None,
+) -> tuple[Estimate, RowSource] | None:
+    """Return the estimate of all rows by way of a subsample, and that, if more would not help."""
+    chosen = rng.choice(rows.shape[0], subsample.size, replace=False, shuffle=False)
     sample = rows.subset(np.sort(chosen))
-    found = look.search(sample) if sample.total_weight > 0 else None
+    estimate = subsample.search(sample) if sample.total_weight > 0 else None
     # Few rows can't show a thin subspace: "there is none" is for all rows to say.
-    if found is None or found.decision is None or not found.decision.facts.is_significant:
+    if estimate is None or estimate.decision is None or not estimate.decision.facts.is_significant:
         return None
-    if not look.for_all and not found.sure:
+    if not subsample.for_all and not estimate.sure:
         return None
-    found = by_all_rows(rows, found, look.size, callback)
-    if not look.for_all and (not found.sure or _others_stand_out(found, rows)):
+    estimate = by_all_rows(rows, estimate, subsample.size, callback)
+    if not subsample.for_all and (not estimate.sure or _others_stand_out(estimate, rows)):
         return None
-    return found, sample
+    return estimate, sample
 
 
-def _others_stand_out(found: Answer, rows: RowSource) -> bool:
+def _others_stand_out(estimate: Estimate, rows: RowSource) -> bool:
     """Say whether a subspace may stand out of the rows that are not on the found one.
 
     Beside the found dimensions, their second moments are those of the outliers and of the inliers'
     noise.
     """
-    fit, span = found.fit, found.span
+    fit, span = estimate.fit, estimate.span
     assert fit is not None
     n_rows, total = rows.shape[0], float(np.sum(span.variances))
     space, n_inliers = room(span, n_rows), fit.groups.share * n_rows

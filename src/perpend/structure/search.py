@@ -28,7 +28,7 @@ def find_structure(
     rng: np.random.Generator,
     *,
     proposals: Iterable[int] = (),
-    told: int | None = None,
+    fixed: int | None = None,
     slowly: bool = False,
     paths: bool = True,
     callback: Callback | None = None,
@@ -37,7 +37,7 @@ def find_structure(
 
     `proposals` are others' starts: each adds its axes to the profile, and says how many starts of
     its own agree on them. `slowly` is for a second try, near the spectral limit; with many columns
-    that is left to proposals, as it is without `paths`. The codimension may be `told`.
+    that is left to proposals, as it is without `paths`. The codimension may be `fixed`.
     """
     cloud = profile.cloud
     if cloud.D < 2:
@@ -47,21 +47,21 @@ def find_structure(
         shrink = effort.SLOW if cloud.D <= effort.WIDE else None
     if cloud.n <= cloud.D or not paths:  # so few rows lie on anything
         shrink = None
-    chosen = _search(profile, proposals, rng, shrink, told, callback=callback)
+    chosen = _search(profile, proposals, rng, shrink, fixed, callback=callback)
     chosen = chosen or profile.faint()
     if chosen is None:
         return None
-    decision = decide(profile, chosen, rng, told)
+    decision = decide(profile, chosen, rng, fixed)
     for _ in range(effort.LOCAL_STARTS if cloud.D <= effort.FEW_COLUMNS else 0):
         facts = decision.facts
         # The sum of two may be a compromise between them: others may end on one.
         if shrink is None or not (facts.starts_disagree or facts.n_smaller):
             break
         profile.start += 1
-        axes = _local_axes(profile, decision.found.c, decision.found.probability > 0.5, rng)
-        follow(profile, axes, decision.found.c, shrink, callback=callback)
+        axes = _local_axes(profile, decision.candidate.c, decision.candidate.probability > 0.5, rng)
+        follow(profile, axes, decision.candidate.c, shrink, callback=callback)
         _settle_plateaus(profile)
-        decision = decide(profile, profile.chosen(told) or chosen, rng, told)
+        decision = decide(profile, profile.chosen(fixed) or chosen, rng, fixed)
     return decision
 
 
@@ -70,14 +70,14 @@ def _search(
     proposals: Iterable[int],
     rng: np.random.Generator,
     shrink: float | None,
-    told: int | None,
+    fixed: int | None,
     *,
     callback: Callback | None,
 ) -> Plateau | None:
     """Fill the profile; return the chosen plateau."""
     cloud, all_ = profile.cloud, list[Plateau]()
     chosen: Plateau | None = None
-    witnesses = tries = n_empty = 0
+    agreeing = tries = n_empty = 0
     walking = False
 
     def starts() -> Iterator[tuple[Axes, int]]:
@@ -102,7 +102,7 @@ def _search(
     for agree in proposals if shrink is None else chain(proposals, paths()):
         _settle_plateaus(profile)
         all_ = profile.plateaus()
-        now = profile.chosen(told)
+        now = profile.chosen(fixed)
         if now is None or now.T <= 0:
             n_empty += 1
             chosen = chosen or now
@@ -110,10 +110,10 @@ def _search(
                 break
             continue
         same = chosen is not None and chosen.meets(now)
-        chosen, witnesses, tries = now, witnesses + agree if same else agree, tries + 1
+        chosen, agreeing, tries = now, agreeing + agree if same else agree, tries + 1
         profile.counts_for[profile.start] = agree
         profile.start += 1
-        if witnesses >= 2 and (clearness(chosen, all_) >= 1 or tries >= effort.TRIES):
+        if agreeing >= 2 and (clearness(chosen, all_) >= 1 or tries >= effort.TRIES):
             break
     return chosen
 

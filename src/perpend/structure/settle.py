@@ -30,7 +30,7 @@ UNCHANGED = 0.01  # of the weights: what may still change when the polish ends
 MOST_LEVERAGE = 0.8  # of a single row; beyond it, it is on no subspace of the others
 
 
-class Found(NamedTuple):
+class Candidate(NamedTuple):
     """A subspace with its members, among the rows of a cloud."""
 
     c: int
@@ -66,7 +66,7 @@ def settle(cloud: Cloud, axes: Axes, c: int, scale: float, *, least: float = 0.0
     The noise stays above `least`, so as not to fall into the core of noise with heavy tails.
     """
     sigma, r = scale, scale * radius(c)
-    found, J2 = Settled(axes, sigma, r), cloud.squares(axes, c)
+    candidate, J2 = Settled(axes, sigma, r), cloud.squares(axes, c)
     for step in range(SETTLE_STEPS):
         odds, N = _local_odds(cloud, J2, c, sigma, r)
         # One half where the odds are even.
@@ -80,13 +80,13 @@ def settle(cloud: Cloud, axes: Axes, c: int, scale: float, *, least: float = 0.0
         sigma = math.sqrt(max(float(total @ J2) / (c * float(total.sum())), cloud.floor**2))
         sigma = max(sigma, least)
         threshold = max(min(math.sqrt(t2), 2 * r), cloud.floor * radius(c))
-        found = Settled(axes, sigma, threshold)
+        candidate = Settled(axes, sigma, threshold)
         r = max(min(sigma, 2 * scale) * radius(c), cloud.floor)
         turn = float(np.linalg.norm(before - V @ (V.T @ before), 2)) if step else 1.0
         error = sigma * math.sqrt(cloud.D / max(N, 1.0))
         if turn * cloud.typical < TINY_TURN * error + 1e-12 * cloud.typical:
             break
-    return found
+    return candidate
 
 
 def _local_odds(cloud: Cloud, J2: Array, c: int, sigma: float, r: float) -> tuple[float, float]:
@@ -104,12 +104,12 @@ def _local_odds(cloud: Cloud, J2: Array, c: int, sigma: float, r: float) -> tupl
     return inside - outside, N
 
 
-def within(cloud: Cloud, c: int, settled: Settled) -> Found:
+def within(cloud: Cloud, c: int, settled: Settled) -> Candidate:
     """Take all rows up to a threshold as members."""
     axes, sigma, threshold = settled
     J = np.sqrt(cloud.squares(axes, c))
     near = (threshold >= J).astype(float)
-    return Found(
+    return Candidate(
         c=c,
         axes=axes,
         sigma=sigma,
@@ -130,7 +130,7 @@ def polish(
     least: float,
     *,
     allowed: Callable[[Layer, Array], bool] = lambda *_: True,
-) -> Found:
+) -> Candidate:
     """Alternate PCA and the probabilities of members by the density, whatever the noise is like.
 
     `axes` are those of the weights w (n,). It is the finest layer with `least` rows that counts, of
@@ -155,7 +155,7 @@ def polish(
     sigma = members_noise(seen, by_bin, c)
     if layer is not None and not layer.is_exact:
         sigma = layer_noise(seen, layer, c)
-    return Found(
+    return Candidate(
         c=c,
         axes=axes,
         sigma=sigma,

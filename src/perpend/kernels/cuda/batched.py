@@ -6,7 +6,7 @@ of the rows once for both products,
 .. math:: P = X B^T, \qquad f = \sum |P|, \qquad G = \mathrm{sign}(P)^T X,
 
 and adds its part of f and G to those of the others. The step has one program for each start of
-each problem and follows `perpend.solvers.steps` in float64. Problems at rest cost a launch and no
+each problem and follows `perpend.solvers.steps` in float64. Converged problems cost a launch and no
 more.
 
 The sums across programs are formed in integers, as multiples of 2^(e - 62) where 2^e is above the
@@ -39,7 +39,7 @@ def pass_kernel(  # noqa: PLR0917
     X_low: tl.tensor,  # the same; not read without PAIR
     T_high: tl.tensor,  # (p, KP, DP): high parts of the trial points, or these themselves
     T_low: tl.tensor,
-    resting: tl.tensor,  # (p, k)
+    converged: tl.tensor,  # (p, k)
     G: tl.tensor,  # (p, k, COPIES, DP) integers
     F: tl.tensor,  # (p, k, COPIES) integers
     constants: tl.tensor,
@@ -60,7 +60,7 @@ def pass_kernel(  # noqa: PLR0917
     if EARLY:
         tl.extra.cuda.gdc_launch_dependents()
         tl.extra.cuda.gdc_wait()
-    asleep = tl.load(resting + problem * k + j, mask=j < k, other=1)
+    asleep = tl.load(converged + problem * k + j, mask=j < k, other=1)
     unit = tl.load(constants + 11)
     if tl.sum(asleep, 0) < KP:
         place = problem * KP * DP + j[None, :] * DP + d[:, None]
@@ -117,7 +117,7 @@ def step_kernel(  # noqa: PLR0915, PLR0917
     streak: tl.tensor,
     n_iter: tl.tensor,
     chord: tl.tensor,
-    resting: tl.tensor,
+    converged: tl.tensor,
     T: tl.tensor,  # (p, KP, DP) the next trial points,
     T_high: tl.tensor,  # and as a pair
     T_low: tl.tensor,
@@ -134,7 +134,7 @@ def step_kernel(  # noqa: PLR0915, PLR0917
 ):
     """Draw the conclusions of one start's trial, and write its next one.
 
-    Everything is read before anything is decided, even for a start at rest: one wait for the
+    Everything is read before anything is decided, even for a converged start: one wait for the
     memory instead of several.
     """
     j = tl.program_id(0)
@@ -147,7 +147,7 @@ def step_kernel(  # noqa: PLR0915, PLR0917
     if EARLY:
         tl.extra.cuda.gdc_launch_dependents()
         tl.extra.cuda.gdc_wait()
-    awake = True if FIRST else tl.load(resting + start) == 0
+    awake = True if FIRST else tl.load(converged + start) == 0
     copy = start * COPIES + tl.arange(0, COPIES)
     sums_at = copy[:, None] * DP + d[None, :]
     sums = tl.load(G + sums_at)
@@ -227,7 +227,7 @@ def step_kernel(  # noqa: PLR0915, PLR0917
         tl.store(streak + start, streak_next)
         tl.store(n_iter + start, n_next)
         tl.store(chord + start, chord_next)
-        tl.store(resting + start, rest.to(tl.int32))
+        tl.store(converged + start, rest.to(tl.int32))
         tl.store(T + trial_at, ahead)
         if PAIR:
             high = ahead.to(tl.float32).to(T_high.dtype.element_ty)
@@ -306,7 +306,7 @@ class Buffers(NamedTuple):
     streak: Array
     n_iter: Array
     chord: Array
-    resting: Array
+    converged: Array
 
 
 def buffers(shape: Shape, device: Any) -> Buffers:
@@ -343,14 +343,14 @@ def buffers(shape: Shape, device: Any) -> Buffers:
         streak=zeros(p, k, dtype=torch.int32),
         n_iter=zeros(p, k, dtype=torch.int32),
         chord=zeros(p, k),
-        resting=zeros(p, k, dtype=torch.int32),
+        converged=zeros(p, k, dtype=torch.int32),
     )
 
 
 def load(shape: Shape, to: Buffers, X: Array, B: Array, constants: Array) -> None:
     """Fill in the rows (p, n, D), the starts (p, k, D) and the constants."""
     to.constants[:-1] = constants
-    to.resting.zero_()
+    to.converged.zero_()
     to.G.zero_()
     to.F.zero_()
     to.T[:, : shape.k, : shape.D] = B
@@ -374,7 +374,7 @@ def _split(values: Array, high: Array, low: Array) -> None:
 def launch_pass(shape: Shape, at: Buffers, *, early: bool = False) -> None:
     """Evaluate all trial points."""
     pass_kernel[(shape.programs, shape.p)](
-        at.X_high, at.X_low, at.T_high, at.T_low, at.resting, at.G, at.F, at.constants,
+        at.X_high, at.X_low, at.T_high, at.T_low, at.converged, at.G, at.F, at.constants,
         shape.n, shape.k, at.X_high.shape[2],
         PAIR=shape.pair, KP=shape.tile_starts, DP=shape.tile_features, ROWS=shape.rows,
         STAGES=shape.stages, COPIES=shape.copies, EARLY=early,
@@ -386,7 +386,7 @@ def launch_step(shape: Shape, at: Buffers, *, mbls: bool, first: bool, early: bo
     """Let every start conclude, and choose its next trial point."""
     step_kernel[(shape.k, shape.p)](
         at.G, at.F,
-        at.B, at.f, at.v, at.slope, at.mu, at.streak, at.n_iter, at.chord, at.resting,
+        at.B, at.f, at.v, at.slope, at.mu, at.streak, at.n_iter, at.chord, at.converged,
         at.T, at.T_high, at.T_low, at.constants, shape.k, shape.D,
         FIRST=first, MBLS=mbls, PAIR=shape.pair, KP=shape.tile_starts, DP=shape.tile_features,
         COPIES=shape.copies, EARLY=early, num_warps=STEP_WARPS, launch_pdl=early,

@@ -89,7 +89,7 @@ class Fused:
         self.shape, self.buffers = shape, batched.buffers(shape, X.device)
         # From Hopper on, a kernel may be launched while the one before it still runs.
         self.early = torch.cuda.get_device_capability(X.device)[0] >= 9
-        self.loop = graph.Rounds(self.advance, self.buffers.resting, times=times, capture=capture)
+        self.loop = graph.Rounds(self.advance, self.buffers.converged, times=times, capture=capture)
 
     def begin(self, X: Array, B: Array, constants: Array) -> None:
         """Load rows, starts and constants, and evaluate the starts."""
@@ -108,7 +108,7 @@ class Fused:
         now = self.buffers
         numbers = (now.B, now.f, now.v, now.slope, now.mu)
         counts = (now.streak.long(), now.n_iter.long())
-        return (*(A.clone() for A in numbers), *counts, now.chord.clone(), now.resting != 0)
+        return (*(A.clone() for A in numbers), *counts, now.chord.clone(), now.converged != 0)
 
 
 class Captured:
@@ -125,8 +125,8 @@ class Captured:
     ) -> None:
         self.X, self.start, self.step = X, start, step
         self.state = start(X, B)
-        resting = self.state.resting.view(torch.uint8)
-        self.loop = graph.Rounds(self.advance, resting, times=times, capture=True)
+        converged = self.state.converged.view(torch.uint8)
+        self.loop = graph.Rounds(self.advance, converged, times=times, capture=True)
 
     def begin(self, X: Array, B: Array, _: Array) -> None:
         """Evaluate the starts; the constants are part of what is captured."""

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perpend._typing import Array
-from perpend.experiments import _real_page as page
 from perpend.experiments._experiment import Case, Results, Row, Tables
-from perpend.experiments._real_files import read_arrays
-from perpend.experiments._real_references import (
+from perpend.experiments._trials import fitted, starts_rng
+from perpend.metrics import outlier_auc
+from studies import _real_page as page
+from studies._real_files import read_arrays
+from studies._real_references import (
     principal_axes,
     residuals,
     reweighted_pca,
     rx_scores,
 )
-from perpend.experiments._trials import fitted, starts_rng
-from perpend.metrics import outlier_auc
 
 if TYPE_CHECKING:
     from perpend.estimator import SubspaceEstimator
@@ -40,7 +40,9 @@ def run(case: Case) -> Tables:
 
     scene, seed, side = Path(case["path"]).stem, case["seed"], case["side"]
     cube, mask = read_arrays(case["path"], "cube", "mask")
-    cube, mask = cube[:side, :side], mask[:side, :side]
+    if side is not None:
+        window = around_an_anomaly(mask, side)
+        cube, mask = cube[window], mask[window]
     X = cube.reshape(-1, cube.shape[2]).astype(float)
     fits = {
         AFFINE: fitted(DPCP(affine=True, random_state=starts_rng(seed)), X),
@@ -65,6 +67,14 @@ def run(case: Case) -> Tables:
     if scene == SHOWN and seed == 0:
         tables["maps"] = _maps(mask, {name: scores[name] for name in (AFFINE, PCA, RX)})
     return tables
+
+
+def around_an_anomaly(mask: Array, side: int) -> tuple[slice, slice]:
+    """Return a square window that holds the anomaly nearest to the middle of them all."""
+    places = np.argwhere(mask == 1)
+    middle = places[np.argmin(np.linalg.norm(places - places.mean(axis=0), axis=1))]
+    starts = [max(0, min(m - side // 2, n - side)) for m, n in zip(middle, mask.shape, strict=True)]
+    return slice(starts[0], starts[0] + side), slice(starts[1], starts[1] + side)
 
 
 def _row(
@@ -120,40 +130,15 @@ def draw(results: Results) -> dict[str, Any]:
     return figures
 
 
-def describe(results: Results) -> str:
-    """Say how `DPCP(affine=True)` does beside RX and PCA."""
+def numbers(results: Results) -> dict[str, Any]:
+    """Return how `DPCP(affine=True)` does beside RX and PCA."""
     means = {
-        method: float(np.mean(page.over_items(results, "anomalies", "auc", "scene", method)))
+        method: np.mean(page.over_items(results, "anomalies", "auc", "scene", method))
         for method in (AFFINE, PCA, RX, page.OURS, LINEAR)
     }
-    better = [name for name in (PCA, RX) if means[name] > means[AFFINE]]
-    verdict = (
-        "above RX and the PCA residual at the same dimension"
-        if not better
-        else f"**below {' and '.join(better)}**"
-    )
-    numbers = ", ".join(f"{page.named(name)} {value:.3f}" for name, value in means.items())
-    dimensions = ", ".join(
-        f"{page.mean(results, 'anomalies', 'dimension', scene=scene, method=AFFINE):.3g} of {page.mean(results, 'anomalies', 'bands', scene=scene):g} ({scene})"
-        for scene in results.values("anomalies", "scene")
-    )
-    maps = ""
-    if results.rows("maps"):
-        maps = f"""
-
-![{SHOWN}: the anomalies, and the tenth of the pixels that each method finds most unusual](map.png)
-
-{SHOWN}: the anomalies, and the tenth of the pixels that each method finds most unusual."""
-    return f"""\
-All bands, every pixel a row; AUC of the Euclidean `distance`, anomalies being what is to be found. The mean over the scenes: {numbers}.
-So `{AFFINE}` is {verdict}. Its mean dimension: {dimensions}.
-
-{page.methods_by_items(results, "anomalies", "auc", "scene")}
-
-{page.found(results, "anomalies", "scene", AFFINE)}
-
-![AUC of every method in every scene](anomalies.png){maps}
-
-"Same d" means the dimension that `DPCP` found in that scene: `{AFFINE}` for centred rows. RX is the Mahalanobis distance from the mean.
-
-{page.ahead(results, "anomalies", "auc", "scene", what="AUC", own=AFFINE)}"""
+    return {
+        "AFFINE": AFFINE,
+        "means": means,
+        "above_it": [name for name in (PCA, RX) if means[name] > means[AFFINE]],
+        "shown": SHOWN if results.rows("maps") else "",
+    }

@@ -11,17 +11,16 @@ from typing import Any
 import numpy as np
 
 from perpend._typing import Array
-from perpend.experiments import _real_page as page
 from perpend.experiments._experiment import Case, Results, Tables
-from perpend.experiments._real_files import array_names, read_arrays
-from perpend.experiments._real_references import (
+from perpend.experiments._trials import fitted, starts_rng
+from perpend.metrics import outlier_f1
+from studies import _real_page as page
+from studies._real_files import array_names, read_arrays
+from studies._real_references import (
     homography_rows,
     ransac_homography,
     scaled_points,
 )
-from perpend.experiments._text import percent, table
-from perpend.experiments._trials import fitted, starts_rng
-from perpend.metrics import outlier_f1
 
 PIXELS = 3.0  # threshold of RANSAC
 DRAWS = 6000  # take about as long as `DPCP()`
@@ -114,47 +113,10 @@ def draw(results: Results) -> dict[str, Any]:
     return {"homographies": figure}
 
 
-def describe(results: Results) -> str:
-    """Say how often the dominant homography is found."""
-    methods = results.values("homographies", "method")
-    mean = {
-        m: float(np.mean(page.over_items(results, "homographies", "f1", "scene", m)))
-        for m in methods
+def numbers(results: Results) -> dict[str, Any]:
+    """Return the methods with their mean F1, and what RANSAC is told."""
+    means = {
+        method: np.mean(page.over_items(results, "homographies", "f1", "scene", method))
+        for method in results.values("homographies", "method")
     }
-    lines = []
-    for scene in results.values("homographies", "scene"):
-        (first, *_) = results.rows("homographies", scene=scene)
-        codimensions = page.numbers(
-            results, "homographies", "codimension", scene=scene, method=page.OURS
-        )
-        lines.append(
-            [
-                scene,
-                first["n"],
-                first["planes"],
-                percent(first["share"]),
-                *(
-                    page.spread(page.numbers(results, "homographies", "f1", scene=scene, method=m))
-                    for m in methods
-                ),
-                ", ".join(str(int(c)) for c in sorted(set(codimensions))),
-            ]
-        )
-    times = {
-        m: float(np.median(page.numbers(results, "homographies", "seconds", method=m)))
-        for m in methods
-    }
-    means = ", ".join(f"{page.named(m)} {value:.3f}" for m, value in mean.items())
-    header = ["scene", "n", "planes", "dominant", *map(page.named, methods), "codimension found"]
-    return f"""\
-Mean F1 of the dominant homography's correspondences over {len(lines)} scenes: {means}. A correspondence is an inlier if both of its rows are; points are scaled as Hartley
-does, and each pair of rows is turned by a random angle, as its zeros would be a subspace of their own.
-
-{table(header, lines)}
-
-![F1 of each method in each scene](homographies.png)
-
-RANSAC draws {DRAWS} times four correspondences and counts errors below {PIXELS:g} pixels in the second view. The median CPU times: {", ".join(f"{page.named(m)} {s:.2f} s" for m, s in times.items())}.
-RANSAC is told the threshold in pixels and the codimension; the threshold of the others is their own.
-
-{page.ahead(results, "homographies", "f1", "scene", what="F1")}"""
+    return {"means": means, "draws": DRAWS, "pixels": PIXELS}

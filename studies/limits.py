@@ -1,8 +1,8 @@
-"""How far beyond the l1 limit: the share of outliers that can be borne, beside methods told c.
+"""Beyond the l1 limit: how many outliers `DPCP()` tolerates, beside methods that are told c.
 
-D = 200, c = 5, N inliers, outlier ratio r. Near r = 0.8 the minimisers of the l1 objective stop being
-normals, so no optimiser of it can succeed there. `DPCP()` is told nothing; DPCP-PSGM has twice the
-codimension as its number of starts and is told the codimension, as RSGM and DPCP-IRLS are.
+D = 200, c = 5, N inliers, outlier ratio r. Near r = 0.8 the minimisers of the l1 objective stop
+being normals, so no optimiser of it can succeed there. `DPCP()` is told nothing; DPCP-PSGM has
+twice the codimension as its number of starts and is told the codimension, as the others are.
 """
 
 from typing import Any
@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from perpend._typing import Array
-from perpend.experiments._cells import OFTEN, SIGNIFICANT, falls_behind, method_rows
+from perpend.experiments._cells import OFTEN, TEST, falls_behind
 from perpend.experiments._experiment import Case, Experiment, Results, Settings, Tables
-from perpend.experiments._text import listed, percent, table
+from perpend.experiments._text import from_template
 from perpend.experiments._trials import (
     RECOVERED,
     dpcp_psgm,
@@ -86,7 +86,7 @@ def rates(results: Results, method: str) -> Array:
 
 
 def behind(results: Results, method: str) -> list[tuple[int, float]]:
-    """Return the cells (N, r) where `method` recovers often and `DPCP()` in clearly fewer trials."""
+    """Return the cells (N, r) where `method` recovers often and `DPCP()` clearly less."""
     inliers, ratios = _axes(results)
     return [
         (N, r)
@@ -104,65 +104,39 @@ def draw(results: Results) -> dict[str, Any]:
     return {
         "recovery": plots.heatmaps(
             {name: rates(results, name) for name in METHODS}, inliers, ratios, columns=4,
-            xlabel="number of inliers N", ylabel="outlier ratio r", label="share of trials recovered",
+            xlabel="number of inliers N", ylabel="outlier ratio r",
+            label="share of trials recovered",
         )
     }  # fmt: skip
 
 
-def describe(results: Results) -> str:
-    """Say who recovers where, and who falls behind whom."""
-    D, c = results.values("trials", "D")[0], results.values("trials", "c")[0]
-    inliers, ratios = _axes(results)
-    n_cells, n_seeds = len(inliers) * len(ratios), len(results.values("trials", "seed"))
-    often = {name: int((rates(results, name) >= OFTEN).sum()) for name in METHODS}
-    rows = method_rows(results, often, n_cells, RECOVERED)
-    by_ratio = [
-        [f"{r:g}", *(percent(float(rates(results, name)[i].mean())) for name in METHODS)]
-        for i, r in enumerate(ratios)
-    ]
-    ours = list(results.rows("trials", method=OURS))
-    wrong = sum(row["confidence"] >= 0.95 and row["error"] >= RECOVERED for row in ours)
-    return f"""\
-`DPCP()`, told nothing, recovers the subspace in {often[OURS]} of {n_cells} cells; told the codimension, DPCP-PSGM does in
-{often[PSGM]}, RSGM in {often[RSGM_]} and DPCP-IRLS in {often[IRLS]}. {_comparison(results)}
+def numbers(results: Results) -> dict[str, Any]:
+    """Return who recovers how many cells, and where others are ahead of `DPCP()`."""
+    from perpend.structure import SURE
 
-D = {D}, c = {c}; N inliers and N r / (1 - r) outliers, unit norm, uniform. Each cell has {n_seeds} trials, and all methods
-see the same data. A trial is recovered if the codimension is right and the sine of the largest angle is below
-{RECOVERED:g}; a cell, if that happens in {percent(OFTEN)} of its trials or more. Of the {len(ours)} answers of `DPCP()`, {wrong} are
-sure and wrong.
-
-![Maps of the share of recovered trials over inliers and outlier ratio, one for each method](recovery.png)
-
-{table(["method", "cells recovered", "trials recovered", "median time"], rows)}
-
-Share of trials recovered, over all N:
-
-{table(["r", *METHODS], by_ratio)}
-"""
-
-
-def _comparison(results: Results) -> str:
-    cells = {name: behind(results, name) for name in METHODS if name != OURS}
-    if not any(cells.values()):
-        return (
-            f"There is no cell where one of them recovers in {percent(OFTEN)} of the trials or more "
-            f"and `DPCP()` in significantly fewer (Fisher's exact test, one-sided, "
-            f"{percent(SIGNIFICANT)})."
-        )
-    where = listed(
-        (f"({N}, {r:g}) against {name}" for name, found in cells.items() for N, r in found),
-        at_most=30,
-    )
-    return f"**`DPCP()` falls significantly behind** in the cells (N, r) {where}."
+    shares = {name: rates(results, name) for name in METHODS}
+    ours = results.rows("trials", method=OURS)
+    return {
+        "often": {name: int((share >= OFTEN).sum()) for name, share in shares.items()},
+        "n_cells": shares[OURS].size,
+        "by_ratio": {
+            r: [share[i].mean() for share in shares.values()]
+            for i, r in enumerate(_axes(results)[1])
+        },
+        "behind": [(name, *cell) for name in METHODS[1:] for cell in behind(results, name)],
+        "wrong": sum(row["confidence"] >= SURE and row["error"] >= RECOVERED for row in ours),
+        "limit": RECOVERED,
+        **TEST,
+    }
 
 
 EXPERIMENT = Experiment(
     name="limits",
     title="Beyond the l1 limit",
-    about="outliers that can be borne, beside methods that are told the codimension",
+    about="how many outliers are tolerated, beside methods that are told the codimension",
     cases=cases,
     run=run,
     draw=draw,
-    describe=describe,
+    describe=from_template(__file__, numbers),
     cost=cost,
 )

@@ -12,8 +12,10 @@ from dataclasses import asdict
 import numpy as np
 
 from perpend._typing import Array
-from perpend.experiments import _calibration_page as page
-from perpend.experiments._calibration_suite import (
+from perpend.experiments._experiment import Case, Experiment, Row, Settings, Tables
+from perpend.experiments._text import from_template
+from studies import _calibration_page as page
+from studies._calibration_suite import (
     HELD_OUT,
     OWN_DIMENSION,
     SIZE,
@@ -25,7 +27,6 @@ from perpend.experiments._calibration_suite import (
     problem,
     starts,
 )
-from perpend.experiments._experiment import Case, Experiment, Row, Settings, Tables
 
 QUICK = 48  # problems; the outliers are of each kind in equal shares
 REASONS = re.compile(r"\(confidence [\d.]+\): (.*)\.$", re.DOTALL)
@@ -101,6 +102,6 @@ EXPERIMENT = Experiment(
     cases=cases,
     run=run,
     draw=page.draw,
-    describe=page.describe,
+    describe=from_template(__file__, page.numbers),
     cost=cost,
 )

@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 
 from perpend._typing import Array
-from perpend.experiments import _real_page as page
 from perpend.experiments._experiment import Case, Results, Row, Tables
-from perpend.experiments._real_files import read_arrays
-from perpend.experiments._real_references import (
+from perpend.experiments._text import percent
+from perpend.experiments._trials import fitted, starts_rng
+from perpend.metrics import outlier_auc, principal_angles
+from studies import _real_page as page
+from studies._real_files import read_arrays
+from studies._real_references import (
     principal_axes,
     residuals,
     reweighted_pca,
     spherical_pca,
     unit_rows,
 )
-from perpend.experiments._text import percent, table
-from perpend.experiments._trials import fitted, starts_rng
-from perpend.metrics import outlier_auc, principal_angles
 
 SHARES = (0.3, 0.5, 0.7)  # of other people's images
 TOLD = 9  # dimensions of a face, for those that are told
@@ -103,33 +103,6 @@ def draw(results: Results) -> dict[str, Any]:
     return {"faces": plots.dots(panels, xlabel="AUC, one dot a person", highlight=page.OURS)}
 
 
-def describe(results: Results) -> str:
-    """Say who finds the person, and how near the subspaces are to the person's own."""
-    lines = []
-    for method in results.values("faces", "method"):
-        for share in results.values("faces", "share"):
-            where = {"method": method, "share": share}
-            lines.append(
-                [
-                    page.named(method),
-                    percent(share),
-                    *(
-                        page.spread(page.numbers(results, "faces", name, **where), digits=digits)
-                        for name, digits in (("auc", 3), ("angle", 1), ("dimension", 1))
-                    ),
-                    page.spread(page.numbers(results, "faces", "confidence", **where), digits=2),
-                    f"{np.median(page.numbers(results, 'faces', 'seconds', **where)):.1f} s",
-                ]
-            )
-    header = ["method", "others", "AUC", "largest angle (degrees)", "dimension", "confidence"]
-    people = len(results.values("faces", "subject"))
-    return f"""\
-64 images or a few fewer of one person, pixels as columns (32 × 32), among images of others; {people} {"person" if people == 1 else "people in turn"}. AUC of the relative
-distance, the person being the inliers; the largest angle to the person's own {TOLD} principal axes, which is small also
-where the dimension found is too large; mean and standard deviation over the people.
-
-{table([*header, "median CPU time"], lines)}
-
-![AUC of each method at each share of other people's images](faces.png)
-
-{page.ahead(results, "faces", "auc", "share", what="AUC")}"""
+def numbers(results: Results) -> dict[str, Any]:
+    """Return how many people there are, and what the others are told."""
+    return {"people": len(results.values("faces", "subject")), "told": TOLD}

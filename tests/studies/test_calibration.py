@@ -5,9 +5,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from perpend.experiments import Results, Settings, load
-from perpend.experiments._calibration_page import counts, held
-from perpend.experiments._calibration_suite import (
+from perpend.experiments import Results, Settings
+from studies import load
+from studies._calibration_page import counts, held
+from studies._calibration_suite import (
     SIZE,
     SUITES,
     Problem,

@@ -1,4 +1,6 @@
-"""What the parts of the real-data page share: means with their spread, and who is ahead of whom."""
+"""What the parts of the real-data page share: means with their spread, and who is better."""
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -70,27 +72,27 @@ def found(results: Results, name: str, by: str, own: str = OURS) -> str:
     return table([by, "codimension found", "confidence", "median CPU time"], lines)
 
 
-def ahead(results: Results, name: str, value: str, by: str, *, what: str, own: str = OURS) -> str:
-    """Say plainly which methods are better than ours, and where."""
-    sentences = []
+class Better(NamedTuple):
+    """Methods that are clearly better than ours on one item, the best first."""
+
+    item: Any
+    others: list[tuple[str, float]]
+    ours: float
+
+
+def ahead(results: Results, name: str, value: str, by: str, own: str = OURS) -> list[Better]:
+    """Return where other methods are clearly better than ours."""
+    found = []
     for item in results.values(name, by):
         ours = mean(results, name, value, **{by: item, "method": own})
-        others = {
-            method: mean(results, name, value, **{by: item, "method": method})
+        others = [
+            (method, mean(results, name, value, **{by: item, "method": method}))
             for method in results.values(name, "method")
             if not method.startswith("DPCP(")
-        }
-        better = {m: v for m, v in others.items() if v > ours + CLEARLY}
-        if better:
-            best = sorted(better, key=lambda m: -better[m])
-            words = ", ".join(f"{named(m)} ({better[m]:.3f})" for m in best[:4])
-            more = f" and {len(best) - 4} more" if len(best) > 4 else ""
-            sentences.append(f"- {item}: {words}{more}; `{own}` has {ours:.3f}.")
-    if not sentences:
-        return f"No other method has a clearly better {what} (by more than {CLEARLY:g}) anywhere."
-    return f"**Better than `{own}`**, by more than {CLEARLY:g} of {what}:\n\n" + "\n".join(
-        sentences
-    )
+        ]
+        better = sorted((m for m in others if m[1] > ours + CLEARLY), key=lambda m: -m[1])
+        found += [Better(item, better, ours)] if better else []
+    return found
 
 
 def named(method: str) -> str:

@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 
 from perpend.exceptions import InputError
-from perpend.experiments import Results, Settings, load
-from perpend.experiments import _real_detectors as detectors
-from perpend.experiments import _real_page as page
-from perpend.experiments import _real_references as references
-from perpend.experiments._real_files import SOURCES, find_sources
-from perpend.experiments._real_homographies import scene_names, turned
+from perpend.experiments import Results, Settings
 from perpend.experiments._store import plain
-from perpend.experiments.real_data import PARTS
 from real_data_files import write_stand_ins
+from studies import _real_anomalies as anomalies
+from studies import _real_detectors as detectors
+from studies import _real_page as page
+from studies import _real_references as references
+from studies import load
+from studies._real_files import SOURCES, find_sources
+from studies._real_homographies import scene_names, turned
+from studies.real_data import PARTS
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 EXPERIMENT = load("real-data")
@@ -145,18 +147,25 @@ def test_a_page_of_one_kind_says_what_is_left_out(results):
     assert "Left out, as there was no such folder: kitti_roadplane" in text
 
 
-def test_who_is_better_is_said():
-    rows = [
-        {"scene": "s", "method": "DPCP()", "auc": 0.8},
-        {"scene": "s", "method": "RX", "auc": 0.9},
-        {"scene": "s", "method": "PCA", "auc": 0.802},
-    ]
-    results = Results("real-data", True, {"anomalies": rows}, 0.0, {})
-    said = page.ahead(results, "anomalies", "auc", "scene", what="AUC")
-    assert "- s: RX (0.900); `DPCP()` has 0.800." in said
-    assert "PCA" not in said
-    rows[0]["auc"] = 0.95
-    assert page.ahead(results, "anomalies", "auc", "scene", what="AUC").startswith("No other")
+def test_who_is_better_is_said(results):
+    table = [dict(row) for row in results.rows("homographies")]
+    for row in table:
+        row["f1"] = {"DPCP()": 0.8, "RANSAC, told c": 0.9}.get(row["method"], 0.802)
+    some = Results("real-data", True, {"homographies": table}, 0.0, {})
+    said = EXPERIMENT.describe(some)
+    assert "- sene: RANSAC, told c (0.900); `DPCP()` has 0.800." in said
+    for row in table:
+        row["f1"] = {"DPCP()": 0.95}.get(row["method"], row["f1"])
+    assert "No other method has a clearly better F1" in EXPERIMENT.describe(some)
+
+
+def test_the_window_of_a_quick_run_holds_an_anomaly(seed):
+    rng = np.random.default_rng(seed)
+    mask = np.zeros((100, 80), dtype=int)
+    mask.flat[rng.choice(8000, 3, replace=False)] = 1
+    part = mask[anomalies.around_an_anomaly(mask, 40)]
+    assert part.shape == (40, 40)
+    assert part.any()
 
 
 # -- references ----------------------------------------------------------------------------------

@@ -11,46 +11,43 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from perpend.experiments import (
+from perpend.experiments._experiment import Case, Experiment, Results, Settings, Tables
+from perpend.experiments._text import from_template
+from studies import (
     _real_anomalies,
     _real_detectors,
     _real_faces,
     _real_homographies,
     _real_planes,
 )
-from perpend.experiments import _real_page as page
-from perpend.experiments._experiment import Case, Experiment, Results, Settings, Tables
-from perpend.experiments._real_files import SOURCES, checksum, find_sources
+from studies import _real_page as page
+from studies._real_files import SOURCES, checksum, find_sources
 
 
 class Part(NamedTuple):
     """What is done with one kind of data."""
 
     title: str
-    table: str  # that holds its rows
-    value: str  # the column that is compared
+    value: str  # the column that is compared, of the table that is called as the kind
+    template: str
     run: Callable[[Case], Tables]
     draw: Callable[[Results], dict[str, Any]]
-    describe: Callable[[Results], str]
+    numbers: Callable[[Results], dict[str, Any]]
 
 
-def _part(title: str, table: str, value: str, module: ModuleType) -> Part:
-    return Part(title, table, value, module.run, module.draw, module.describe)
-
-
-def _planes(title: str, kind: str) -> Part:
-    draw_kind = partial(_real_planes.draw, kind=kind)
-    describe_kind = partial(_real_planes.describe, kind=kind)
-    return Part(title, kind, "auc", _real_planes.run, draw_kind, describe_kind)
+def _part(title: str, value: str, module: ModuleType, **kind: str) -> Part:
+    template = f"{module.__name__.rpartition('._')[2]}.md"
+    draw, numbers = partial(module.draw, **kind), partial(module.numbers, **kind)
+    return Part(title, value, template, module.run, draw, numbers)
 
 
 PARTS = {
-    "roads": _planes("Road planes", "roads"),
-    "tables": _planes("Table planes", "tables"),
-    "anomalies": _part("Anomalies in hyperspectral scenes", "anomalies", "auc", _real_anomalies),
-    "faces": _part("One person among others", "faces", "auc", _real_faces),
-    "homographies": _part("Homographies", "homographies", "f1", _real_homographies),
-    "detectors": _part("Tables with outliers", "detectors", "auc", _real_detectors),
+    "roads": _part("Road planes", "auc", _real_planes, kind="roads"),
+    "tables": _part("Table planes", "auc", _real_planes, kind="tables"),
+    "anomalies": _part("Anomalies in hyperspectral scenes", "auc", _real_anomalies),
+    "faces": _part("One person among others", "auc", _real_faces),
+    "homographies": _part("Homographies", "f1", _real_homographies),
+    "detectors": _part("Tables with outliers", "auc", _real_detectors),
 }
 SEEDS = {"faces": 1, "anomalies": 1}  # where not 3: the spread is over people, or scenes
 COSTS = {"roads": 12.0, "tables": 12.0, "anomalies": 20.0, "faces": 8.0, "detectors": 6.0}
@@ -104,7 +101,7 @@ def cost(case: Case) -> float:
 
 def kinds(results: Results) -> list[str]:
     """Return the kinds of data that were there."""
-    return [kind for kind, part in PARTS.items() if results.rows(part.table)]
+    return [kind for kind in PARTS if results.rows(kind)]
 
 
 def draw(results: Results) -> dict[str, Any]:
@@ -115,32 +112,15 @@ def draw(results: Results) -> dict[str, Any]:
     return figures
 
 
-def describe(results: Results) -> str:
-    """Describe every part, the answer in one sentence first."""
+def numbers(results: Results) -> dict[str, Any]:
+    """Return the parts that are there, and what is missing."""
     there = kinds(results)
-    sections = [
-        f"## {PARTS[kind].title}\n\n{PARTS[kind].describe(results)}\n\n"
-        f"Data: {SOURCES[kind].original}."
-        for kind in there
-    ]
-    missing = [SOURCES[kind].folder for kind in SOURCES if kind not in there]
-    left_out = f" Left out, as there was no such folder: {', '.join(missing)}." if missing else ""
-    return "\n\n".join(
-        [
-            f"`DPCP()`, told nothing: {'; '.join(_mean(results, kind) for kind in there)}. Each part "
-            "says plainly where another method is better.",
-            "The data is in the folder that `PERPEND_DATA` names, not in the project; each part "
-            "names the public original. Mean and standard deviation are over seeds, and over people "
-            f"where there are faces.{left_out}",
-            *sections,
-        ]
-    )
-
-
-def _mean(results: Results, kind: str) -> str:
-    part = PARTS[kind]
-    mean = page.mean(results, part.table, part.value, method=page.OURS)
-    return f"mean {part.value.upper()} {mean:.3f} ({part.title.lower()})"
+    return {
+        "parts": {kind: PARTS[kind] for kind in there},
+        "sources": SOURCES,
+        "missing": [source.folder for kind, source in SOURCES.items() if kind not in there],
+        "page": page,
+    }
 
 
 EXPERIMENT = Experiment(
@@ -150,6 +130,6 @@ EXPERIMENT = Experiment(
     cases=cases,
     run=run,
     draw=draw,
-    describe=describe,
+    describe=from_template(__file__, numbers),
     cost=cost,
 )

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 
 from perpend._typing import Array
-from perpend.experiments import _real_page as page
 from perpend.experiments._experiment import Case, Results, Row, Tables
-from perpend.experiments._real_files import read_arrays
-from perpend.experiments._real_references import pca_plane, ransac_plane, unit_rows
-from perpend.experiments._text import percent, table
 from perpend.experiments._trials import dpcp_psgm, fitted, starts_rng
 from perpend.metrics import outlier_auc, outlier_f1
+from studies import _real_page as page
+from studies._real_files import read_arrays
+from studies._real_references import pca_plane, ransac_plane, unit_rows
 
 TRUTH = {"roads": "is_road", "tables": "is_table"}
 THRESHOLD = {"roads": 0.1, "tables": 0.01}  # metres, for RANSAC: what the sensors can do
@@ -184,65 +183,24 @@ def draw(results: Results, kind: str) -> dict[str, Any]:
     return figures
 
 
-def describe(results: Results, kind: str) -> str:
-    """Say how well the planes are found."""
-    what = "road" if kind == "roads" else "table"
-    ours = " and ".join(
-        f"{page.mean(results, kind, 'auc', frame=frame, method=page.OURS):.3f} ({frame})"
-        for frame in results.values(kind, "frame")
-    )
-    times = [
-        float(np.median(page.numbers(results, kind, "seconds", method=name)))
-        for name in (page.OURS, RANSAC)
-    ]
-    picture = _PICTURE if kind == "roads" and results.rows("from_above") else ""
-    return f"""\
-Rows [x y z 1] of every point; AUC-ROC of `score_samples`, the {what}'s points positive. `DPCP()`, told nothing: {ours}.
-
-{page.methods_by_items(results, kind, "auc", "frame")}
-
-{page.found(results, kind, "frame")}
-
-![AUC of every method on every frame]({kind}.png)
-
-RANSAC draws {DRAWS} planes through three points, counts points within {THRESHOLD[kind]:g} m, and is fitted again to those: {times[1]:.1f} s of CPU time beside {times[0]:.1f} s of
-`DPCP()`. RSGM, DPCP-IRLS, RANSAC and PCA are told the codimension. All distances are relative to the norm of the row.{picture}
-
-{page.ahead(results, kind, "auc", "frame", what="AUC")}{_peeling(results) if kind == "tables" else ""}"""
-
-
-_PICTURE = f"""
-
-![One frame from above: the share of road points, and each method's distances](road.png)
-
-{FROM_ABOVE} from above, {2 * REACH:g} × {2 * REACH:g} metres, driving direction upwards; light red cells have no points. First: yellow is road.
-Then the median distance of a cell's points to the plane: dark blue is on the plane, yellow is {FAR:g} or more of the row's norm."""
-
-
-def _peeling(results: Results) -> str:
-    rows = results.rows("peeled")
-    if not rows:
-        return ""
-    lines = [
-        [
-            row["seed"],
-            row["order"],
-            row["codimension"],
-            f"{row['confidence']:.2f}",
-            row["members"],
-            percent(row["table_share"]),
-            f"{row['auc']:.3f}",
-        ]
-        for row in rows
-    ]
-    header = ["seed", "order", "codimension", "confidence", "members", "of the table", "AUC"]
+def numbers(results: Results, kind: str) -> dict[str, Any]:
+    """Return how well the planes are found, and what peeling finds."""
+    peeled = results.rows("peeled") if kind == "tables" else []
     best = [
-        max(row["auc"] for row in rows if row["seed"] == seed)
-        for seed in results.values("peeled", "seed")
+        max(row["auc"] for row in peeled if row["seed"] == seed)
+        for seed in dict.fromkeys(row["seed"] for row in peeled)
     ]
-    return f"""
-
-`perpend.peel` takes {TO_PEEL} apart ({N_PEEL} of its points). Which of the planes is the table is said by the labels, not by the
-method; the best one has an AUC of {page.spread(np.array(best))}.
-
-{table(header, lines)}"""
+    return {
+        "kind": kind,
+        "what": "road" if kind == "roads" else "table",
+        "draws": DRAWS,
+        "threshold": THRESHOLD[kind],
+        "RANSAC": RANSAC,
+        "from_above": FROM_ABOVE if kind == "roads" and results.rows("from_above") else "",
+        "width": 2 * REACH,
+        "far": FAR,
+        "peeled": peeled,
+        "scene": TO_PEEL,
+        "n_peel": N_PEEL,
+        "best": page.spread(np.array(best)),
+    }

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from perpend._typing import Array
-from perpend.experiments import _real_page as page
 from perpend.experiments._experiment import Case, Results, Row, Tables
-from perpend.experiments._real_files import read_arrays
-from perpend.experiments._real_references import principal_axes, residuals
 from perpend.experiments._trials import fitted, starts_rng
 from perpend.metrics import outlier_auc
+from studies import _real_page as page
+from studies._real_files import read_arrays
+from studies._real_references import principal_axes, residuals
 
 OPTIONS: dict[str, Any] = {}  # of DPCP: affine=True belongs here, as tables have no origin
 RELATIVE = "DPCP(), relative distance"
@@ -141,31 +141,16 @@ def draw(results: Results) -> dict[str, Any]:
     return {"detectors": plots.dots(panels, xlabel="AUC", highlight=page.OURS, columns=len(panels))}
 
 
-def describe(results: Results) -> str:
-    """Put all detectors side by side."""
-    methods = results.values("detectors", "method")
+def numbers(results: Results) -> dict[str, Any]:
+    """Return the mean of every detector, the best first."""
     means = {
-        m: float(np.mean(page.over_items(results, "detectors", "auc", "data", m))) for m in methods
+        method: np.mean(page.over_items(results, "detectors", "auc", "data", method))
+        for method in results.values("detectors", "method")
     }
-    order = sorted(means, key=lambda m: -means[m])
-    place = order.index(page.OURS) + 1
-    first = "" if place == 1 else f"; first is {page.named(order[0])} ({means[order[0]]:.3f})"
-    without = (
-        ""
-        if "PyOD" in results.values("detectors", "package")
-        else "\n\nPyOD was not installed, so its detectors are left out: `pip install pyod`."
-    )
-    return f"""\
-By mean AUC over the tables, the distance of `DPCP()` is number {place} of {len(order)} ({means[page.OURS]:.3f}){first}. Rows centred by
-medians and scaled by quartiles, the same for all; every detector with its defaults and without a stated contamination.
-
-{page.methods_by_items(results, "detectors", "auc", "data")}
-
-{page.found(results, "detectors", "data")}
-
-![AUC of every detector on every table](detectors.png)
-
-Two scores of one fit of `DPCP()` are shown, the distance and the distance relative to the row's norm (`score_samples`). These tables come from classification: their anomalies
-are a class of their own, and nobody promises that the others lie near a subspace.{without}
-
-{page.ahead(results, "detectors", "auc", "data", what="AUC")}"""
+    order = sorted(means, key=lambda method: -means[method])
+    return {
+        "means": means,
+        "first": order[0],
+        "place": order.index(page.OURS) + 1,
+        "pyod": "PyOD" in results.values("detectors", "package"),
+    }

@@ -16,10 +16,10 @@ from perpend.structure.checks import NOTHING_WRONG, Doubt, Verdict, confidence_o
 from perpend.structure.confirm import among
 from perpend.structure.decide import Decision, longest
 from perpend.structure.labels import misfit_of
-from perpend.structure.settle import Found
+from perpend.structure.settle import Candidate
 
 
-class Answer(NamedTuple):
+class Estimate(NamedTuple):
     """The subspace among some rows, and how it came about."""
 
     verdict: Verdict
@@ -42,17 +42,17 @@ class Answer(NamedTuple):
 
 
 def by_all_rows(
-    rows: RowSource, sampled: Answer, n_sampled: int, callback: Callback | None = None
-) -> Answer:
-    """Finish at the answer of a sample of `n_sampled` rows with all of them."""
+    rows: RowSource, sampled: Estimate, n_sampled: int, callback: Callback | None = None
+) -> Estimate:
+    """Refine the estimate of a sample of `n_sampled` rows with all of them."""
     given, span, decision = rows, sampled.span, sampled.decision
     assert decision is not None
     if span.n_outside:  # a scan: rows that are not in the sample may leave its span
         # Many rows are left where they are: turning them would take another scan.
         few = rows.shape[0] < rows.shape[1]
         rows, span = in_their_span(rows) if few else (rows, row_span(rows))
-    A, found = _axes_in(span, sampled.span, decision.found)
-    fit, kept = among(rows, span, A, found, sampled=True, callback=callback)
+    A, candidate = _axes_in(span, sampled.span, decision.candidate)
+    fit, kept = among(rows, span, A, candidate, sampled=True, callback=callback)
     # Whether rows are equal was seen in the sample only: all rows count as its distinct ones do.
     n_distinct = sampled.n_distinct * rows.shape[0] / n_sampled
     verdict = verdict_of(decision, fit, rows, n_distinct)
@@ -68,14 +68,14 @@ def by_all_rows(
     )
 
 
-def _axes_in(span: RowSpan, before: RowSpan, found: Found) -> tuple[Array, Found]:
+def _axes_in(span: RowSpan, before: RowSpan, candidate: Candidate) -> tuple[Array, Candidate]:
     """Return the axes (D', R) of what was found, in a span that may have more dimensions."""
     if span is before:
-        return span.from_span(found.axes.A), found
-    U = before.in_data(before.from_span(found.axes.A[:, found.c :]))
+        return span.from_span(candidate.axes.A), candidate
+    U = before.in_data(before.from_span(candidate.axes.A[:, candidate.c :]))
     U = span.basis.T @ span.inside(U)
     A = np.hstack([complement(U), U])
-    return span.from_span(A), found._replace(c=span.rank - U.shape[1])
+    return span.from_span(A), candidate._replace(c=span.rank - U.shape[1])
 
 
 def verdict_of(decision: Decision, fit: Fit, rows: RowSource, n_distinct: float) -> Verdict:
@@ -100,13 +100,15 @@ def verdict_of(decision: Decision, fit: Fit, rows: RowSource, n_distinct: float)
     if np.isfinite(facts.clearness):  # the scales have chosen it
         evidence["plateau_clearness"] = facts.clearness
         evidence["ellipse_evidence"], evidence["ellipse_gap"] = facts.ellipse, facts.gap
+    if facts.n_smaller:
+        evidence["rows_on_smaller"] = round(facts.n_smaller * n_distinct / decision.cloud.n)
     if facts.outside:
         evidence["exact_codimension"] = facts.outside
     return Verdict(decision.confidence, decision.doubts, evidence, facts.contrast, ratio)
 
 
 def weigh_no_normals(span: RowSpan, n_rows: float, norms: Array, heaviest: float = 0.0) -> Verdict:
-    """Weigh the answer that there is no normal inside the span of the rows.
+    """Evaluate the estimate that there is no normal inside the span of the rows.
 
     `n_rows` counts rows that are equal up to sign once, and `heaviest` is the share of all rows
     that are equal to the most frequent one: these lie on a line, but are evidence for one row only.
@@ -172,30 +174,30 @@ def largest_gaps(spectrum: Array, dtype: Any) -> tuple[float, float]:
     return first, second
 
 
-def solution_of(answer: Answer, seen: RowSource, *, told: bool) -> Solution:
+def solution_of(estimate: Estimate, seen: RowSource, *, fixed: bool) -> Solution:
     """Return the solution, with every other structure that was seen; `seen` were descended on."""
-    solution, decision = _solution(answer, seen, told=told), answer.decision
+    solution, decision = _solution(estimate, seen, fixed=fixed), estimate.decision
     others = []
     for one in () if decision is None else decision.structures:
         assert decision is not None
         if one.chosen:
             continue
-        other, span = decision.of(one), answer.span
-        A, found = _axes_in(span, answer.seen_in or span, other.found)
-        sampled = answer.seen_in is not None or decision.cloud.n < answer.n_distinct - 0.5
-        fit, _ = among(answer.rows, span, A, found, sampled=sampled)
-        verdict = verdict_of(other, fit, answer.rows, answer.n_distinct)
-        by_hand = answer._replace(verdict=verdict, fit=fit, decision=other, distances=None)
-        others.append(_solution(by_hand, seen, told=False)._replace(profile=None))
+        other, span = decision.of(one), estimate.span
+        A, candidate = _axes_in(span, estimate.seen_in or span, other.candidate)
+        sampled = estimate.seen_in is not None or decision.cloud.n < estimate.n_distinct - 0.5
+        fit, _ = among(estimate.rows, span, A, candidate, sampled=sampled)
+        verdict = verdict_of(other, fit, estimate.rows, estimate.n_distinct)
+        by_hand = estimate._replace(verdict=verdict, fit=fit, decision=other, distances=None)
+        others.append(_solution(by_hand, seen, fixed=False)._replace(profile=None))
     return solution._replace(others=tuple(others))
 
 
-def _solution(answer: Answer, seen: RowSource, *, told: bool) -> Solution:
-    """Put together what the estimator needs; who told the codimension hears no doubts about it."""
-    verdict, fit, directions = answer.verdict, answer.fit, answer.directions
-    normals, components = _bases(answer)
+def _solution(estimate: Estimate, seen: RowSource, *, fixed: bool) -> Solution:
+    """Put together what the estimator needs; a given codimension is not doubted."""
+    verdict, fit, directions = estimate.verdict, estimate.fit, estimate.directions
+    normals, components = _bases(estimate)
     structures, profile = structures_of(
-        answer.decision, seen.unit, answer.n_distinct, answer.span.n_outside
+        estimate.decision, seen.unit, estimate.n_distinct, estimate.span.n_outside
     )
     return Solution(
         normals=normals,
@@ -208,12 +210,12 @@ def _solution(answer: Answer, seen: RowSource, *, told: bool) -> Solution:
         support=verdict.support,
         gap=verdict.gap,
         groups=None if fit is None else fit.groups,
-        doubts=() if told else tuple(map(str, verdict.doubts)),
-        quiet_doubts=tuple(str(doubt) for doubt in verdict.doubts if told and doubt.about_rows),
+        doubts=() if fixed else tuple(map(str, verdict.doubts)),
+        quiet_doubts=tuple(str(doubt) for doubt in verdict.doubts if fixed and doubt.about_rows),
         n_iter=int(np.max(directions.n_iter)),
-        converged=answer.converged,
+        converged=estimate.converged,
         rank=seen.shape[1] if fit is None else len(fit.spectrum),
-        distances=answer.distances,
+        distances=estimate.distances,
         structures=structures,
         profile=profile,
     )
@@ -231,9 +233,9 @@ def structures_of(
         return (), None
     structures: tuple[dict[str, object], ...] = tuple(
         {
-            "codimension": one.found.c + n_outside,
+            "codimension": one.candidate.c + n_outside,
             "noise": one.noise * unit,
-            "members": round(one.found.n_members * n_rows / decision.cloud.n),
+            "members": round(one.candidate.n_members * n_rows / decision.cloud.n),
             "score": one.score,
             "length": one.length,
             "chosen": one.chosen,
@@ -252,13 +254,13 @@ def structures_of(
     }
 
 
-def _bases(answer: Answer) -> tuple[Array, Array]:
+def _bases(estimate: Estimate) -> tuple[Array, Array]:
     """Put normals and components of the whole space together from those inside the span."""
-    span, fit = answer.span, answer.fit
-    normals, components = np.split(span.axes, [answer.n_inside], axis=1)
+    span, fit = estimate.span, estimate.fit
+    normals, components = np.split(span.axes, [estimate.n_inside], axis=1)
     if fit is not None:
         normals, components = fit.V, _components(fit, span.basis)
-    n_rest = span.n_outside if answer.n_rest is None else answer.n_rest
+    n_rest = span.n_outside if estimate.n_rest is None else estimate.n_rest
     rest, unused = span.some_rest(n_rest)
     whole = np.hstack([span.in_data(normals), rest])
     return whole, np.hstack([unused, span.in_data(components)])[:, ::-1]
