@@ -87,6 +87,7 @@ def test_a_version_against_itself_takes_as_long(capsys):
     assert capsys.readouterr().out.count(" s, ") == 4
 
 
+@pytest.mark.slow
 def test_a_folder_without_perpend_is_refused(tmp_path):
     with pytest.raises(SystemExit, match="no `src` folder"):
         times("third", range(1), tmp_path)

@@ -215,6 +215,7 @@ def test_a_picture_that_fails_leaves_no_figure_open(model):
     assert plt.get_fignums() == []
 
 
+@pytest.mark.slow
 def test_a_users_settings_are_neither_used_nor_changed(model, tmp_path):
     def draw(stem):
         return [path.read_bytes() for path in plots.save(model("noisy").plot().figure_, stem)]
@@ -234,6 +235,7 @@ def test_a_users_settings_are_neither_used_nor_changed(model, tmp_path):
         assert {key: mpl.rcParams[key] for key in theirs} == theirs
 
 
+@pytest.mark.slow
 def test_settings_of_a_backend_that_starts_with_the_first_figure_stay(tmp_path):
     # As in notebooks, where it turns the interactive mode on, without which they show nothing.
     (tmp_path / "backend.py").write_text(
