@@ -51,7 +51,7 @@ test-lowest: export OPENBLAS_NUM_THREADS := 1
 test-lowest: $(VENV)/pyvenv.cfg ## install the lowest versions allowed, and run a part of the tests
 	@$(PYTHON) -m venv --clear $(LOWEST)
 	@$(LOWEST)/$(notdir $(BIN))/python -m pip install --quiet --editable . $$($(BIN)/python .ci/lowest.py)
-	@$(LOWEST)/$(notdir $(BIN))/python -m pytest -q tests/test_estimator.py tests/test_common.py \
+	@$(LOWEST)/$(notdir $(BIN))/python -m pytest -q -m "" tests/test_estimator.py tests/test_common.py \
 	  tests/test_geometry.py tests/methods tests/theory tests/cli/test_apply.py \
 	  tests/cli/test_compare.py tests/cli/test_fit_options.py tests/cli/test_inspect.py
 

@@ -1,4 +1,4 @@
-"""Assertions that the tests share. Each raises; none returns a verdict that could be dropped."""
+"""What the tests share: assertions, each of which raises, and marks of slow parameters."""
 
 import numpy as np
 import pytest
