@@ -24,7 +24,7 @@ BLOCK = re.compile(
 )
 PLACEHOLDER = re.compile(r"\b[A-Z]{3,}\b")
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-UNSURE = 4  # exit code: results are written, but the answer is not sure
+UNSURE = 4  # exit code: results are written, but the result is not sure
 
 
 class Block(NamedTuple):

@@ -46,5 +46,5 @@ def mostly_slow(values, *quick):
 
 
 PUBLISHED = ("DPCP", "DPCPIRLS", "RSGM", "RecursiveDPCP")
-"""Methods that find the subspace among outliers, step by step. Of others in the registry no test
-asks that."""
+"""Methods that find the subspace among outliers, step by step. Other methods in the registry
+need not do so."""

@@ -41,9 +41,9 @@ def assert_same_model(a, b):
     assert set(vars(a)) == set(vars(b))
 
 
-def assert_same_answers(a, b, X):
-    answers = ("predict", "transform", "distance", "score_samples", "decision_function")
-    for method in (*answers, "outlier_probability", "explain"):
+def assert_same_results(a, b, X):
+    calls = ("predict", "transform", "distance", "score_samples", "decision_function")
+    for method in (*calls, "outlier_probability", "explain"):
         assert_equal(getattr(a, method)(X), getattr(b, method)(X))
 
 

@@ -11,13 +11,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from helpers import assert_orthonormal_rows, assert_same_subspace
-from model_files import DATA, assert_equal, assert_same_answers, assert_same_model, load_copy
+from model_files import DATA, assert_equal, assert_same_model, assert_same_results, load_copy
 from perpend import DPCP, RSGM
 from perpend._learned import OF_DESCENTS, OF_SUBSPACE
 from perpend.exceptions import InputError
 
 ROAD, SLAB, SOMEWHERE = 1200, 3000, 2000  # rows
-# How sure the answer itself is, is not the question here.
+# The confidence of the fit itself does not matter here.
 pytestmark = pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")
 
 
@@ -126,18 +126,18 @@ def test_the_original_stays_as_it_is(case):
     assert_equal(vars(model), before)
 
 
-def test_choosing_the_answer_and_choosing_back_give_an_equal_model(case):
+def test_choosing_the_chosen_one_and_choosing_back_give_an_equal_model(case):
     X, model = case
-    answer = [one["chosen"] for one in model.structures_].index(True)
-    assert_same_model(model.choose(answer), model)
+    chosen = [one["chosen"] for one in model.structures_].index(True)
+    assert_same_model(model.choose(chosen), model)
     for i in range(len(model.structures_)):
         for way in (model.choose(i), model.choose(-1).choose(i).choose(0)):
-            assert_same_model(way.choose(answer), model)
+            assert_same_model(way.choose(chosen), model)
         assert_same_model(model.choose(i - len(model.structures_)), model.choose(i))
-        assert_same_answers(model.choose(i).choose(answer), model, X[:50])
+        assert_same_results(model.choose(i).choose(chosen), model, X[:50])
 
 
-def test_only_the_answer_of_the_fit_may_be_sure(case):
+def test_only_the_choice_of_the_fit_may_be_sure(case):
     _, model = case
     for i, structure in enumerate(model.structures_):
         other = model.choose(i)
@@ -146,8 +146,8 @@ def test_only_the_answer_of_the_fit_may_be_sure(case):
             assert not by_hand
         else:
             assert other.confidence_ <= 0.9
-            answer = [one["chosen"] for one in model.structures_].index(True)
-            assert f"choose({answer})" in by_hand[0]
+            chosen = [one["chosen"] for one in model.structures_].index(True)
+            assert f"choose({chosen})" in by_hand[0]
 
 
 def test_after_saving_and_loading(case, tmp_path):
@@ -159,7 +159,7 @@ def test_after_saving_and_loading(case, tmp_path):
         again = load_copy(model.choose(i), tmp_path)
         assert_same_model(again, model.choose(i))
         assert_same_model(again.choose(0), model.choose(0))
-        assert_same_answers(again, model.choose(i), X[:50])
+        assert_same_results(again, model.choose(i), X[:50])
 
 
 def test_a_table_has_all_that_is_learned_about_a_subspace():
@@ -239,7 +239,7 @@ def test_weights_count_like_rows(dtype):
 # -- as scikit-learn has it ------------------------------------------------------------------------
 
 
-def test_a_clone_is_not_fitted_and_fits_the_answer_again(road):
+def test_a_clone_is_not_fitted_and_fits_the_same_again(road):
     slab = road.choose(1)
     again = clone(slab)
     with pytest.raises(NotFittedError):
@@ -287,7 +287,7 @@ def test_an_unfitted_model():
         DPCP().choose(0)
 
 
-def test_a_single_structure_is_the_answer():
+def test_a_single_structure_is_the_chosen_one():
     for model in (DPCP(random_state=0), RSGM(2, random_state=0)):
         assert_same_model(model.fit(DATA.X).choose(0), model)
         with pytest.raises(InputError, match="from 0 to 0"):

@@ -32,8 +32,8 @@ pytestmark = pytest.mark.filterwarnings(
 NAMES = ["a", "größe", "x<y>", "d e", "e", "f"]
 DATA = make_subspace(120, 80, n_features=6, codimension=2, noise=0.01, random_state=0)
 METHOD = pytest.mark.parametrize("name", sorted(METHODS))
-ANSWERS = ("predict", "transform", "distance", "score_samples", "decision_function")
-ANSWERS += ("outlier_probability", "explain")
+CALLS = ("predict", "transform", "distance", "score_samples", "decision_function")
+CALLS += ("outlier_probability", "explain")
 
 
 def method(name, **options):
@@ -52,9 +52,9 @@ def kind(request):
     return request.param
 
 
-def assert_same_answers(a, b, X):
-    for answer in ANSWERS:
-        np.testing.assert_array_equal(getattr(a, answer)(X), getattr(b, answer)(X))
+def assert_same_results(a, b, X):
+    for attribute in CALLS:
+        np.testing.assert_array_equal(getattr(a, attribute)(X), getattr(b, attribute)(X))
 
 
 # -- data frames -----------------------------------------------------------------------------------
@@ -65,10 +65,10 @@ def test_frames_in(name, kind):
     X = frame(kind)
     model, plain = method(name).fit(X), method(name).fit(np.asfortranarray(DATA.X))
     assert model.feature_names_in_.tolist() == NAMES
-    for answer in ANSWERS:
-        found = getattr(model, answer)(X)
+    for attribute in CALLS:
+        found = getattr(model, attribute)(X)
         assert isinstance(found, np.ndarray)
-        np.testing.assert_allclose(found, getattr(plain, answer)(DATA.X), atol=1e-6)
+        np.testing.assert_allclose(found, getattr(plain, attribute)(DATA.X), atol=1e-6)
     np.testing.assert_array_equal(model.labels_, plain.labels_)
 
 
@@ -107,14 +107,14 @@ def test_coordinates_in_frames_come_back(name, kind):
 def test_columns_that_are_missing_or_in_another_order(name, kind):
     X = frame(kind)
     model = method(name).fit(X)
-    for answer in ANSWERS:
-        ask = getattr(model, answer)
+    for attribute in CALLS:
+        call = getattr(model, attribute)
         with pytest.raises(ValueError, match=r"(?s)missing.*größe|feature names.*größe"):
-            ask(X[[n for n in NAMES if n != "größe"]])
+            call(X[[n for n in NAMES if n != "größe"]])
         with pytest.raises(ValueError, match="same order"):
-            ask(X[NAMES[::-1]])
+            call(X[NAMES[::-1]])
         with pytest.raises(ValueError, match=r"unseen at fit time"):
-            ask(frame(kind, names=[*NAMES[:-1], "other"]))
+            call(frame(kind, names=[*NAMES[:-1], "other"]))
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         model.predict(DATA.X)
 
@@ -131,7 +131,7 @@ def test_weights_may_be_a_series(kind):
     series = {"pandas": pd.Series, "polars": pl.Series}[kind](weight)
     a = DPCP(random_state=1000).fit(X, sample_weight=series)
     b = DPCP(random_state=1000).fit(X, sample_weight=weight)
-    assert_same_answers(a, b, X)
+    assert_same_results(a, b, X)
 
 
 def test_missing_values_in_a_frame_are_named(kind):
@@ -203,7 +203,7 @@ def test_a_grid_search_with_known_labels(name, scoring):
 
 
 def test_a_search_over_the_number_of_starts_without_labels():
-    """A search may ask for the confidence, too."""
+    """A search may use the confidence, too."""
 
     def confidence(model, X, y=None):
         return model.confidence_
@@ -274,7 +274,7 @@ def test_a_threshold_is_routed_to_predict(routing):
 
 @METHOD
 @pytest.mark.parametrize("affine", [False, True])
-def test_copies_of_fitted_models_answer_the_same(name, affine, kind, tmp_path):
+def test_copies_of_fitted_models_give_the_same_results(name, affine, kind, tmp_path):
     X = frame(kind)
     model = method(name, affine=affine).set_output(transform=kind).fit(X)
     joblib.dump(model, tmp_path / "model.joblib")
@@ -286,7 +286,7 @@ def test_copies_of_fitted_models_answer_the_same(name, affine, kind, tmp_path):
     ]
     for other in copies:
         assert other.summary() == model.summary()
-        assert_same_answers(other, model, X)
+        assert_same_results(other, model, X)
 
 
 @METHOD
@@ -295,7 +295,7 @@ def test_clones_are_not_fitted_and_fit_the_same(name):
     fresh = clone(model)
     assert not hasattr(fresh, "labels_")
     assert fresh.get_params() == model.get_params()
-    assert_same_answers(fresh.fit(DATA.X), model, DATA.X)
+    assert_same_results(fresh.fit(DATA.X), model, DATA.X)
 
 
 # -- repr ------------------------------------------------------------------------------------------
@@ -374,15 +374,15 @@ def test_a_progress_bar_follows_and_changes_nothing(name, affine):
         again = clone(model).fit(DATA.X)  # there is one screen
     assert ", step " in screen.file.getvalue() or name not in PUBLISHED
     plain = method(name, affine=affine).fit(DATA.X)
-    assert_same_answers(model, plain, DATA.X)
-    assert_same_answers(again.fit(DATA.X), plain, DATA.X)  # outside the block it is silent
+    assert_same_results(model, plain, DATA.X)
+    assert_same_results(again.fit(DATA.X), plain, DATA.X)  # outside the block it is silent
 
 
 theirs = pytest.importorskip("sklearn.callback", reason="callbacks came with scikit-learn 1.9")
 
 
 class Recorder:
-    """One of scikit-learn's callbacks, which writes down what it is told."""
+    """One of scikit-learn's callbacks, which records its calls."""
 
     max_propagation_depth = None
 
@@ -411,18 +411,18 @@ class Recorder:
 @METHOD
 @pytest.mark.parametrize("affine", [False, True])
 def test_callbacks_of_scikit_learn(name, affine):
-    told, steps = Recorder(), []
+    recorder, steps = Recorder(), []
     model = method(name, affine=affine, callback=lambda p: steps.append(p.stage))
-    model.set_callbacks(told).fit(DATA.X)
-    assert told.events[0] == "setup"
-    assert told.events[-1] == "teardown"
-    assert told.events[1] == ("begin", name, "fit")
-    assert told.events[-2] == ("end", name, "fit")
+    model.set_callbacks(recorder).fit(DATA.X)
+    assert recorder.events[0] == "setup"
+    assert recorder.events[-1] == "teardown"
+    assert recorder.events[1] == ("begin", name, "fit")
+    assert recorder.events[-2] == ("end", name, "fit")
     for stage in set(steps):
-        assert told.count("end", name, stage) == told.count("begin", name, stage)
-        assert told.count("end", name, stage) == steps.count(stage)
-    np.testing.assert_array_equal(told.fitted, [model.labels_])
-    assert_same_answers(model, method(name, affine=affine).fit(DATA.X), DATA.X)
+        assert recorder.count("end", name, stage) == recorder.count("begin", name, stage)
+        assert recorder.count("end", name, stage) == steps.count(stage)
+    np.testing.assert_array_equal(recorder.fitted, [model.labels_])
+    assert_same_results(model, method(name, affine=affine).fit(DATA.X), DATA.X)
 
 
 def test_they_can_end_a_stage():
@@ -433,25 +433,25 @@ def test_they_can_end_a_stage():
 
 
 def test_they_end_well_where_a_fit_fails():
-    told = Recorder()
+    recorder = Recorder()
     model = DPCP(random_state=1000).fit(DATA.X)
     with pytest.raises(ValueError, match="NaN"):
-        model.set_callbacks(told).fit(np.full((9, 6), np.nan))
-    assert told.events == ["setup", ("begin", "DPCP", "fit"), "teardown"]
+        model.set_callbacks(recorder).fit(np.full((9, 6), np.nan))
+    assert recorder.events == ["setup", ("begin", "DPCP", "fit"), "teardown"]
     assert model.codimension_ == 2
 
 
 def test_they_come_down_from_a_search_and_a_pipeline():
-    told = Recorder()
+    recorder = Recorder()
     pipeline = make_pipeline(StandardScaler(with_mean=False), DPCP(random_state=1000))
     search = GridSearchCV(pipeline, {"dpcp__threshold": [0.05, 0.9]}, scoring="f1", cv=2)
-    search.set_callbacks(told).fit(DATA.X, DATA.y)
-    assert told.count("begin", "DPCP", "fit") == 5  # 2 folds of 2 candidates, and the refit
-    assert told.events.count("setup") == told.events.count("teardown") == 1
+    search.set_callbacks(recorder).fit(DATA.X, DATA.y)
+    assert recorder.count("begin", "DPCP", "fit") == 5  # 2 folds of 2 candidates, and the refit
+    assert recorder.events.count("setup") == recorder.events.count("teardown") == 1
 
 
 def test_their_bar_and_a_saved_model(tmp_path, capsys):
     model = DPCP(random_state=1000).set_callbacks(theirs.ProgressBar()).fit(DATA.X)
     assert "DPCP - fit" in capsys.readouterr().out
     model.save(tmp_path / "m.npz")
-    assert_same_answers(perpend.load(tmp_path / "m.npz"), model, DATA.X)
+    assert_same_results(perpend.load(tmp_path / "m.npz"), model, DATA.X)

@@ -10,7 +10,7 @@ from perpend.exceptions import CodimensionWarning
 ESTIMATORS = [METHODS[name](random_state=0) for name in sorted(METHODS)]
 AFFINE = [METHODS["DPCP"](affine=affine, max_iter=100, random_state=0) for affine in (True, "auto")]
 
-# The checks use tiny random data on which no answer is sure, and some ask for too few iterations.
+# The checks use tiny random data on which nothing is sure, and some set too few iterations.
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore::{CodimensionWarning.__module__}.CodimensionWarning"),
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),

@@ -1,4 +1,4 @@
-"""On a GPU the answers are those of the processor. Needs torch with CUDA, and nothing for tests but
+"""On a GPU the results are those of the processor. Needs torch with CUDA, and nothing for tests but
 pytest: bare machines with a GPU should be able to run this file.
 """
 
@@ -28,7 +28,7 @@ pytestmark = [
 DEVICE = "cuda:0"
 METHODS = {
     "DPCP": DPCP(random_state=0),
-    "told": DPCP(codimension=5, random_state=0, step="mbls", refine=False, n_starts=8),
+    "given": DPCP(codimension=5, random_state=0, step="mbls", refine=False, n_starts=8),
     "RSGM": RSGM(codimension=5),
     "DPCPIRLS": DPCPIRLS(codimension=5),
     "RecursiveDPCP": RecursiveDPCP(codimension=5),
@@ -110,11 +110,11 @@ def test_tf32_is_not_used_and_the_setting_stays(X) -> None:
 # -- methods --------------------------------------------------------------------------------------
 
 
-# Only a finish makes the answer among noisy rows independent of rounding, and it leaves undone what
+# Only a finish makes the result on noisy rows independent of rounding, and it leaves undone what
 # is below 5 % of the noise's own error, 0.01 sqrt(25 * 30 / 2000) = 0.006.
 @pytest.mark.parametrize(("name", "rows"), [*((m, "exact") for m in METHODS), ("DPCP", "X")])
 @pytest.mark.parametrize("normalize", [True, False])
-def test_the_answers_of_the_processor(name, rows, normalize, request) -> None:
+def test_the_results_of_the_processor(name, rows, normalize, request) -> None:
     X = request.getfixturevalue(rows)
     given = torch.tensor(X, device=DEVICE)
     model, plain = (fitted(name, Z, normalize=normalize) for Z in (given, X))

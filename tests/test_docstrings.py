@@ -75,8 +75,8 @@ def returns_something(call):
 def test_functions(name):
     doc = inspect.getdoc(FUNCTIONS[name])
     assert parameters(FUNCTIONS[name]) - documented(doc) == set()
-    told = section(doc, "Returns") or section(doc, "Yields")
-    assert told or not returns_something(FUNCTIONS[name])
+    returned = section(doc, "Returns") or section(doc, "Yields")
+    assert returned or not returns_something(FUNCTIONS[name])
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -96,8 +96,8 @@ def test_methods(name):
     ]
     known = set().union(*map(documented, docs))
     assert parameters(getattr(cls, method)) - known == set()
-    told = any(section(doc, "Returns") for doc in docs)
-    assert told or not returns_something(getattr(cls, method))
+    returned = any(section(doc, "Returns") for doc in docs)
+    assert returned or not returns_something(getattr(cls, method))
 
 
 def test_all_kinds_were_found():

@@ -1,4 +1,4 @@
-"""Exported graphs answer as the model does, by onnxruntime and by onnx's reference evaluator."""
+"""Exported graphs agree with the model, by onnxruntime and by onnx's reference evaluator."""
 
 import json
 import subprocess
@@ -42,7 +42,7 @@ def run(request):
     return request.param
 
 
-def assert_same_answers(model, X, found, size=None):
+def assert_same_results(model, X, found, size=None):
     """Distances within rounding; labels equal but where rounding decides."""
     # hypot squares nothing that it has not scaled
     tol = TOL[X.dtype] * (np.hypot.reduce(X.astype(float), axis=1) if size is None else size)
@@ -81,8 +81,8 @@ def test_every_method(name, normalize, affine, dtype):
     proto = to_onnx(model)
     new = rows(6, 1).astype(dtype)
     for run in (by_runtime, by_reference):
-        assert_same_answers(model, X, run(proto, X))
-        assert_same_answers(model, new, run(proto, new), np.linalg.norm(new, axis=1) + 2)
+        assert_same_results(model, X, run(proto, X))
+        assert_same_results(model, new, run(proto, new), np.linalg.norm(new, axis=1) + 2)
 
 
 @pytest.mark.parametrize("dtype_out", [np.float32, np.float64])
@@ -91,7 +91,7 @@ def test_the_precision_can_be_chosen(dtype, dtype_out, run, seed):
     model = DPCP(random_state=seed + 1000).fit(data.X.astype(dtype))
     new = rows(6, seed).astype(dtype_out)
     proto = to_onnx(model, dtype=dtype_out)
-    assert_same_answers(model, new, run(proto, new))
+    assert_same_results(model, new, run(proto, new))
 
 
 @pytest.mark.parametrize("codimension", [2, 180, 195])
@@ -105,7 +105,7 @@ def test_many_features_by_normals_or_components(codimension, dtype, run, seed):
     proto = to_onnx(model)
     held = {tuple(weight.dims) for weight in proto.graph.initializer}
     assert ((200, codimension) in held) is (codimension == 2)
-    assert_same_answers(model, X, run(proto, X))
+    assert_same_results(model, X, run(proto, X))
 
 
 @pytest.mark.slow
@@ -119,7 +119,7 @@ def test_thousands_of_features(dtype):
     proto = to_onnx(model)
     assert proto.ByteSize() < 2_000_000
     for run in (by_runtime, by_reference):
-        assert_same_answers(model, X, run(proto, X))
+        assert_same_results(model, X, run(proto, X))
 
 
 def test_exact_inliers_stay_inliers(dtype, run, seed):
@@ -139,7 +139,7 @@ def test_no_normals_and_nothing_but_normals(affine, dtype, run, seed):
         model = DPCP(codimension, affine=affine, random_state=seed + 1000).fit(X)
         assert model.codimension_ == codimension
         new = rows(4, seed).astype(dtype)
-        assert_same_answers(model, new, run(to_onnx(model), new), 1 + np.linalg.norm(new, axis=1))
+        assert_same_results(model, new, run(to_onnx(model), new), 1 + np.linalg.norm(new, axis=1))
 
 
 @pytest.mark.parametrize("normalize", [True, False])
@@ -151,7 +151,7 @@ def test_rows_whose_squares_over_or_underflow(normalize, dtype, run, seed):
         X = (data.X * scale).astype(dtype)
         found = run(to_onnx(model), X)
         assert np.all(np.isfinite(found["distance"]))
-        assert_same_answers(model, X, found)
+        assert_same_results(model, X, found)
 
 
 def test_a_cloud_far_from_the_origin_keeps_its_digits(run, seed):
@@ -185,12 +185,12 @@ def test_a_file_with_names_and_versions(tmp_path, seed):
     proto = onnx.load(tmp_path / "m.onnx")
     assert proto == returned
     onnx.checker.check_model(proto, full_check=True)
-    told = {entry.key: entry.value for entry in proto.metadata_props}
-    assert json.loads(told["feature_names"]) == names
-    assert told["method"] == "DPCP"
-    assert int(told["codimension"]) == 1
-    assert float(told["threshold"]) == model.threshold_
-    assert json.loads(told["affine"]) is False
+    metadata = {entry.key: entry.value for entry in proto.metadata_props}
+    assert json.loads(metadata["feature_names"]) == names
+    assert metadata["method"] == "DPCP"
+    assert int(metadata["codimension"]) == 1
+    assert float(metadata["threshold"]) == model.threshold_
+    assert json.loads(metadata["affine"]) is False
     session = onnxruntime.InferenceSession(tmp_path / "m.onnx")
     (label,) = session.run(["label"], {"X": data.X})
     np.testing.assert_array_equal(label, model.labels_)
@@ -212,8 +212,8 @@ def test_what_cannot_be_exported(monkeypatch):
         to_onnx(model, dtype=np.float16)
     with pytest.raises(InputError, match="model is a ndarray"):
         to_onnx(X)
-    monkeypatch.setattr(export, "LARGEST", 50)
-    with pytest.raises(InputError, match="do not fit into one ONNX file"):
+    monkeypatch.setattr(export, "MAX_WEIGHT_BYTES", 50)
+    with pytest.raises(InputError, match="too many for one ONNX file"):
         to_onnx(model)
 
 

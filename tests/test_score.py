@@ -110,9 +110,9 @@ def test_weights_count_like_equal_rows_and_are_routed():
     expected = model.score(np.repeat(X[1::2], weight, axis=0))
     assert model.score(X[1::2], sample_weight=weight) == pytest.approx(expected)
     with sklearn.config_context(enable_metadata_routing=True):
-        asked = DPCP(random_state=0).set_fit_request(sample_weight=True)
-        asked.set_score_request(sample_weight=True)
-        search = GridSearchCV(asked, {"codimension": [1, 2]}, cv=2)
+        routed = DPCP(random_state=0).set_fit_request(sample_weight=True)
+        routed.set_score_request(sample_weight=True)
+        search = GridSearchCV(routed, {"codimension": [1, 2]}, cv=2)
         search.fit(X, sample_weight=np.ones(len(X)))
     assert search.best_params_ == {"codimension": 2}
 

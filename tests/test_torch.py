@@ -1,6 +1,6 @@
-"""Tensors in, tensors out: every method answers on a tensor as it does on the same NumPy array.
+"""Tensors in, tensors out: every method gives the same results on a tensor and on a NumPy array.
 
-Where answers are compared, tensors are read in both ways: as NumPy arrays, which is the rule for
+Where results are compared, tensors are read in both ways: as NumPy arrays, which is the rule for
 tensors in memory, and by torch itself, as on a GPU.
 """
 
@@ -48,11 +48,11 @@ def rows_of_inliers_and_outliers():
 
 
 def make(name, **options):
-    told = {} if name == "DPCP" else {"codimension": 3}
-    return METHODS[name](random_state=0, **told, **options)
+    given = {} if name == "DPCP" else {"codimension": 3}
+    return METHODS[name](random_state=0, **given, **options)
 
 
-def assert_same_answer(model, plain, tol):
+def assert_same_result(model, plain, tol):
     """Codimension, labels and subspace are the same; numbers agree as far as `tol`."""
     assert model.codimension_ == plain.codimension_
     assert_same_subspace(kinds.to_numpy(model.normals_), kinds.to_numpy(plain.normals_), tol)
@@ -70,17 +70,17 @@ def assert_tensors(model, dtype=torch.float64):
         assert value.dtype == (torch.int64 if name == "labels_" else dtype), name
 
 
-# -- the same answers -----------------------------------------------------------------------------
+# -- the same results -----------------------------------------------------------------------------
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # slow with noise
 @pytest.mark.parametrize("name", sorted(METHODS))
 @pytest.mark.parametrize("normalize", [True, False])
-def test_tensors_get_the_answers_of_numpy(name, normalize, X, reading) -> None:
+def test_tensors_get_the_results_of_numpy(name, normalize, X, reading) -> None:
     given = torch.tensor(X)
     model = make(name, normalize=normalize).fit(given)
     assert_tensors(model)
-    assert_same_answer(model, make(name, normalize=normalize).fit(X), 1e-8)
+    assert_same_result(model, make(name, normalize=normalize).fit(X), 1e-8)
     np.testing.assert_array_equal(given.numpy(), X)
 
 
@@ -106,10 +106,10 @@ def test_weights(as_tensor, X, reading) -> None:
     weight = np.random.default_rng(1).integers(0, 4, len(X))
     given = torch.tensor(weight) if as_tensor else weight
     model = make("DPCP").fit(torch.tensor(X), sample_weight=given)
-    assert_same_answer(model, make("DPCP").fit(X, sample_weight=weight), 1e-8)
+    assert_same_result(model, make("DPCP").fit(X, sample_weight=weight), 1e-8)
     mixed = make("DPCP").fit(X, sample_weight=given)  # NumPy rows, weights of either kind
     assert isinstance(mixed.normals_, np.ndarray)
-    assert_same_answer(mixed, model, 1e-8)
+    assert_same_result(mixed, model, 1e-8)
 
 
 def test_rows_of_weight_zero_are_absent(X, reading) -> None:
@@ -127,7 +127,7 @@ def test_half_precision_is_computed_in_single(given, X, reading) -> None:
     model = make("DPCP").fit(half)
     assert_tensors(model, torch.float32)
     assert model.transform(half).dtype == torch.float32
-    assert_same_answer(model, make("DPCP").fit(half.to(torch.float32)), 1e-12)
+    assert_same_result(model, make("DPCP").fit(half.to(torch.float32)), 1e-12)
 
 
 def test_integers_are_computed_in_double(X) -> None:
@@ -135,7 +135,7 @@ def test_integers_are_computed_in_double(X) -> None:
     model = make("DPCP", codimension=2).fit(whole)
     assert_tensors(model, torch.float64)
     plain = make("DPCP", codimension=2).fit(whole.numpy())
-    assert_same_answer(model, plain, 1e-8)
+    assert_same_result(model, plain, 1e-8)
 
 
 def test_contamination_and_thresholds(X, reading) -> None:
@@ -151,7 +151,7 @@ def test_directions_to_begin_with_may_be_a_tensor(X) -> None:
         options = {"codimension": 3, "init": init[:3] if name == "RSGM" else init}
         plain = METHODS[name](**options).fit(X)
         options["init"] = torch.tensor(options["init"])
-        assert_same_answer(METHODS[name](**options).fit(torch.tensor(X)), plain, 1e-8)
+        assert_same_result(METHODS[name](**options).fit(torch.tensor(X)), plain, 1e-8)
 
 
 def test_nobody_who_has_no_tensor_waits_for_torch() -> None:
@@ -219,7 +219,7 @@ def test_numpy_in_numpy_out_with_a_device(device, X, reading, monkeypatch) -> No
     model = make("DPCP", device=device).fit(given)
     for name in ARRAYS:
         assert isinstance(getattr(model, name), np.ndarray), name
-    assert_same_answer(model, make("DPCP").fit(given), 1e-8)
+    assert_same_result(model, make("DPCP").fit(given), 1e-8)
     for use in USES:
         assert isinstance(getattr(model, use)(given), np.ndarray), use
     assert isinstance(model.inverse_transform(model.transform(given)), np.ndarray)
@@ -253,7 +253,7 @@ def test_clones_copies_pickles_and_files(X, tmp_path) -> None:
         np.testing.assert_array_equal(value, getattr(model, name).numpy())
     assert isinstance(loaded.init, np.ndarray)
     assert torch.equal(loaded.predict(T), model.labels_)
-    assert_same_answer(clone(loaded).fit(T), model, 1e-8)
+    assert_same_result(clone(loaded).fit(T), model, 1e-8)
 
 
 # -- errors ---------------------------------------------------------------------------------------
@@ -419,11 +419,11 @@ def test_few_rows_of_many_features(name, dtype, reading):
     """They are turned into their span where they are."""
     data = make_subspace(30, 30, n_features=300, codimension=296, noise=0.02, random_state=0)
     X = data.X.astype(dtype)
-    told = {} if name == "DPCP" else {"codimension": 296}
-    plain = METHODS[name](random_state=0, **told).fit(X)
-    model = METHODS[name](random_state=0, **told).fit(torch.tensor(X))
+    given = {} if name == "DPCP" else {"codimension": 296}
+    plain = METHODS[name](random_state=0, **given).fit(X)
+    model = METHODS[name](random_state=0, **given).fit(torch.tensor(X))
     assert isinstance(model.normals_, torch.Tensor)
-    assert_same_answer(model, plain, 1e-8 if dtype == np.float64 else 2e-3)
+    assert_same_result(model, plain, 1e-8 if dtype == np.float64 else 2e-3)
     assert_same_subspace(plain.components_, data.components, 0.1)
 
 
@@ -447,7 +447,7 @@ def test_another_structure_of_a_tensor_is_one_of_tensors(reading, dtype, tmp_pat
     assert all(isinstance(getattr(slab, name), torch.Tensor) for name in ARRAYS)
     assert slab.labels_.dtype == model.labels_.dtype
     assert slab.normals_.dtype == dtype
-    assert_same_answer(slab, plain.choose(-1), 1e-4 if dtype == torch.float32 else 1e-9)
+    assert_same_result(slab, plain.choose(-1), 1e-4 if dtype == torch.float32 else 1e-9)
     assert torch.equal(slab.predict(X), slab.labels_)
     assert "inside it" in slab.summary()
     back = slab.choose(0)

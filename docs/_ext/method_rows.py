@@ -7,7 +7,7 @@ each of `FIELDS`. A method that has no card yet is described by its class.
 import inspect
 from pathlib import Path
 
-FIELDS = ("solves", "told", "cost", "better")
+FIELDS = ("solves", "given", "cost", "better")
 TITLES = ("method", "solves", "you must give", "cost of a step", "use it when")
 
 
@@ -49,8 +49,8 @@ def _described(name: str) -> list[str]:
 
     cls = getattr(perpend, name)
     default = inspect.signature(cls).parameters["codimension"].default
-    told = "nothing" if default == "auto" else "the codimension"
-    return [f"`{name}`", (cls.__doc__ or "").partition("\n")[0].rstrip("."), told, "", ""]
+    given = "nothing" if default == "auto" else "the codimension"
+    return [f"`{name}`", (cls.__doc__ or "").partition("\n")[0].rstrip("."), given, "", ""]
 
 
 def _line(cells: "list[str] | tuple[str, ...]") -> str:

@@ -1,4 +1,4 @@
-"""Robust subspace recovery: the subspace, its codimension and the outliers, and how sure it is.
+"""Robust subspace recovery: the subspace, its codimension, the outliers, and a confidence.
 
 >>> from perpend import DPCP
 >>> from perpend.datasets import make_subspace

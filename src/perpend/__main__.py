@@ -1,6 +1,6 @@
 """The program ``perpend``; ``python -m perpend`` is the same.
 
-The command line is imported inside a function: whoever interrupts that gets no traceback, either.
+The command line is imported inside a function, so that an interruption then gives no traceback.
 """
 
 import sys

@@ -21,7 +21,7 @@ def renamed_names(module: str, names: Mapping[str, str], *, until: str) -> Calla
     module : str
         Its name.
     names : dict
-        The new name for each old one. A new name with a dot stands in another module.
+        The new name for each old one. A new name with a dot is in another module.
     until : str
         The version without the old names.
 
@@ -58,7 +58,7 @@ def renamed_parameters(*, until: str, **names: str) -> Callable[[F], F]:
     Returns
     -------
     callable
-        A decorator. The signature, and so scikit-learn's ``get_params``, has the new names only.
+        A decorator. The signature, and so scikit-learn's ``get_params``, has only the new names.
 
     Examples
     --------

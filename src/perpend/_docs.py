@@ -27,15 +27,14 @@ object with the methods of `perpend.solvers.StepRule`, as in `perpend.solvers.st
 constants.
 """,
     "normalize": """bool, default={default}
-Whether rows are scaled to unit norm, so that only their direction counts. Rows that are not of
-unit norm already are copied once for that if the copy takes at most 1 GiB, and divided block by
-block otherwise. Where the subspace may be affine, it is the lifted rows that are scaled, for the
-search alone.
+Whether rows are scaled to unit norm, so that only their direction counts. Rows that do not have
+unit norm are copied once if the copy takes at most 1 GiB; otherwise they are divided block by
+block. With `affine`, the rows with the extra coordinate are scaled, and only for the search.
 """,
     "affine": """bool or "auto", default={default}
-Whether the subspace may miss the origin. True finds an affine subspace, its location and
-directions, wherever the cloud is, in one more array of the size of X: the method runs on rows with
-one more coordinate, which is 1. "auto" decides: affine where the rows support an affine subspace
+Whether the subspace may miss the origin. True finds an affine subspace, with its location and
+directions, wherever the cloud is. It needs one more array of the size of X: the method runs on rows
+with one more coordinate, which is 1. "auto" decides: affine if the rows support an affine subspace
 that clearly misses the origin, otherwise linear.
 """,
     "threshold": """"auto" or float, default={default}
@@ -44,46 +43,45 @@ subspace) if `normalize`, otherwise in the data's own units. For an affine subsp
 data's own units.
 """,
     "contamination": """float in [0, 1) or None, default={default}
-The share of outliers, for those who know it; it sets the threshold.
+The share of outliers, if you know it. It sets the threshold.
 """,
     "max_iter": """int, default={default}
-Most iterations.
+Maximum number of iterations.
 """,
     "device": """None, str or torch.device, default={default}
-Where to compute: None where the data is, a torch tensor on its own device; "cuda" moves the data to
-the GPU once. Answers come back as the kind of array that was given. torch is needed for tensors and
-devices: ``pip install 'perpend[torch]'``.
+Where to compute. None: where the data is, for a torch tensor on its own device. "cuda" moves the
+data to the GPU once. Results come back as the kind of array that was given. Tensors and devices
+need torch: ``pip install 'perpend[torch]'``.
 """,
     "n_jobs": """int or None, default={default}
-Number of threads that read rows; -1 means all processors.
+Number of threads that read rows; -1 uses all processors.
 """,
     "random_state": """int, Generator, RandomState or None, default={default}
-Seeds what the method draws. The same seed gives the same answer.
+Seeds what the method draws. The same seed gives the same result.
 """,
     "callback": """callable or None, default={default}
-Called after every step with a `perpend.solvers.Progress`; if it returns True, that stage ends
-there.
+Called after every step with a `perpend.solvers.Progress`. If it returns True, that stage ends.
 """,
 }
 
 EVIDENCE = {
     "inlier_spectrum": "second moments of the inliers along their principal axes, ascending",
-    "inlier_gap": "largest ratio of neighbours in it",
+    "inlier_gap": "largest ratio of two neighbours in that spectrum",
     "inlier_gap_runner_up": "second largest ratio",
     "inlier_share": "share of the rows that are inliers, by the two-group model",
     "rows_on_subspace": "rows up to the threshold; equal rows count once",
     "rows_on_any_subspace": "rows that some subspace of this dimension holds anyway",
     "rows_on_smaller": "rows on a smaller subspace inside, if there may be one",
     "gain": "how much likelier the rows are with the subspace, a logarithm",
-    "gain_needed": "what luck reaches of that",
-    "plateau_length": "over how wide a range of scales it is seen, a logarithm",
-    "plateau_clearness": "how far it is ahead of other codimensions; clear from 1 on",
+    "gain_needed": "the gain that chance alone reaches",
+    "plateau_length": "range of scales over which it is seen, a logarithm",
+    "plateau_clearness": "how far it is ahead of other codimensions; at least 1 is clear",
     "ellipse_evidence": "evidence against a single elliptical cloud, a logarithm",
     "ellipse_gap": "gap in the axes of that cloud",
-    "exact_codimension": "where all rows lie exactly on a larger subspace: its codimension",
+    "exact_codimension": "codimension of a larger subspace on which all rows lie exactly",
     "outlier_misfit": "how far the outliers' distances are from those of random directions; "
-    "above 2 in one of a thousand cases",
-    "rank": "dimension of the span of the rows, where no subspace inside it is the answer",
+    "above 2 in one of a thousand cases by chance",
+    "rank": "dimension of the span of the rows, if no subspace inside it was found",
     "directions_rank": "rank of the directions that the descents found",
     "directions_gap": "ratio of their singular values there",
     "directions_saturated": "whether there were too few descents to see the rank",
@@ -93,7 +91,7 @@ EVIDENCE = {
     "affine_codimension": "its codimension",
     "origin_distance": "how far it is from the origin",
     "origin_error": "standard error of that, in each coordinate",
-    "origin_chance": "chance that a subspace through the origin seems to be so far from it",
+    "origin_chance": "chance that a subspace through the origin seems this far from it",
 }
 """Every key of `evidence_`, in order."""
 
@@ -107,29 +105,28 @@ Orthonormal basis of the subspace: the inliers' principal axes, largest variance
 Orthonormal basis of the orthogonal complement.
 """,
     "location_": """array of shape (n_features,)
-A point of the subspace: the inliers' mean if it is affine, else zero. That of an affine subspace is
-in double precision, as `intercept_` is.
+A point of the subspace: the inliers' mean if the subspace is affine, else zero. For an affine
+subspace this and `intercept_` are in double precision.
 """,
     "intercept_": """array of shape (codimension_,)
 The subspace is ``normals_ @ x = intercept_``.
 """,
     "affine_": """bool
 Whether the subspace is affine. If so, `score_samples`, `threshold_` and `noise_` are Euclidean, in
-the data's own units: angles at the origin mean nothing to it.
+the data's own units: angles at the origin mean nothing for it.
 """,
     "confidence_": """float in [0, 1]
-How far the rows support the codimension; from 0.95 on it is called sure.
+How well the rows support the codimension. It is called sure from 0.95 on.
 """,
     "evidence_": """dict
-The numbers behind the confidence. It always has the same keys; NaN stands for what was not
-computed:
+The numbers behind the confidence. It always has the same keys. NaN: not computed.
 
 """
     + "\n".join(f'- "{key}": {text}' for key, text in EVIDENCE.items())
     + "\n",
     "doubts_": """tuple of str
-What keeps the answer from being sure, and what would help; empty where nothing does. Where the
-codimension was given, only what is doubtful about noise, groups and rows.
+What makes the result doubtful, and what would help; empty if nothing does. If the codimension was
+given, only doubts about noise, groups and rows.
 """,
     "directions_": """array of shape (n_starts_, n_features)
 The normals as the method found them.
@@ -145,26 +142,26 @@ The normals as the method found them.
 Expected norm of the inliers' noise, relative to their norm if `normalize`.
 """,
     "structures_": """list of dict
-Every significant subspace that was seen, finest first: its `codimension`, `noise` (the deviation
-across it, along one normal, in the units that decide the labels), number of `members`, `score` (how
-much likelier the rows are with it than by accident, a logarithm), `length` (over how wide a range
-of scales it is seen, a logarithm), and whether it is the `chosen` one. A street is a slab with a
-plane inside. `choose` returns any of them.
+Every significant subspace that was seen, finest first: its `codimension`, `noise` (the standard
+deviation along one normal, in the units that decide the labels), number of `members`, `score` (how
+much likelier the rows are with it than by chance, a logarithm), `length` (the range of scales over
+which it is seen, a logarithm), and whether it is the `chosen` one. A street, for example, is a slab
+with a plane inside. `choose` returns any of them.
 """,
     "profile_": """dict or None
-Where scales had a say: `scales`, in the same units as the noise, `codimensions`, and the `contrast`
-(codimensions, scales) that `perpend.plots.ProfileDisplay` draws.
+If the profile of scales was computed: `scales`, in the same units as the noise, `codimensions`, and
+the `contrast` (codimensions, scales) that `perpend.plots.ProfileDisplay` draws.
 """,
-    "objective_": "float\nMean over the rows of what the method minimises.\n",
-    "n_iter_": "int\nMost iterations of any descent.\n",
+    "objective_": "float\nThe objective of the method, as a mean over the rows.\n",
+    "n_iter_": "int\nIterations of the longest descent.\n",
     "converged_": "bool\n",
     "history_": """dict
-What happened step by step: `stages` and `n_steps` of every loop, and, for all steps one after the
-other, the mean `objective` over the starts, the `least` and the `largest`, and the `change` by
-which the loop ends: of descents the share of the starts not at rest.
+What happened step by step: `stages` and `n_steps` of every loop. Then, for all steps one after the
+other: the mean `objective` over the starts, the `least` and the `largest`, and the `change` that
+ends the loop. For descents that is the share of starts that have not converged.
 """,
     "n_features_in_": "int\n",
-    "feature_names_in_": "array of str\nOnly where X has column names.\n",
+    "feature_names_in_": "array of str\nOnly if X has column names.\n",
 }
 
 

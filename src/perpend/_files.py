@@ -12,7 +12,7 @@ from typing import IO
 def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Open a file for writing that appears under its name only when it is complete.
 
-    A crash, a full disk or an interruption leaves what was there before.
+    After a crash, a full disk or an interruption the old file is still there.
     """
     path = Path(path)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
@@ -23,7 +23,7 @@ def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             os.fsync(stream.fileno())
         draft.replace(path)
     except OSError as error:
-        # The name of the draft would tell users nothing.
+        # The name of the draft would mean nothing to users.
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
     finally:
         with suppress(OSError):

@@ -1,6 +1,6 @@
 """What a fitted model does with rows: coordinates, distances, labels, probabilities, explanations.
 
-This half of the estimator reads what `perpend.estimator` has learned and changes nothing.
+This half of the estimator reads the learned attributes and changes nothing.
 """
 
 from typing import Any
@@ -134,11 +134,12 @@ class FittedSubspace(
     ) -> float:
         """Return the mean log-evidence of the rows for the subspace, in nats per row.
 
-        It is how much likelier the rows are with the subspace than without any: 0 for codimension
-        0, and below 0 where rows that were not fitted speak against it. On such rows it is larger
-        for the true codimension than for others, so that ``GridSearchCV(DPCP(), {"codimension":
-        range(8)})`` finds it. Compare linear models with linear ones and affine with affine: a
-        linear subspace explains the rows' directions, an affine one their places.
+        It says how much likelier the rows are with the subspace than without any: 0 for
+        codimension 0, and below 0 if the rows speak against the subspace. On rows that were not
+        fitted it is larger for the true codimension than for others, so that
+        ``GridSearchCV(DPCP(), {"codimension": range(8)})`` finds it. Compare linear models with
+        linear ones and affine with affine: a linear subspace explains the rows' directions, an
+        affine one their positions.
 
         Parameters
         ----------
@@ -204,10 +205,9 @@ class FittedSubspace(
         """Return the probability that each row is an outlier, between 0 and 1.
 
         This is the posterior of the two-group model that the fit found in its rows: inliers with
-        noise, outliers without preferred direction. It never falls with the distance that decides
-        the labels, and is one half at the threshold that ``threshold="auto"`` takes. A given
-        `threshold` or `contamination` moves the labels but not the probabilities: these say what
-        the rows look like, those what you make of it.
+        noise, outliers without preferred direction. It never falls as the distance that
+        decides the labels grows, and is one half at the threshold of ``threshold="auto"``. A given
+        `threshold` or `contamination` changes the labels but not the probabilities.
 
         Parameters
         ----------
@@ -216,8 +216,8 @@ class FittedSubspace(
         Returns
         -------
         array or tensor of shape (n_samples,)
-            Where there was no noise to see, 0 up to rounding errors and 1 beyond; with codimension
-            0 no row is an outlier.
+            Without noise in the fitted rows: 0 up to rounding errors, and 1 beyond. With
+            codimension 0 no row is an outlier.
         """
         with computing_on(X, self.device) as place:
             scores = self._scores(checked(self, X, place, reset=False))
@@ -236,9 +236,9 @@ class FittedSubspace(
         Entry (i, j) is the share of the squared distance of row i that would vanish if column j
         alone were changed to the value that fits the others best (a reconstruction-based
         contribution [1]_). It is between 0 and 1. If one column of an inlier is wrong, that
-        column's share is the largest, and 1 but for the noise; several shares are near 1
-        where a change of any of these columns would do. Where no share is large, no single column
-        is to blame.
+        column's share is the largest, and 1 apart from the noise. Several shares are near 1 if a
+        change of any of these columns would do. If no share is large, no single column explains
+        the distance.
 
         Parameters
         ----------
@@ -252,8 +252,9 @@ class FittedSubspace(
         Notes
         -----
         The residual itself is no explanation: an error in one column spreads over all columns of
-        it. With a single normal all columns that it uses have share 1, as each of them can make up
-        for the whole distance: at least two normals are needed to tell columns apart.
+        the residual. With a single normal, all columns that it uses have share 1, because a change
+        of any of them removes the whole distance. At least two normals are needed to tell columns
+        apart.
 
         References
         ----------
@@ -295,7 +296,7 @@ class FittedSubspace(
 
     def _relative_distance(self, X: Array) -> Array:
         """Return ||N (x / ||x||)||, the sine of the angle to the subspace; 0 for zero rows."""
-        # There is room for one value a row, and not for another X.
+        # Enough memory for one value per row, not for another copy of X.
         rows = as_rows(X, memory_budget=X.nbytes - 1, n_jobs=effective_n_jobs(self.n_jobs))
         V, U = to_numpy(self.normals_).T, to_numpy(self.components_).T
         kept = scan_distances(rows, V, U).kept

@@ -1,4 +1,4 @@
-"""What JSON can say of a value."""
+"""Values as JSON can hold them."""
 
 import math
 from typing import Any

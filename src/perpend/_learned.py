@@ -1,8 +1,8 @@
-"""What a fit has learned, as attributes: of its answer, and of every other structure that it saw.
+"""What a fit has learned, as attributes: of the chosen structure, and of every other one it saw.
 
 A fitted model is its parameters and a table of attributes. A linear solution and an affine fit both
-lead to a `Subspace`, and `attributes` turns that into such a table: for the answer, and once more
-for each structure that was not chosen, so that `choose` has nothing to compute and needs no data.
+lead to a `Subspace`, and `attributes` turns that into such a table: for the chosen structure, and
+once more for each other one, so that `choose` has nothing to compute and needs no data.
 """
 
 import copy
@@ -107,7 +107,7 @@ class Data(NamedTuple):
 
 
 class Subspace(NamedTuple):
-    """A solution of either kind, with what the user's units ask for."""
+    """A solution of either kind, with what is needed in the user's units."""
 
     solution: Solution
     dtype: Any  # of the data
@@ -126,11 +126,14 @@ def linear_subspace(model: Any, solution: Solution, rows: RowSource, data: Data)
         inside = solution.rank - solution.components.shape[1]
         sizes = (inside, solution.rank - inside)
         record = DistanceRecord.of(solution.groups, rows.norms, *sizes, rows.unit)
-    # A quantile is the distance of one row, and must be the very number that `predict` finds.
-    # Rows of weight zero have a scale of their own where rows are not normalised.
+    # A quantile is the distance of one row, and must be exactly what `predict` computes.
+    # Rows of weight zero have a scale of their own if rows are not normalised.
     own_scale = data.weight is not None and not model.normalize
+    # The solver's distances leave out the normals outside the span of the rows, along which there
+    # are only rounding errors. `predict` uses all normals.
+    outside = solution.rank < len(solution.normals)
     known = solution.distances
-    if own_scale or model.contamination is not None:
+    if own_scale or outside or model.contamination is not None:
         known = None
     exact = float(distance_edges(float(rows.norms[-1]), rows.dtype)[0])
     return Subspace(
@@ -172,7 +175,7 @@ def attributes(model: Any, found: Subspace, data: Data) -> dict[str, Any]:
         distance = -with_attributes(model, table)._scores(data.X)
     record = found.record
     if record is not None and found.location is not None:
-        # The polish does not look at rows that are far away.
+        # The final steps leave out rows that are far away.
         record = record.counted(to_numpy(distance), data.weight)
     threshold = _threshold(model, distance, found.odds.threshold, data.weight)
     return {
@@ -238,17 +241,17 @@ def _threshold(model: Any, distance: Array, found: float, weight: Array | None) 
 # -- several structures ----------------------------------------------------------------------------
 
 
-def structures(found: Subspace, answer: dict[str, Any]) -> list[dict[str, Any]]:
-    """List what was seen; where only the answer was looked at, that is all there is to list."""
+def structures(found: Subspace, chosen: dict[str, Any]) -> list[dict[str, Any]]:
+    """List the structures that were seen; only the chosen one if no others were looked for."""
     solution = found.solution
     seen = [dict(one) for one in solution.structures]
     if not seen and solution.groups is not None:
         exact = solution.groups.is_exact
         seen = [
             {
-                "codimension": answer["codimension_"],
+                "codimension": chosen["codimension_"],
                 "noise": 0.0 if exact else float(solution.groups.scale * found.unit),
-                "members": int((answer["labels_"] == 1).sum()),
+                "members": int((chosen["labels_"] == 1).sum()),
                 "score": float(solution.support) if np.isfinite(solution.support) else 0.0,
                 "length": float(np.log(max(solution.gap, 1.0)) / 2),
                 "chosen": True,
@@ -258,13 +261,13 @@ def structures(found: Subspace, answer: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def others_in_order(
-    seen: list[dict[str, Any]], answer: dict[str, Any], others: Sequence[dict[str, Any]]
+    seen: list[dict[str, Any]], chosen: dict[str, Any], others: Sequence[dict[str, Any]]
 ) -> list[dict[str, Any] | None]:
-    """Return what differs from the answer in each structure that was seen; None for the answer.
+    """Return what differs from the chosen structure in each one seen; None for the chosen one.
 
     All have the same names, so that one can take the place of another.
     """
-    directions = to_numpy(answer["directions_"])
+    directions = to_numpy(chosen["directions_"])
     same = all(np.array_equal(to_numpy(one["directions_"]), directions) for one in others)
     names = OF_SUBSPACE if same else OF_SUBSPACE + OF_DESCENTS
     kept = iter([_kept({name: one[name] for name in names}) for one in others])
@@ -285,7 +288,7 @@ def choose(model: Model, i: int) -> Model:
         expected = (
             f"expected a place in structures_, from 0 to {len(seen) - 1}."
             if seen
-            else "structures_ is empty: no subspace but the answer was seen."
+            else "structures_ is empty: the fit saw no other subspace."
         )
         raise InputError(f"i={i!r}; {expected}")
     new, old = int(i) % len(seen), next(j for j, one in enumerate(seen) if one["chosen"])
@@ -309,7 +312,7 @@ def _in_place(model: Any, old: int, new: int) -> dict[str, Any]:
 
 def _of_earlier_version() -> InputError:
     return InputError(
-        "This model is from a file of an earlier version, which kept its answer alone. "
+        "This model is from a file of an earlier version, which kept only the chosen subspace. "
         "Fit it again."
     )
 

@@ -10,20 +10,20 @@ if TYPE_CHECKING:
 
 EARLY = 3.0  # seconds before anything is said about the time left
 MEANINGFUL = 0.05  # share of the work that must be done for that
-RECENT = 20  # steps whose mean time is that of the steps to come
-STEADY = 2.0  # seconds that what is said of the time left stays as it is
+RECENT = 20  # steps whose mean time stands for that of the steps to come
+HOLD_SECONDS = 2.0  # for so long the text about the time left stays as it is
 
 
 class Monitor:
-    """Puts into words how far it is; this one keeps them to itself.
+    """Says in words how far the work is; this base class shows nothing.
 
     Parameters
     ----------
     steady : float
-        Seconds that what is said of the time left stays as it is.
+        Seconds for which the text about the time left stays as it is.
     """
 
-    def __init__(self, *, steady: float = STEADY) -> None:
+    def __init__(self, *, steady: float = HOLD_SECONDS) -> None:
         self._left = TimeLeft(steady=steady)
         self._began = 0.0
 
@@ -34,9 +34,9 @@ class Monitor:
         ----------
         doing : str
         share : float, optional
-            How much of it is done, if that is known: from 0 to 1.
+            The share that is done, from 0 to 1, if it is known.
         words : str
-            What else there is to say.
+            More text.
         """
         self._show(doing, share, words)
 
@@ -65,7 +65,7 @@ class Monitor:
         self._began = self._began if done else now
         spent, left = now - self._began, ""
         if done and spent > EARLY:
-            # Parts differ, but the ones that are done are all that is known.
+            # Parts differ, but nothing else is known.
             left = f"about {clock(spent / done * (total - done))} left"
         self.show(f"{text}, {done + 1} of {total}", done / total, left)
 
@@ -76,18 +76,18 @@ class Monitor:
 
 
 def share_done(progress: "Progress") -> float | None:
-    """How long a descent takes is unknown, but not how many of its starts have converged."""
+    """Return the share of starts that have converged; None for stages other than descents."""
     return 1 - progress.change if progress.stage == "descent" else None
 
 
 class TimeLeft:
     """Says how long the stage may still take.
 
-    How many steps a stage needs is unknown, but not how many it may take: that is a bound. For
-    descents there is more to go by, once some of them have converged.
+    How many steps a stage needs is unknown, but the maximum is known: that gives a bound. For
+    descents the share that has converged gives a better estimate.
     """
 
-    def __init__(self, *, steady: float = STEADY) -> None:
+    def __init__(self, *, steady: float = HOLD_SECONDS) -> None:
         self._steady = steady
         self._stage: str | None = None
         self._recent: deque[tuple[int, float]] = deque(maxlen=RECENT + 1)  # steps and their ends
@@ -123,7 +123,7 @@ class TimeLeft:
 
 
 def clock(seconds: float) -> str:
-    """Write a time as a clock that counts down does; what has begun of a second counts.
+    """Write a time as on a clock that counts down; seconds are rounded up.
 
     >>> clock(0.2), clock(75), clock(3725)
     ('0:01', '1:15', '1:02:05')
@@ -136,8 +136,8 @@ def clock(seconds: float) -> str:
 class ProgressBar(Monitor):
     """A bar on stderr that follows a fit; for ``callback=``, inside a ``with`` block.
 
-    How long a descent takes is unknown, but not how many of its starts have converged: that is
-    the bar. Other stages only count their steps.
+    In a descent the bar is the share of starts that have converged. Other stages only count their
+    steps.
 
     Parameters
     ----------

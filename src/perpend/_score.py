@@ -1,10 +1,10 @@
 r"""The log-evidence of a fitted subspace in rows: how much likelier they are with it than without.
 
-Rows are inliers with probability p, otherwise outliers. What a row x says is
+Rows are inliers with probability p, otherwise outliers. The log-evidence of a row x is
 
 .. math:: \log\Bigl((1 - p) + p\, \frac{f_\text{in}(x)}{f_\text{out}(x)}\Bigr)
 
-The outliers' density knows no subspace, so it is one and the same measure for every codimension:
+The outliers' density does not depend on the subspace, so it is the same for every codimension, and
 the mean over rows that were not fitted compares codimensions fairly. Without normals both densities
 are equal, and the score is 0.
 
@@ -22,7 +22,7 @@ relative to the uniform one (an angular central Gaussian). It integrates to one 
 with as long tails as these have. An inlier has Gaussian noise across the subspace and, along it,
 the marginal density t_d of the outliers, so :math:`f_\text{in} = N(J; s^2 I_c)\, t_d`.
 
-Where the rows span less than the whole space, this is done twice: for the span in the whole space,
+If the rows span less than the whole space, this is done twice: for the span in the whole space,
 on which all rows lie but for rounding errors, and for the subspace in the span.
 """
 
@@ -39,7 +39,7 @@ from perpend.rows.kinds import to_numpy
 from perpend.rows.views import whole_view
 from perpend.structure.law import SHARE_LEAST, SHARE_MOST
 
-ENOUGH = 2048  # rows, for a centre and two moments to a few per cent
+REFERENCE_ROWS = 2048  # rows, for a centre and two moments to a few per cent
 FREEDOM = np.geomspace(1.0, 1000.0, 61)  # from Cauchy tails to Gaussian ones
 
 
@@ -52,7 +52,7 @@ class Reference(NamedTuple):
         \log\tau + \tfrac12(\log k + \psi(D/2) - \psi(k/2)), \qquad
         \tfrac14(\psi'(D/2) + \psi'(k/2))
 
-    with scale tau and k degrees of freedom, which are those that the rows ask for.
+    with scale tau and k degrees of freedom, which are fitted to the rows.
     """
 
     centre: Array  # (D,)
@@ -63,8 +63,8 @@ class Reference(NamedTuple):
     def of(cls, X: Array, weight: Array | None) -> "Reference":
         """Return that of the fitted rows; it has a seed of its own, so all models share it."""
         (n, D), rng = X.shape, np.random.default_rng(0)
-        if n > ENOUGH:
-            some = np.sort(rng.choice(n, ENOUGH, replace=False))
+        if n > REFERENCE_ROWS:
+            some = np.sort(rng.choice(n, REFERENCE_ROWS, replace=False))
             X, weight = X[some], None if weight is None else weight[some]
         centre = whole_view(X, weight, rng).centre
         r = _norms(X, centre)
@@ -97,7 +97,7 @@ class _Step(NamedTuple):
 
 
 def log_evidence(model: Any, X: Array) -> Array:
-    """Return what each row of X (n, D) says for the subspace of a fitted model, (n,)."""
+    """Return the log-evidence (n,) of each row of X (n, D) for the subspace of a fitted model."""
     first, second = _steps(model)
     return _affine(model, X, first, second) if model.affine_ else _linear(model, X, first, second)
 

@@ -6,17 +6,17 @@ A structure holds another one if it is wider, has more rows, and has nearly all 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-NEARLY_ALL = 0.9  # of the rows of a structure are those of another one that holds it
-ANSWER, HOLDS_IT, INSIDE_IT, BESIDE_IT = "answer", "holds it", "inside it", "beside it"
+NEARLY_ALL = 0.9  # share of the rows of a structure that another one must have to hold it
+CHOSEN, HOLDS_IT, INSIDE_IT, BESIDE_IT = "answer", "holds it", "inside it", "beside it"
 
 
 def relations(model: Any) -> list[str]:
-    """Say of each of a model's structures what it is to the chosen one."""
+    """Return how each of a model's structures relates to the chosen one."""
     seen = getattr(model, "structures_", [])  # files of earlier versions have none
     others = getattr(model, "_others", None) or [None] * len(seen)
     own = next((one for one in seen if one["chosen"]), None)
     return [
-        ANSWER
+        CHOSEN
         if one["chosen"] or own is None
         else _relation(one, own, None if other is None else other["labels_"], model.labels_ == 1)
         for one, other in zip(seen, others, strict=True)
@@ -37,7 +37,7 @@ def _relation(one: Mapping[str, Any], own: Mapping[str, Any], rows: Any, own_row
 
 
 def plain_count(n: float) -> str:
-    """Return a whole number with its thousands apart.
+    """Return a whole number with commas between thousands.
 
     >>> plain_count(40000)
     '40,000'
@@ -46,7 +46,7 @@ def plain_count(n: float) -> str:
 
 
 def plain_number(value: float) -> str:
-    """Return a number with two digits that matter.
+    """Return a number with two significant digits.
 
     >>> plain_number(0.0473), plain_number(1.1), plain_number(738.0), plain_number(1.5e-9)
     ('0.047', '1.1', '740', '1.5e-09')
@@ -91,16 +91,16 @@ class Words:
         """Return a structure with its noise and its rows."""
         return f"{self.noise(one)} ({self.count(one['members'])} {self.rows})"
 
-    def sentence(self, seen: Sequence[Mapping[str, Any]], to_answer: Sequence[str]) -> str:
+    def sentence(self, seen: Sequence[Mapping[str, Any]], to_chosen: Sequence[str]) -> str:
         """Return what the chosen structure is inside of, and what is inside of it.
 
         >>> road = {"codimension": 1, "noise": 0.05, "members": 40000}
         >>> street = {"codimension": 1, "noise": 1.1, "members": 120000}
-        >>> Words(3, affine=True).sentence([road, street], [ANSWER, HOLDS_IT])
+        >>> Words(3, affine=True).sentence([road, street], [CHOSEN, HOLDS_IT])
         'a plane with noise 0.05 (40,000 rows), inside a slab of 1.1'
         """
-        pairs = list(zip(seen, to_answer, strict=True))
-        own = next(one for one, relation in pairs if relation == ANSWER)
+        pairs = list(zip(seen, to_chosen, strict=True))
+        own = next(one for one, relation in pairs if relation == CHOSEN)
         text = self.structure(own)
         for one, relation in pairs:
             if relation == HOLDS_IT:

@@ -1,7 +1,7 @@
 """What users pass, checked in one place: the estimators' data, weights, thresholds and devices.
 
-scikit-learn checks the shape and converts what is no array. A tensor is checked where it is: of its
-shape scikit-learn sees a stand-in without memory, so that the messages are the same.
+scikit-learn checks the shape and converts what is not an array. A tensor is checked where it is:
+scikit-learn gets a stand-in of the same shape without memory, so that the messages are the same.
 """
 
 from numbers import Real
@@ -46,7 +46,7 @@ class Share(HasMethods):  # type: ignore[misc]
 
 
 UP_TO_HALF = Interval(Real, 0, 0.5, closed="right")
-"""What scikit-learn's checks want to see of `contamination`; messages name `Share` alone."""
+"""The constraint on `contamination` that scikit-learn's checks expect; messages name `Share`."""
 UP_TO_HALF.hidden = True
 
 
@@ -116,7 +116,7 @@ def _where_not_finite(bad: NotFinite, names: Array | None) -> str:
 
 
 def _first_text(X: Any) -> str:
-    """Say where the first entry stands that is not a number."""
+    """Say where the first entry is that is not a number."""
     table = np.asarray(X, dtype=object)
     for position, entry in np.ndenumerate(table):
         try:

@@ -1,4 +1,4 @@
-"""What a fitted model says of itself: in a few lines, in one, and in scikit-learn's HTML."""
+"""A fitted model in words: in a few lines, in one, and in scikit-learn's HTML."""
 
 import math
 from typing import Any
@@ -8,7 +8,7 @@ from perpend.structure import SURE
 
 
 def summary(model: Any) -> str:
-    """Return the answer in a few lines of text."""
+    """Return the result in a few lines of text."""
     return "\n".join(
         [
             f"subspace    dimension {model.n_components_}, codimension {model.codimension_}"
@@ -23,7 +23,7 @@ def summary(model: Any) -> str:
 
 
 def verdict(model: Any) -> str:
-    """Return the answer in one line: codimension, how sure it is, outliers."""
+    """Return the result in one line: codimension, confidence, outliers."""
     return (
         f"codimension {model.codimension_} of {model.n_features_in_} features"
         f"{', affine' if model.affine_ else ''}; {_sureness(model)} "
@@ -55,7 +55,7 @@ def visual_block(model: Any, caption: str | None) -> Any:
 
 
 def _seen(model: Any) -> list[str]:
-    """Say in what the subspace lies, as a plane may be inside a slab, and how to get the others."""
+    """Say what the subspace is inside of, as a plane in a slab, and how to get the others."""
     seen = getattr(model, "structures_", [])  # files of earlier versions have none
     if len(seen) < 2:
         return []

@@ -1,19 +1,19 @@
 """Watching a fit: what it recorded, a progress bar, and the callbacks of scikit-learn.
 
 Every method takes ``callback=``, a function of a `perpend.solvers.Progress` that is called after
-every step and ends the stage it is in by returning True. Any bar can be driven by it; with tqdm::
+every step; if it returns True, the stage ends. It can drive any bar, for example tqdm::
 
     with tqdm() as bar:
 
         def tell(progress):
             bar.set_description(f"{progress.stage} {progress.objective:.4g}")
-            bar.update()  # it returns True at times: do not hand that on, it would end the stage
+            bar.update()  # do not return its value: it may be True, which ends the stage
 
         DPCP(callback=tell).fit(X)
 
-scikit-learn has callbacks of its own since version 1.9, which its authors call experimental. The
-estimators support them: ``DPCP().set_callbacks(sklearn.callback.ProgressBar())``, also set on a
-pipeline or a grid search around them. Every step is a task, and how many there will be is unknown.
+scikit-learn has its own callbacks since version 1.9; its authors call them experimental. The
+estimators support them: ``DPCP().set_callbacks(sklearn.callback.ProgressBar())``, also on a
+pipeline or a grid search around them. Every step is a task; their number is not known beforehand.
 """
 
 from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ __all__ = ["ProgressBar"]
 
 
 class _NoCallbacks:
-    """In its place before scikit-learn 1.9."""
+    """Takes its place before scikit-learn 1.9."""
 
 
 CallbackSupport: Any = getattr(theirs, "CallbackSupportMixin", _NoCallbacks)
@@ -53,7 +53,7 @@ def with_callbacks(fit: Callable[..., Any]) -> Callable[..., Any]:
 def watching(model: Any, **data: Any) -> Iterator[Callback | None]:
     """Yield what is to be called after every step: the model's callback, and scikit-learn's.
 
-    `data` is what its callbacks may ask for: X, y and metadata.
+    `data` is passed to its callbacks: X, y and metadata.
     """
     own: Callback | None = getattr(model, "callback", None)
     if not getattr(model, "_skl_callbacks", None):
@@ -69,19 +69,19 @@ def watching(model: Any, **data: Any) -> Iterator[Callback | None]:
         return bool(own is not None and own(progress)) or ended
 
     yield tell
-    # Fitted by now: a callback that wants a model that can predict gets a copy as it is.
+    # Fitted by now: a callback that needs a fitted model gets a copy.
     context.call_on_fit_task_end(estimator=model, reconstruction_attributes=dict, **data)
 
 
 class History(NamedTuple):
-    """All loops of a fit, one after the other; the steps of all of them stand in one row."""
+    """All loops of a fit; their steps follow one another in one array."""
 
     stages: tuple[str, ...]  # (loops,) what each loop was for
     n_steps: Array  # (loops,)
     objective: Array  # (steps,) the mean over the starts
     least: Array  # (steps,) the smallest objective of any start
     largest: Array  # (steps,) and the largest
-    change: Array  # (steps,) what the loop stops by; of descents, the share that is not at rest
+    change: Array  # (steps,) what ends the loop; of descents, the share that has not converged
 
 
 class Recorder:

@@ -1,8 +1,8 @@
 """What every method has in common: scikit-learn's estimator contract.
 
-Normalising, the way to an answer and warnings live here; `perpend._validation` looks at what users
-pass, `perpend._learned` turns answers into attributes, and `perpend._fitted` has what a fitted
-model does with rows. A method supplies its parameters and ``_function(rows, *, ..., rng) ->
+Normalising, fitting and warnings live here. `perpend._validation` checks what users pass,
+`perpend._learned` turns solutions into attributes, and `perpend._fitted` has what a fitted model
+does with rows. A method supplies its parameters and ``_function(rows, *, ..., rng) ->
 Solution``, and never sees an array of data.
 """
 
@@ -97,14 +97,14 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         names = set(signature(self._function).parameters) - {"rows", "rng", "callback"}
         shared = {name: place.to_numpy(name, getattr(self, name)) for name in names}
         if "codimension" in shared:
-            shared["codimension"] = self._told_codimension()
+            shared["codimension"] = self._given_codimension()
         init = shared.get("init", "")
         if rows.shape[1] > self.n_features_in_ and not isinstance(init, str):
             # Lifted rows have one more coordinate: directions begin without an offset.
             shared["init"] = np.pad(np.atleast_2d(np.asarray(init, dtype=float)), [(0, 0), (0, 1)])
         return self._function(rows, rng=rng, callback=callback, **shared)
 
-    def _told_codimension(self) -> Any:
+    def _given_codimension(self) -> Any:
         """Return the codimension that was given, by whichever of the two parameters, or "auto"."""
         codimension: Any = getattr(self, "codimension", "auto")
         n_components, D = getattr(self, "n_components", None), self.n_features_in_
@@ -170,7 +170,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
                 "Both threshold and contamination are given, and each sets the threshold. "
                 "Leave one of them at its default."
             )
-        self._told_codimension()  # or say what is wrong with it
+        self._given_codimension()  # raises if it is wrong
         weight = checked_weight(sample_weight, X, place)
         rng, recorder = as_generator(self.random_state), Recorder(callback)
         data, found = Data(X, weight, place), None
@@ -206,27 +206,27 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         return all_[0].solution
 
     def _learn(self, found: list[Subspace], data: Data) -> None:
-        """Turn the answer, and every other structure that was seen, into attributes."""
-        answer, *others = (attributes(self, one, data) for one in found)
-        seen = structures(found[0], answer)
-        learn(self, answer)
+        """Turn the chosen structure, and every other one that was seen, into attributes."""
+        chosen, *others = (attributes(self, one, data) for one in found)
+        seen = structures(found[0], chosen)
+        learn(self, chosen)
         self.structures_ = seen
         self.profile_ = found[0].solution.profile
-        self._others = others_in_order(seen, answer, others)
+        self._others = others_in_order(seen, chosen, others)
         self._reference = None
 
     @property
     def _may_fuse(self) -> bool:
-        """Whether a kernel may round to 16 bits, which costs nothing where a finish follows."""
+        """Whether a kernel may round to 16 bits: only if `refine` corrects that afterwards."""
         return getattr(self, "refine", False) is not False
 
     @property
     def _may_follow_scales(self) -> bool:
-        """Whether the method's own way to a subspace may be left where scales show one."""
+        """Whether the profile of scales may replace the method's own search."""
         return False
 
     def _sample_rows(self, n_features: int) -> int | None:
-        """Return how many rows are asked first; None for all."""
+        """Return the size of the first subsample of rows; None for all rows."""
         size = getattr(self, "sample_size", "auto")
         return sample_size(n_features) if isinstance(size, str) else size
 
@@ -242,7 +242,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
             return find_affine(
                 X,
                 weight,
-                codimension=self._told_codimension(),
+                codimension=self._given_codimension(),
                 sample=self._sample_rows(X.shape[1]),
                 n_jobs=effective_n_jobs(self.n_jobs),
                 rng=rng,
@@ -263,8 +263,8 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
     def _warn(self, solution: Solution) -> None:
         if not solution.converged:
             warnings.warn(
-                f"{type(self).__name__} did not come to rest ({self.n_iter_} iterations), so the "
-                "subspace may be inexact. Raise max_iter, or tol where the step rule has one.",
+                f"{type(self).__name__} did not converge ({self.n_iter_} iterations), so the "
+                "subspace may be inexact. Raise max_iter, or tol if the step rule has one.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -282,20 +282,20 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
     def choose(self, i: int) -> Self:
         """Return another of the structures that the fit has seen, as a fitted model.
 
-        Nothing is computed: the fit has kept what belongs to each of `structures_`, so this needs
-        no data, and works after `perpend.load` too. This model stays as it is.
+        The fit has kept the attributes of each of `structures_`, so this needs no data and no time,
+        and works after `perpend.load`, too. This model stays as it is.
 
         Parameters
         ----------
         i : int
-            The place in `structures_`; negative numbers count from its end.
+            The index in `structures_`; negative numbers count from its end.
 
         Returns
         -------
         self : object
             A new model with the same parameters, whose learned attributes are those of
-            ``structures_[i]``. It is never sure, unless it is the answer of the fit itself: its
-            `doubts_` say that somebody has chosen it.
+            ``structures_[i]``. It is never sure, unless it is the one that the fit chose: its
+            `doubts_` say that it was chosen by hand.
 
         Examples
         --------
@@ -315,7 +315,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
     # -- telling -----------------------------------------------------------------------------------
 
     def summary(self) -> str:
-        """Return the answer in a few lines of text.
+        """Return the result in a few lines of text.
 
         Returns
         -------
@@ -325,7 +325,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         return summary(self)
 
     def _sk_visual_block_(self) -> Any:
-        """Return the block in scikit-learn's HTML; once fitted, the verdict is its caption."""
+        """Return the block in scikit-learn's HTML; after a fit the verdict is its caption."""
         return visual_block(self, verdict(self) if hasattr(self, "labels_") else None)
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -334,7 +334,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         Parameters
         ----------
         path : str or path
-            The file, by custom ``.npz``; one that exists is replaced once the new one is complete.
+            The file, usually ``.npz``. An existing file is replaced once the new one is complete.
         """
         from perpend.persistence import save
 
@@ -344,12 +344,12 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
     def report(
         self, path: str | PathLike[str], X: Array | None = None, *, title: str | None = None
     ) -> None:
-        """Write one HTML page about the answer: verdict, evidence, pictures, outliers, equation.
+        """Write one HTML page about the result: verdict, evidence, pictures, outliers, equation.
 
         Parameters
         ----------
         path : str or path
-            The file; the page is all in it and needs no network.
+            The file. It holds the whole page and needs no network.
         X : array-like of shape (n_samples, n_features), optional
             The rows of the fit, or others. Without them the page shows no distances and no rows.
             Columns without names are counted from 1 on the page: "column 1" is ``X[:, 0]``.
@@ -362,12 +362,12 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         write_report(path, self, X, title=title)
 
     def plot(self) -> "AnswerDisplay":
-        """Draw the four pictures that answer "can I trust this?".
+        """Draw four pictures that show whether the result can be trusted.
 
-        What decided: the profile of scales, or the gap in the directions' singular values where
-        these were clear; the rows' distances with the threshold and the two groups; how the loops
-        came to rest; and how the inliers spread along and across the subspace. The figure is one
-        of pyplot: ``plt.show()`` and notebooks show it. Needs matplotlib:
+        What decided: the profile of scales, or the gap in the singular values of the directions
+        if that was clear; the rows' distances with the threshold and the two groups; how the
+        loops converged; and how the inliers spread along and across the subspace. It is a pyplot
+        figure: ``plt.show()`` and notebooks show it. Needs matplotlib:
         ``pip install 'perpend[plots]'``.
 
         Returns
@@ -392,7 +392,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
 
 @contextmanager
 def _all_or_nothing(model: SubspaceEstimator) -> Iterator[None]:
-    """Leave the model as it was where something fails or is interrupted."""
+    """Leave the model as it was if something fails or is interrupted."""
     before = vars(model).copy()
     try:
         yield

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["to_onnx"]
 
 OPSET, IR_VERSION = 18, 8  # of the same release; every runtime since early 2023 reads them
-LARGEST = 2**31 - 2**20  # bytes of weights; a protobuf message ends at 2 GiB
+MAX_WEIGHT_BYTES = 2**31 - 2**20  # a protobuf message ends at 2 GiB
 OUTPUTS = ("label", "distance", "score")
 
 
@@ -53,7 +53,7 @@ def to_onnx(
     ----------
     model : a fitted method of perpend
     path : str or path, optional
-        The file, by custom ``.onnx``; one that exists is replaced once the new one is complete.
+        The file, usually ``.onnx``. An existing file is replaced once the new one is complete.
     dtype : {float32, float64}, optional
         Of X, distance and score; by default that of the data the model was fitted on. Linear models
         compute in it, affine ones in double precision.
@@ -62,7 +62,7 @@ def to_onnx(
     -------
     onnx.ModelProto
         Its metadata has the version of perpend, the method, codimension, confidence and threshold,
-        and the names of the columns where the model knows them (as JSON): a graph has no columns.
+        and the names of the columns if the model has them (as JSON).
 
     Raises
     ------
@@ -71,8 +71,8 @@ def to_onnx(
 
     Notes
     -----
-    The estimator refuses rows with NaN or infinite entries. A graph cannot, and labels them -1,
-    with NaN as their distance.
+    The estimator refuses rows with NaN or infinite entries. A graph cannot refuse them: it labels
+    them -1, with NaN as their distance.
 
     Examples
     --------
@@ -122,9 +122,9 @@ class _Graph:
         name = f"{name}_{array.dtype}"
         if all(known.name != name for known in self.weights):
             self.n_bytes += array.nbytes
-            if self.n_bytes > LARGEST:
+            if self.n_bytes > MAX_WEIGHT_BYTES:
                 raise InputError(
-                    f"The model has more than {LARGEST} bytes of numbers, which do not fit into "
+                    f"The model has more than {MAX_WEIGHT_BYTES} bytes of numbers, too many for "
                     "one ONNX file. Export it with dtype=float32."
                 )
             self.weights.append(_onnx().numpy_helper.from_array(array, name))
@@ -136,7 +136,7 @@ class _Graph:
         nothing, one = self.weight("zero", 0, dtype), self.weight("one", 1, dtype)
 
         def over(values: str, size: str) -> str:
-            """Divide by the size, where there is one."""
+            """Divide by the size if it is not zero."""
             safe = self.node("Where", self.node("Greater", size, nothing), size, one)
             return self.node("Div", values, safe)
 
@@ -205,9 +205,9 @@ def _affine(model: SubspaceEstimator, graph: _Graph, normals: Array) -> tuple[st
 
 
 def _heights(graph: _Graph, rows: str, normals: Array, dtype: Any) -> str:
-    """Add a vector for each row that is as long as its distance, by the cheaper of two ways.
+    """Add a vector for each row whose norm is its distance, by the cheaper of two ways.
 
-    N x has a coordinate for every normal; x - U U.T x is cheaper where there are few components U.
+    N x has a coordinate for every normal; x - U U.T x is cheaper if there are few components U.
     """
     c, D = normals.shape
     if c == 0:  # a normal of length zero: all distances are zero, and no array is empty

@@ -105,7 +105,7 @@ def average_height(dimension: int) -> float:
     .. math:: c_d = \frac{\Gamma(d/2)}{\sqrt\pi\;\Gamma((d+1)/2)} \approx \sqrt{2/(\pi d)}
 
     It is the paper's double factorial (d-2)!!/(d-1)!!, times 2/pi where d is even; for d = 1 and 2
-    this needs 0!! = (-1)!! = 1, which the paper leaves unsaid. Accurate to 1e-14 for every d.
+    this needs 0!! = (-1)!! = 1, which the paper does not say. Accurate to 1e-14 for every d.
 
     Parameters
     ----------
@@ -271,8 +271,8 @@ def axis_shares(heights: Array, normals: Array) -> Array:
     :math:`\|e\|^2 - 2 t e_j + t^2 P_{jj}`, which is least at :math:`t = e_j / P_{jj}` and then
     smaller by :math:`e_j^2 / P_{jj}`. The share is 0 where nothing but rounding is to be removed,
     and for an axis that is so nearly parallel to the subspace that the move would be longer than
-    the distance by more than :math:`1 / \sqrt\epsilon`. Beside the result, nothing of its size is
-    formed but one mask.
+    the distance by more than :math:`1 / \sqrt\epsilon`. The only other array of this size that is
+    formed is one mask.
 
     >>> N = np.array([[1.0, 0.0, 0.0], [0.0, 0.6, 0.8]])
     >>> axis_shares(np.array([[0.0, 0.1]]), N).round(3)

@@ -1,4 +1,4 @@
-"""How far an answer is from the truth.
+"""How far an estimate is from the truth.
 
 Bases are *rows*, of shape (k, D), exactly like the learned ``normals_`` and ``components_``. They
 need not be orthonormal, only linearly independent, and a basis with no rows is fine. Labels are
@@ -37,9 +37,9 @@ def subspace_error(normals: Array, true_normals: Array) -> float:
     Returns
     -------
     float
-        In [0, 1], computed from sines, so that 1e-15 means 1e-15. Where the codimensions differ it
-        is 1; where both are zero it is 0. The subspaces themselves make the same largest angle as
-        their complements, so ``components_`` give the same number.
+        In [0, 1], computed from sines, so that tiny errors keep their digits. It is 1 if the
+        codimensions differ, and 0 if both are zero. The subspaces themselves make the same largest
+        angle as their complements, so ``components_`` give the same number.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def outlier_f1(y_true: Array, y_pred: Array, positive: int = -1) -> float:
     Returns
     -------
     float
-        In [0, 1]; 1 where there was nothing to find and nothing was claimed.
+        In [0, 1]; 1 if there was nothing to find and nothing was reported.
 
     Examples
     --------
@@ -215,7 +215,7 @@ def _basis(name: str, rows: Array) -> Array:
             f"in row {row}, column {column}."
         )
     if rows.size:
-        # The length of a basis vector means nothing: 1e200 and 1e-200 must not decide the rank.
+        # The length of a basis vector is arbitrary: 1e200 and 1e-200 must not decide the rank.
         largest = np.max(np.abs(rows), axis=1, keepdims=True)
         rows = rows / np.where(largest > 0, largest, 1)
     A = geometry.orthonormal(rows.T)

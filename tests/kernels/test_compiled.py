@@ -142,8 +142,8 @@ def test_groups_cover_all_rows_and_are_of_one_size(shape):
     assert all(a.stop == b.start for a, b in itertools.pairwise(groups))
     assert len({g.stop - g.start for g in groups[:-1]}) <= 1
     assert len(groups) <= l1.GROUPS_MOST
-    assert len(groups) == 1 or groups[0].stop % l1.GROUP_ROWS == 0
-    assert len(groups) == 1 or groups[0].stop >= 4 * l1.GROUP_ROWS
+    assert len(groups) == 1 or groups[0].stop % l1.GROUP_UNIT == 0
+    assert len(groups) == 1 or groups[0].stop >= 4 * l1.GROUP_UNIT
 
 
 @needs_library

@@ -110,6 +110,14 @@ def test_gram(xp, dtype, seed):
     assert_contribution(xp, kernels.gram(xp.array(X)), dtype, left=X)  # right is the block itself
 
 
+def test_mapped_gram(xp, dtype, seed):
+    X, A = block(seed, dtype)
+    part = kernels.mapped_gram(xp.array(X), xp.array(A))
+    P = X.astype(float) @ A.astype(float)
+    assert_contribution(xp, part, dtype, left=P, right=P)
+    assert part.left is part.right  # a source then computes half of the product
+
+
 def test_weighted_gram(xp, dtype, seed):
     X, _ = block(seed, dtype)
     J = spread_distances(seed, dtype)

@@ -135,7 +135,7 @@ def test_using_an_affine_fit(tmp_path):
     np.testing.assert_array_equal(again.score_samples(data.X), model.score_samples(data.X))
 
 
-def test_what_moves_and_turns_the_rows_moves_and_turns_the_answer(seed):
+def test_what_moves_and_turns_the_rows_moves_and_turns_the_subspace(seed):
     data = draw(5, 2, 0.5, seed, noise=0.02)
     rng = np.random.default_rng(seed)
     Q, _ = np.linalg.qr(rng.standard_normal((5, 5)))
@@ -155,8 +155,8 @@ def test_weights_contamination_threshold_sample_and_callback():
     mean, normals = pca(data)
     assert_same_subspace(model.normals_, normals, tol=1e-4)
     np.testing.assert_allclose(model.location_, mean, atol=1e-4)
-    told = DPCP(affine=True, contamination=0.6, random_state=0).fit(data.X)
-    assert (told.labels_ == -1).mean() == pytest.approx(0.6, abs=0.01)
+    given = DPCP(affine=True, contamination=0.6, random_state=0).fit(data.X)
+    assert (given.labels_ == -1).mean() == pytest.approx(0.6, abs=0.01)
     assert DPCP(affine=True, threshold=0.25, random_state=0).fit(data.X).threshold_ == 0.25
     stages = set()
     sampled = DPCP(
@@ -170,7 +170,7 @@ def test_weights_contamination_threshold_sample_and_callback():
     assert "polish" in stages
 
 
-def test_told_codimensions():
+def test_given_codimensions():
     data = draw(6, 2, 0.4, 0, offset=100.0)
     for name in PUBLISHED:
         model = METHODS[name](codimension=2, affine=True, random_state=0).fit(data.X)

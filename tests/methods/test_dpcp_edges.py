@@ -1,4 +1,4 @@
-"""Degenerate data: a right answer, a clear error, or a low confidence with a warning.
+"""Degenerate data: the right codimension, a clear error, or a low confidence with a warning.
 
 Never sure and wrong, never NaN.
 """
@@ -28,7 +28,7 @@ def mixed() -> np.ndarray:
     return make_subspace(200, 300, n_features=10, codimension=3, random_state=3).X
 
 
-SURE = {  # name: (data, codimension); the answer must be right and sure
+SURE = {  # name: (data, codimension); it must be right and sure
     "no outliers": (on_subspace(500, 25, 30), 5),
     "no outliers, a plane": (on_subspace(100, 2, 3), 1),
     "no outliers, noise": (make_subspace(500, 0, noise=0.1, random_state=0).X, 5),

@@ -1,4 +1,4 @@
-"""What a user of DPCP relies on beside the answer itself."""
+"""What a user of DPCP relies on apart from the subspace itself."""
 
 import numpy as np
 import pytest
@@ -111,8 +111,8 @@ def test_a_given_threshold_or_contamination_sets_the_labels(data) -> None:
     fixed = DPCP(threshold=0.3, random_state=1).fit(data.X)
     assert fixed.threshold_ == 0.3
     for share in (0.1, 0.5, 0.9):
-        told = DPCP(contamination=share, random_state=1).fit(data.X)
-        assert np.mean(told.labels_ == -1) == pytest.approx(share, abs=2 / len(data.X))
+        given = DPCP(contamination=share, random_state=1).fit(data.X)
+        assert np.mean(given.labels_ == -1) == pytest.approx(share, abs=2 / len(data.X))
 
 
 def test_euclidean_distances_decide_without_normalising(data) -> None:
@@ -123,7 +123,7 @@ def test_euclidean_distances_decide_without_normalising(data) -> None:
     assert_allclose(model.score_samples(X), -model.distance(X))
 
 
-def test_the_same_seed_gives_the_same_answer_bit_by_bit(data) -> None:
+def test_the_same_seed_gives_the_same_result_bit_by_bit(data) -> None:
     one, two = (DPCP(random_state=5).fit(data.X) for _ in range(2))
     for name, value in vars(one).items():
         if name.endswith("_") and isinstance(value, np.ndarray):
@@ -132,7 +132,7 @@ def test_the_same_seed_gives_the_same_answer_bit_by_bit(data) -> None:
     assert not np.array_equal(one.directions_, other.directions_)
 
 
-def test_threads_and_order_of_rows_do_not_change_a_sure_answer(data) -> None:
+def test_threads_and_order_of_rows_do_not_change_a_sure_result(data) -> None:
     base = DPCP(random_state=5).fit(data.X)
     assert base.confidence_ >= 0.95
     for blas_threads in (1, 2, 4):
@@ -151,7 +151,7 @@ def test_threads_and_order_of_rows_do_not_change_a_sure_answer(data) -> None:
 @pytest.mark.parametrize(
     "options", [{"block_rows": 7}, {"block_rows": 10_000}, {"memory_budget": 0}]
 )
-def test_blocks_and_memory_do_not_change_a_sure_answer(data, options: dict) -> None:
+def test_blocks_and_memory_do_not_change_a_sure_result(data, options: dict) -> None:
     raw = 2.0 * data.X  # not of unit norm, so that the budget decides about a copy
     base = dpcp(as_rows(raw), rng=np.random.default_rng(0))
     other = dpcp(as_rows(raw, **options), rng=np.random.default_rng(0))
@@ -159,8 +159,8 @@ def test_blocks_and_memory_do_not_change_a_sure_answer(data, options: dict) -> N
     assert other.normals.shape == base.normals.shape
     assert subspace_error(other.normals.T, base.normals.T) < 1e-6
     labels = [
-        np.linalg.norm(data.X @ answer.normals, axis=1) <= answer.groups.threshold
-        for answer in (base, other)
+        np.linalg.norm(data.X @ solution.normals, axis=1) <= solution.groups.threshold
+        for solution in (base, other)
     ]
     assert_array_equal(*labels)
     if "memory_budget" in options:
@@ -199,7 +199,7 @@ def test_weights_can_silence_the_outliers() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_a_codimension_that_is_told_is_kept(data) -> None:
+def test_a_given_codimension_is_kept(data) -> None:
     for codimension in (0, 1, 4, 6, 12):
         model = DPCP(codimension=codimension, random_state=0).fit(data.X)
         assert model.codimension_ == len(model.normals_) == codimension
@@ -245,11 +245,11 @@ def test_the_callback_hears_of_progress_and_can_end_a_stage(data) -> None:
 
 @pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")
 def test_running_out_of_iterations_warns(data) -> None:
-    with pytest.warns(ConvergenceWarning, match="did not come to rest"):
+    with pytest.warns(ConvergenceWarning, match="did not converge"):
         DPCP(max_iter=2, refine=False, random_state=0).fit(data.X)
 
 
-def test_summary_says_the_answer(model) -> None:
+def test_summary_has_the_result(model) -> None:
     text = model.summary()
     assert "dimension 8, codimension 4" in text
     assert "(sure)" in text

@@ -72,7 +72,7 @@ def test_noise_leaves_the_codimension_right(shape: tuple, seeds: int, noise: flo
         assert np.mean(model.labels_ == data.y) > 0.99
 
 
-def test_noisy_answers_are_nearly_as_good_as_pca_on_the_true_inliers() -> None:
+def test_with_noise_it_is_nearly_as_good_as_pca_on_the_true_inliers() -> None:
     ratios = []
     for seed in range(10):
         data = draw(30, 5, 1000, 0.6, noise=0.1, random_state=seed)

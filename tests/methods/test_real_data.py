@@ -28,7 +28,7 @@ def array_of(name, *arrays):
 
 
 def test_things_on_a_table_are_no_part_of_it(seed):
-    """All outliers are near the plane; a threshold that asks for far ones would miss them all."""
+    """All outliers are near the plane; a threshold for far ones would miss them all."""
     points, is_table = array_of("mosd_tabletop/test24.npz", "points", "is_table")
     rows = np.random.default_rng(seed).permutation(len(points))[:8000]
     X = np.hstack([points[rows].astype(float), np.ones((8000, 1))])

@@ -1,4 +1,4 @@
-"""Rows in a smaller space are solved there: the answer is the one of the rows as they are."""
+"""Rows in a smaller space are solved there: the subspace is that of the rows as they are."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from perpend.rows import span as span_module
 
 METHODS = {
     "DPCP": lambda c: DPCP(random_state=7),
-    "DPCP told": lambda c: DPCP(c, random_state=7),
+    "DPCP, given codimension": lambda c: DPCP(c, random_state=7),
     "RSGM": RSGM,
     "DPCPIRLS": DPCPIRLS,
     "RecursiveDPCP": RecursiveDPCP,
@@ -29,7 +29,7 @@ def embedded(seed, D, *, n_features=20, codimension=3, dtype=np.float64):
 @pytest.mark.parametrize("name", METHODS)
 # turned into the span or not, factorised or not
 @pytest.mark.parametrize("D", mostly_slow([22, 50, 900], 50))
-def test_the_answer_is_that_of_the_rows_in_their_span(name, D, seed, dtype):
+def test_the_subspace_is_that_of_the_rows_in_their_span(name, D, seed, dtype):
     data, X, Q = embedded(seed, D, dtype=dtype)
     weight = np.random.default_rng(seed).uniform(0.5, 2, len(X))
     model = METHODS[name](D - 17).fit(X, sample_weight=weight)
@@ -49,7 +49,7 @@ def test_the_answer_is_that_of_the_rows_in_their_span(name, D, seed, dtype):
 def test_turning_changes_nothing_but_the_cost(seed, monkeypatch):
     _, X, _ = embedded(seed, 60)
     turned = DPCP(random_state=seed).fit(X)
-    monkeypatch.setattr(span_module, "WORTH_IT", 0.0)
+    monkeypatch.setattr(span_module, "SMALL_SPAN", 0.0)
     as_given = DPCP(random_state=seed).fit(X)
     assert_same_subspace(turned.normals_, as_given.normals_, 1e-10)
     assert_same_subspace(turned.directions_[:3], as_given.directions_[:3], 1e-5)
@@ -65,8 +65,10 @@ def test_given_starts_are_turned_as_well(seed):
     model = DPCP(init=init @ Q + outside, random_state=seed).fit(X)
     small = DPCP(init=init, random_state=seed).fit(data.X)
     assert_same_subspace(model.components_, small.components_ @ Q)
-    told = RSGM(33, init=np.vstack([init[:3] @ Q])).fit(X)
-    assert_same_subspace(told.components_, RSGM(3, init=init[:3]).fit(data.X).components_ @ Q, 1e-8)
+    given = RSGM(33, init=np.vstack([init[:3] @ Q])).fit(X)
+    assert_same_subspace(
+        given.components_, RSGM(3, init=init[:3]).fit(data.X).components_ @ Q, 1e-8
+    )
 
 
 def test_fewer_normals_than_are_free(seed):
@@ -100,3 +102,34 @@ def test_weights_and_zero_rows_among_few(seed):
     assert model.n_components_ == 6
     assert_same_subspace(model.components_, data.components, 0.1)
     np.testing.assert_array_equal(model.labels_[:180], data.y)
+
+
+def nearly_flat(seed, dtype, noise):
+    """20,000 rows of 8 positive columns without outliers, in 3 dimensions but for the noise."""
+    rng = np.random.default_rng(seed)
+    A = np.column_stack([np.ones(8), rng.standard_normal((8, 7))])
+    coordinates = np.r_[1, 0.3, 0.1, 1.5 * noise, [noise] * 4] * rng.standard_normal((20_000, 8))
+    coordinates[:, 0] = rng.uniform(2, 3, 20_000)
+    return np.abs(coordinates @ np.linalg.qr(A)[0].T).astype(dtype)
+
+
+def test_single_precision_sees_noise_that_its_second_moments_do_not(seed):
+    """In float32, squares of 0.2 % of the largest coordinate are lost in the sums of squares."""
+    single, double = (
+        DPCP(5, random_state=seed).fit(nearly_flat(seed, dtype, 5e-3))
+        for dtype in (np.float32, np.float64)
+    )
+    assert single.noise_ == pytest.approx(double.noise_, rel=0.01)
+    assert single.threshold_ == pytest.approx(double.threshold_, rel=0.05)
+    assert np.mean(single.labels_ == 1) > 0.99
+
+
+@pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")
+def test_normals_outside_the_span_count_in_labels_as_in_predict(seed):
+    """One normal is inside the span; the noise along the other 36 is within rounding errors."""
+    rng = np.random.default_rng(seed)
+    Q, _ = np.linalg.qr(rng.standard_normal((40, 40)))
+    scale = np.r_[1, 0.5, 0.5, 1e-4, [2e-6] * 36]
+    X = ((scale * rng.standard_normal((20_000, 40))) @ Q.T).astype(np.float32)
+    model = DPCP(37, random_state=seed).fit(X)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)

@@ -1,7 +1,7 @@
-"""What the answer bears: small versions of what benchmarks/robustness.py stores in full.
+"""How much DPCP tolerates: small versions of what benchmarks/robustness.py stores in full.
 
 Noise, inliers that are stretched in the subspace, and more outliers than the l1 limit allows. Every
-seed is a fresh subspace and fresh starts; nothing is told.
+seed is a fresh subspace and fresh starts; no parameter is given.
 """
 
 import numpy as np
@@ -50,7 +50,7 @@ def test_stretched_inliers_are_recovered_in_every_seed() -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")  # the descents' own
 def test_more_outliers_than_the_descents_alone_can_bear() -> None:
-    """Descents on the l1 objective come to rest elsewhere; the whole fit is exact in every seed."""
+    """Descents on the l1 objective converge elsewhere; the whole fit is exact in every seed."""
     lost = 0
     for seed in range(4):
         data = draw(60, 4, 600, 0.84, random_state=seed)

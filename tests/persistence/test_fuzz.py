@@ -1,4 +1,4 @@
-"""Random damage and random lies: a file is refused, or the model in it answers.
+"""Random damage and random lies: a file is refused, or the model in it works.
 
 ``PERPEND_FUZZ`` sets the number of examples of each test.
 """
@@ -29,7 +29,7 @@ fuzzed = settings(
 
 
 class Good:
-    """A good file: its bytes, header and members, and what its model answers."""
+    """A good file: its bytes, header and members, and the results of its model."""
 
     def __init__(self, path, scores):
         self.path, self.scores = path, scores
@@ -39,7 +39,7 @@ class Good:
 
 
 MODELS = {
-    "told": (DPCP(3, step="mbls", threshold=0.2, random_state=0), DATA.X),
+    "given": (DPCP(3, step="mbls", threshold=0.2, random_state=0), DATA.X),
     "layers": (DPCP(affine=True, random_state=0), LAYERS),
 }
 
@@ -62,14 +62,14 @@ def write(path, header, members):
             archive.writestr(f"{name}.npy", data)
 
 
-def answers(model):
-    """Ask for everything; a model that was not refused must have sound answers."""
+def check_results(model):
+    """Call everything; a model that was not refused must give sound results."""
     for i in range(len(getattr(model, "structures_", ()) if hasattr(model, "_others") else ())):
-        answer(model.choose(i))
-    answer(model)
+        check_result(model.choose(i))
+    check_result(model)
 
 
-def answer(model):
+def check_result(model):
     labels = model.predict(NEW)
     assert set(np.unique(labels)) <= {-1, 1}
     for method in ("transform", "distance", "score_samples", "explain"):
@@ -129,7 +129,7 @@ def test_damaged_arrays_with_the_right_checksum(good, changes, where):
         model = load(good.path)
     except ModelFileError:
         return
-    answers(model)
+    check_results(model)
 
 
 # -- lies ------------------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ def placed(tree, path, value):
 @fuzzed
 @given(lies, somewhere)
 def test_a_lie_in_the_header_is_refused_or_does_no_harm(good, lie, where):
-    # A device that is not here is no lie of the file: the model says so when it is asked.
+    # A device that is not here is no lie of the file: the model says so when it is used.
     ways = [way for way in places(good.header) if way and way[-1] not in ("sha256", "device")]
     ways = [way for way in ways if way[0] != "arrays"]
     write(good.path, placed(good.header, one_of(ways, where), lie), good.members)
@@ -186,4 +186,4 @@ def test_a_lie_in_the_header_is_refused_or_does_no_harm(good, lie, where):
         model = load(good.path)
     except ModelFileError:
         return
-    answers(model)
+    check_results(model)

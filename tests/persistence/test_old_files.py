@@ -1,4 +1,4 @@
-"""Files that earlier versions wrote still load, and answer the same; tests/data/models has them."""
+"""Files that earlier versions wrote load with the same results; tests/data/models has them."""
 
 from pathlib import Path
 
@@ -16,10 +16,10 @@ FOLDER = Path(__file__).parents[1] / "data" / "models"
 FILES = sorted(path for path in FOLDER.glob("*.npz") if not path.stem.endswith("-answers"))
 AFFINE = {"schema2-affine", "schema2-odds", "schema2-plane", "schema3-affine"}
 BEFORE_CHOOSE = [path for path in FILES if path.stem[:7] in {"schema1", "schema2"}]
-ANSWERS = {"predict", "transform", "distance", "score_samples", "outlier_probability"}
+RESULTS = {"predict", "transform", "distance", "score_samples", "outlier_probability"}
 
 
-def answers_of(path):
+def results_of(path):
     """The rows and what the version that wrote the file said of them."""
     with np.load(path.with_name(f"{path.stem}-answers.npz")) as file:
         return dict(file)
@@ -37,47 +37,47 @@ def test_there_are_files_of_every_earlier_schema():
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_an_old_file_loads_and_answers_the_same(path):
-    model, told = load(path), answers_of(path)
-    np.testing.assert_array_equal(model.labels_, told.pop("labels"))
-    X = frame(model, told.pop("X"))
-    for name in ANSWERS & set(told):
+def test_an_old_file_loads_and_gives_the_same_results(path):
+    model, stored = load(path), results_of(path)
+    np.testing.assert_array_equal(model.labels_, stored.pop("labels"))
+    X = frame(model, stored.pop("X"))
+    for name in RESULTS & set(stored):
         found = getattr(model, name)(X)
-        assert found.dtype == told[name].dtype
+        assert found.dtype == stored[name].dtype
         # Sums may be formed in another order since then.
         tol = 1e-5 if found.dtype == np.float32 else 1e-12
-        np.testing.assert_allclose(found, told[name], rtol=tol, atol=tol, err_msg=name)
-    np.testing.assert_array_equal(model.predict(X), told["predict"])
-    assert len(ANSWERS & set(told)) >= 4
+        np.testing.assert_allclose(found, stored[name], rtol=tol, atol=tol, err_msg=name)
+    np.testing.assert_array_equal(model.predict(X), stored["predict"])
+    assert len(RESULTS & set(stored)) >= 4
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_what_an_old_file_did_not_know_is_said(path):
-    model, told = load(path), answers_of(path)
+    model, stored = load(path), results_of(path)
     assert model.affine_ is (path.stem in AFFINE)
     assert "outlier" in model.summary()
-    if "outlier_probability" not in told:
+    if "outlier_probability" not in stored:
         with pytest.raises(InputError, match="earlier version"):
-            model.outlier_probability(frame(model, told["X"]))
+            model.outlier_probability(frame(model, stored["X"]))
 
 
 @pytest.mark.parametrize("path", BEFORE_CHOOSE, ids=lambda path: path.stem)
-def test_an_old_model_has_seen_nothing_but_its_answer(path):
-    with pytest.raises(InputError, match=r"earlier version, which kept its answer alone.*again"):
+def test_an_old_model_has_only_the_chosen_subspace(path):
+    with pytest.raises(InputError, match=r"which kept only the chosen subspace.*again"):
         load(path).choose(0)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_an_old_model_can_be_saved_anew(path, tmp_path):
+def test_an_old_model_can_be_saved_again(path, tmp_path):
     save(load(path), tmp_path / "m.npz")
     model, again = load(path), load(tmp_path / "m.npz")
-    X = frame(model, answers_of(path)["X"])
+    X = frame(model, results_of(path)["X"])
     np.testing.assert_array_equal(model.score_samples(X), again.score_samples(X))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_an_old_model_has_a_score_or_says_why_not(path):
-    model, X = load(path), answers_of(path)["X"]
+    model, X = load(path), results_of(path)["X"]
     if hasattr(model, "_distance_record") and not model.affine_:
         assert model.score(frame(model, X)) > 0
     else:

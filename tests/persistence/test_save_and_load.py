@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import perpend
-from model_files import DATA, NEW, assert_equal, assert_same_answers, assert_same_model, load_copy
+from model_files import DATA, NEW, assert_equal, assert_same_model, assert_same_results, load_copy
 from perpend import DPCP, _files
 from perpend._files import writing
 from perpend.estimator import METHODS
@@ -19,14 +19,14 @@ from perpend.solvers.steps import GeometricStep
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", sorted(METHODS))
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_every_method_answers_the_same_after_loading(name, dtype, tmp_path):
+def test_every_method_gives_the_same_results_after_loading(name, dtype, tmp_path):
     X = DATA.X.astype(dtype)
     model = METHODS[name](random_state=0).fit(X)
     save(model, tmp_path / "m.npz")
     loaded = perpend.load(tmp_path / "m.npz")
     assert type(loaded) is type(model)
     assert_same_model(loaded, model)
-    assert_same_answers(loaded, model, NEW.astype(dtype))
+    assert_same_results(loaded, model, NEW.astype(dtype))
     assert loaded.summary() == model.summary()
 
 
@@ -55,7 +55,7 @@ def test_parameters_come_back(tmp_path):
     loaded = load(tmp_path / "m.npz")
     assert_same_model(loaded, model)
     assert loaded.init.flags.f_contiguous
-    assert_same_answers(loaded.fit(DATA.X), model, NEW)
+    assert_same_results(loaded.fit(DATA.X), model, NEW)
 
 
 def test_init_as_a_list(tmp_path):
@@ -70,17 +70,17 @@ def test_callbacks_and_generators_are_left_behind(tmp_path):
     loaded = load(tmp_path / "m.npz")
     assert loaded.random_state is None
     assert loaded.callback is None
-    assert_same_answers(loaded, model, NEW)
+    assert_same_results(loaded, model, NEW)
 
 
-def test_no_subspace_is_an_answer_too(tmp_path):
+def test_no_subspace_is_a_result_too(tmp_path):
     X = np.random.default_rng(0).standard_normal((200, 4))
     with pytest.warns(UserWarning, match="codimension 0 is not sure"):
         model = DPCP(random_state=0).fit(X)
     model.save(tmp_path / "m.npz")
     loaded = load(tmp_path / "m.npz")
     assert loaded.normals_.shape == (0, 4)
-    assert_same_answers(loaded, model, X)
+    assert_same_results(loaded, model, X)
 
 
 def test_scalars_that_json_does_not_know(fitted, tmp_path):

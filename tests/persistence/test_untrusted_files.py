@@ -10,8 +10,8 @@ import pytest
 from model_files import (
     NEW,
     assert_equal,
-    assert_same_answers,
     assert_same_model,
+    assert_same_results,
     forge,
     load_copy,
     refused,
@@ -67,7 +67,7 @@ def test_every_flipped_byte_is_noticed_or_harmless(path, fitted):
         assert_same_model(model, load_copy(fitted, path.parent))
 
 
-def test_damage_is_told_by_the_checksum(path):
+def test_the_checksum_detects_damage(path):
     array = npy_bytes(np.zeros((2, 6)))
     forge(path, members={"attributes.normals_": array}, sign=False)
     refused(path, "checksum differs")
@@ -84,7 +84,7 @@ def test_a_file_from_before_affine_subspaces(path, fitted):
     model = load(path)
     assert model.affine is False
     assert model.affine_ is False
-    assert_same_answers(model, fitted, NEW)
+    assert_same_results(model, fitted, NEW)
 
 
 def test_affine_is_true_or_false(path):
@@ -95,7 +95,7 @@ def test_affine_is_true_or_false(path):
 @pytest.mark.parametrize("schema", [0, -1, True, 1.0, "2", None, [2]])
 def test_schemas_that_never_were(path, schema):
     forge(path, header=lambda head: head.update(schema=schema))
-    refused(path, "never was one")
+    refused(path, "does not exist")
 
 
 def test_a_newer_schema_asks_for_an_upgrade(path):
@@ -125,10 +125,10 @@ def test_members_that_the_header_does_not_name(path):
 def test_members_that_the_header_names_and_does_not_use(path, name):
     """A name is a name, never a path."""
 
-    def told(head):
+    def changed(head):
         head["arrays"].append(name)
 
-    forge(path, members={name: npy_bytes(np.ones(2))}, header=told)
+    forge(path, members={name: npy_bytes(np.ones(2))}, header=changed)
     refused(path, "does not use|not those that the header names")
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
@@ -165,7 +165,7 @@ def test_an_array_that_declares_too_much(path):
 
     for shape in ((2**40, 6), (-2, -6), (-1,)):
         forge(path, members={"attributes.normals_": npy(shape)})
-        refused(path, "not the size that it declares|does not write")
+        refused(path, "not have the size that it declares|does not write")
 
 
 @pytest.mark.parametrize(
@@ -234,21 +234,21 @@ def test_files_from_before_there_were_probabilities(path, fitted):
     ("name", "value", "match"),
     [
         ("codimension_", 3, "do not fit"),
-        ("codimension_", -2, "not a number of something"),
-        ("codimension_", True, "not a number of something"),
-        ("n_features_in_", "6", "not a number of something"),
+        ("codimension_", -2, "not a count"),
+        ("codimension_", True, "not a count"),
+        ("n_features_in_", "6", "not a count"),
         ("n_features_in_", 10**40, "do not fit"),
         ("n_starts_", 10**9, "does not fit"),
         ("_n_features_out", 10**9, "do not fit"),
         ("threshold_", "low", "not a number"),
         ("threshold_", {"float": "nan"}, "not a number"),
-        ("threshold_", float("nan"), "holds NaN, which is no number"),
+        ("threshold_", float("nan"), "holds NaN, which is not a number"),
         ("threshold_", {"float": "1_0"}, "does not write"),
         ("threshold_", 0.5, "offset_ do not fit"),
         ("confidence_", None, "not a number"),
         ("converged_", 1, "not true or false"),
-        ("evidence_", EVIDENCE, "no table"),
-        ("doubts_", {"tuple": ["one", 2]}, "not all sentences"),
+        ("evidence_", EVIDENCE, "not a table"),
+        ("doubts_", {"tuple": ["one", 2]}, "not all text"),
         ("_skl_callbacks", {"list": ["x"]}, "would overwrite"),
         ("_validate_params", 1, "would overwrite"),
         ("feature_names_in_", {"strings": ["a"] * 5, "dtype": "object"}, "does not fit"),
@@ -297,11 +297,11 @@ def test_a_header_that_is_not_one(path, text):
     refused(path, "not a")
 
 
-def test_a_header_that_says_the_same_thing_twice(path):
+def test_a_header_with_the_same_name_twice(path):
     text = b'{"format": "perpend model", "format": "perpend model"}'
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("header.npy", npy_bytes(np.frombuffer(text, np.uint8)))
-    refused(path, "the same thing twice")
+    refused(path, "the same name twice")
 
 
 def test_a_header_beyond_all_measure_is_refused_unread(path, fitted, monkeypatch):

@@ -48,8 +48,8 @@ def test_arrays_of_another_structure(file, name, value):
         ("codimension_", 2, "do not fit"),
         ("threshold_", -1.0, "do not fit"),
         ("confidence_", "high", "not a number"),
-        ("doubts_", {"list": []}, "not all sentences"),
-        ("evidence_", 3, "no table|does not use"),
+        ("doubts_", {"list": []}, "not all text"),
+        ("evidence_", 3, "not a table|does not use"),
         ("predict", 3, "not that of a subspace"),
         ("affine_", False, "not that of a subspace"),
         ("random_state", 3, "not that of a subspace"),
@@ -106,7 +106,7 @@ def test_profiles_that_make_no_sense(file, layers, name, value):
     if value is None:
         value = np.full(layers.profile_[name].shape, np.nan)
     forge(file, members={f"attributes.profile_.{name}": npy_bytes(value)})
-    refused(file, "profile_ is no table")
+    refused(file, "profile_ is not a table")
 
 
 def test_forging_nothing_is_harmless(file, layers):

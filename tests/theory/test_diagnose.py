@@ -87,7 +87,7 @@ def test_nothing_is_ever_called_failed(data):
     assert "nan" not in text
     if model.codimension_:
         assert "certified" in text
-        assert "knows no noise" in text
+        assert "has no noise" in text
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_float32_models_pass():
     assert diagnosis.statistics.dimension == 4
 
 
-def test_the_answer_is_the_same_each_time():
+def test_the_result_is_the_same_each_time():
     model, X = fitted(n_inliers=100, n_outliers=50, n_features=5, codimension=2)
     assert str(diagnose(model, X)) == str(diagnose(model, X))
 

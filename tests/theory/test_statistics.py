@@ -121,7 +121,7 @@ def test_degenerate_sizes(N, M, d):
     assert s.c_x_min.value == (1.0 if d == 1 else s.c_x_min.value)
 
 
-def test_one_seed_one_answer():
+def test_one_seed_one_result():
     data = split(make_subspace(50, 50, n_features=5, codimension=1, random_state=0))
     assert statistics(*data, random_state=1) == statistics(*data, random_state=1)
 

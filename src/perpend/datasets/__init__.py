@@ -1,4 +1,4 @@
-"""Data to try things on: seeded generators whose true answer is known.
+"""Data to try things on: seeded generators with a known true subspace.
 
 >>> from perpend.datasets import make_subspace
 >>> data = make_subspace(60, 40, n_features=10, codimension=2, random_state=0)

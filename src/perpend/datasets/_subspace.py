@@ -1,8 +1,8 @@
-"""Inliers near a random subspace, outliers elsewhere: the model that the theory speaks about.
+"""Inliers near a random subspace, outliers elsewhere: the model of the theory.
 
 All draws come from one Generator in a fixed order: subspace, inliers, outliers, order of the rows,
-noise. With one seed, a change of the noise or the offset alone therefore moves the same inliers off
-the same subspace, and curves over the noise level compare like with like.
+noise. With one seed, a change of only the noise or the offset therefore moves the same inliers off
+the same subspace, so curves over the noise level are comparable.
 """
 
 import math

@@ -2,7 +2,7 @@
 
 A kernel is called as ``kernel(X, *params, *using)`` with one block ``X`` of shape (b, D), the same
 parameters for every block, and the values that an earlier scan kept with these rows. It returns a
-`Contribution`. Weights, masks, norms and the place of the rows are the row source's business.
+`Contribution`. The row source handles weights, masks, norms and where the rows are.
 """
 
 from perpend.kernels.blocks import (
@@ -18,6 +18,7 @@ from perpend.kernels.blocks import (
     l1_objective,
     l1_objective_and_gradient,
     logarithmic_bins,
+    mapped_gram,
     residual_weighted_gram,
     residuals,
     weighted_gram,
@@ -36,6 +37,7 @@ __all__ = [
     "l1_objective",
     "l1_objective_and_gradient",
     "logarithmic_bins",
+    "mapped_gram",
     "residual_weighted_gram",
     "residuals",
     "weighted_gram",

@@ -19,7 +19,7 @@ class Contribution(NamedTuple):
     - ``left.T @ (w * right)``, of shape (p, q); `right` is the block itself where it is None, or
       the sum of w in each bin, of shape (m,), where `bins` are given instead,
 
-    and keeps `kept` with the rows if it was asked to.
+    and keeps `kept` with the rows if ``keep=True``.
     """
 
     total: Array | None = None  # (b, m)
@@ -115,6 +115,12 @@ def gram(X: Array) -> Contribution:
     return Contribution(left=X)
 
 
+def mapped_gram(X: Array, A: Array) -> Contribution:
+    """Give (X A).T (X A), for A of shape (D, k)."""
+    P = X @ A
+    return Contribution(left=P, right=P)
+
+
 def weighted_gram(X: Array, table: Array, edges: Array, distance: Array) -> Contribution:
     """Give sum_i u_i x_i x_i.T and sum_i u_i, where u_i is the table's value at the row's distance.
 
@@ -130,7 +136,7 @@ def distance_weighted_gram(X: Array, V: Array, table: Array, edges: Array) -> Co
     """Give what `weighted_gram` gives for the distances ||V.T x||.
 
     This is a whole step of reweighted least squares in one pass over the rows, for callers who know
-    the weights of the bins beforehand.
+    the weights of the bins in advance.
     """
     return weighted_gram(X, table, edges, distances(X, V).kept)
 

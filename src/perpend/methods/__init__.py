@@ -1,4 +1,4 @@
-"""Who published it: one file for each method, a function and a thin estimator.
+"""The published methods: one file for each, with a function and a thin estimator.
 
 ``_METHODS`` in ``perpend/__init__.py`` has a line for each: the class, and the module here that
 defines it together with its functional form, a function of the module's name.

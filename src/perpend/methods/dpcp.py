@@ -115,15 +115,15 @@ def _check_sizes(
         raise InputError(
             f"There are {n_starts} starts (n_starts, or the rows of init) for "
             f"codimension={codimension}. Each start gives one normal, so there must be at least as "
-            "many, better 1.5 times as many."
+            "many; 1.5 times as many is better."
         )
 
 
 class DPCP(SubspaceEstimator):
     r"""Robust subspace recovery by dual principal component pursuit, codimension unknown.
 
-    Finds, in data of which most rows may be outliers, the linear subspace of the inliers, its
-    dimension, and the outliers. Neither dimension nor contamination need be told.
+    Finds the linear subspace of the inliers, its dimension, and the outliers, even if most rows are
+    outliers. Neither the dimension nor the share of outliers need be given.
 
     Parameters
     ----------
@@ -131,41 +131,41 @@ class DPCP(SubspaceEstimator):
         Number of normals: features minus dimension of the subspace. "auto" finds it, unless
         `n_components` is given.
     n_starts : "auto" or int, default="auto"
-        Number of descents, the paper's c'. "auto" grows it until the codimension is clearly
+        Number of descents, the paper's c'. "auto" raises it until the codimension is clearly
         smaller. It may exceed the number of features.
     init : {"random", "spectral"} or array of shape (n_starts, n_features), default="random"
         Where the descents begin: uniformly on the sphere, at the axes along which the rows vary
         least, or at the given directions.
     refine : "auto" or bool, default="auto"
-        "auto" finishes by joint reweighted least squares: an answer without noise is then exact to
-        rounding, a noisy one as good as PCA on the true inliers. Where the descents are unclear,
-        the scale at which rows concentrate decides, which also shows subspaces that no minimiser
-        of the l1 objective does. False is the paper's algorithm alone:
+        "auto" finishes with joint reweighted least squares. Without noise the result is then exact
+        to rounding; with noise it is as good as PCA on the true inliers. If the descents are
+        unclear, the scale at which rows concentrate decides; that also shows subspaces that no
+        minimiser of the l1 objective shows. False is the paper's algorithm alone:
         ``step="mbls", refine=False, n_starts=k, max_iter=200`` is what its authors' releases run.
     max_iter : int, default=1000
-        Most iterations of each descent.
+        Maximum number of iterations of each descent.
     tol : float, default=1e-9
-        A descent rests when its next step would turn it by less than this angle (radians);
-        "geometric" looks at its last step, and "mbls" has only the floor of its step size.
+        A descent has converged when its next step would turn it by less than this angle (radians).
+        "geometric" uses its last step, and "mbls" only the lower limit of its step size.
     sample_size : "auto", int or None, default="auto"
-        Number of rows that are asked first. Where this random sample is sure of its subspace, all
-        rows confirm, finish and label it in three passes; where what it sees may be an accident, a
-        sample four times as large is asked, in the end all rows. "auto" samples where there are
-        more than four times ``max(4096, 24 * n_features)`` rows, and with 512 rows and features or
-        more it first asks 256 rows for a subspace of low dimension; None always asks all rows.
-        Without a finish, or with an array as `init`, all rows are asked.
+        Size of the random subsample in which the subspace is searched first. If the result of the
+        subsample is sure, all rows confirm, refine and label it in three passes. Otherwise a
+        subsample four times as large follows, and in the end all rows. "auto" subsamples more than
+        four times ``max(4096, 24 * n_features)`` rows; with at least 512 rows and features it first
+        searches 256 rows for a subspace of low dimension. None always uses all rows, and so do
+        ``refine=False`` and an array as `init`.
     random_state : int, Generator, RandomState or None, default=None
-        Seeds the starts. The same seed gives the same answer.
+        Seeds the starts. The same seed gives the same result.
 
     Attributes
     ----------
     directions_ : array of shape (n_starts_, n_features)
         Where the descents ended, without their offsets if `affine_`. They stop as soon as the
-        codimension is sure; with ``refine=False`` they come to rest. A low dimension may be clear
-        before any descent; these are then the projections of random starts onto the normals, where
-        descents would end.
+        codimension is sure; with ``refine=False`` they run until they converge. A low dimension
+        may be clear before any descent. Then these are the projections of random starts onto the
+        normals, where descents would end.
     objective_ : float
-        Mean of ``|x @ b|`` over `directions_` and the rows that were asked.
+        Mean of ``|x @ b|`` over `directions_` and the rows that were searched.
 
     References
     ----------

@@ -1,11 +1,12 @@
-r"""DPCP by iteratively reweighted least squares (DPCP-IRLS), codimension told.
+r"""DPCP by iteratively reweighted least squares (DPCP-IRLS), given codimension.
 
 .. math::
     V \leftarrow \text{the } c \text{ smallest eigenvectors of }
     \sum_i \frac{x_i x_i^T}{\max(\|V^T x_i\|, \delta)}
 
 The same problem as `RSGM`: minimise the sum of distances over orthonormal frames. The first pass,
-with equal weights, is the spectral solution. No step sizes, but an eigenproblem in every iteration.
+with equal weights, is the spectral solution. It needs no step sizes, but solves an eigenproblem in
+every iteration.
 
 M. C. Tsakiris, R. Vidal. Dual principal component pursuit. JMLR 19(18), 2018.
 """
@@ -61,7 +62,7 @@ def dpcp_irls(
     floor = np.asarray(delta, dtype=rows.dtype)
 
     def find(rows: RowSource, span: RowSpan, c: int) -> Directions:
-        def look(V: Array, before: float) -> _State:
+        def evaluate(V: Array, before: float) -> _State:
             scan = rows.scan(inverse_distance_gram, V, floor)
             objective = float(scan.total[0])
             change = 1 - objective / (before + EPSILON) if np.isfinite(before) else np.inf
@@ -73,9 +74,9 @@ def dpcp_irls(
             # two, so the space across is found to rounding all the same.
             A = span.basis.T @ state.moments @ span.basis
             _, axes = np.linalg.eigh((A + A.T) / 2)
-            return look(span.basis @ axes[:, :c], state.objective)
+            return evaluate(span.basis @ axes[:, :c], state.objective)
 
-        start = look(spectral_starts(span, c), np.inf)
+        start = evaluate(spectral_starts(span, c), np.inf)
         run = iterate(
             step, start, max_steps=max_iter, tol=tol, stage="reweighting", callback=callback
         )
@@ -94,18 +95,18 @@ def dpcp_irls(
 class DPCPIRLS(SubspaceEstimator):
     r"""Dual principal component pursuit by iteratively reweighted least squares.
 
-    It must be told the codimension or the dimension. The other parameters default to the published
+    The codimension or the dimension must be given. The other parameters default to the published
     constants.
 
     Parameters
     ----------
     delta : float, default=1e-9
-        Smallest distance that a weight is made of, for rows of norm one; without `normalize`,
-        relative to the largest norm (up to a factor of eight).
+        Smallest distance from which a weight is computed, for rows of norm one. Without
+        `normalize` it is relative to the largest norm (up to a factor of eight).
     max_iter : int, default=100
-        Most iterations.
+        Maximum number of iterations.
     tol : float, default=1e-6
-        It is finished when the objective falls by less than this, relatively.
+        It has converged when the objective falls by less than this, relatively.
     random_state : int, Generator, RandomState or None, default=None
         Has no influence on the subspace: the method draws nothing.
 

@@ -1,11 +1,12 @@
-r"""DPCP one normal at a time (recursive DPCP), codimension told.
+r"""DPCP one normal at a time (recursive DPCP), given codimension.
 
 .. math:: b_j = \arg\min_b \sum_i |x_i \cdot b| \quad\text{subject to}\quad
     \|b\| = 1,\; b \perp b_1, \dots, b_{j-1}
 
 Each normal is a descent of its own in the complement of those found before, from the axis along
 which the rows vary least there. There is no guarantee beyond the first normal, and an error in one
-is passed on to the next. Told more normals than there are, it goes on with vectors of the subspace.
+is passed on to the next. With a codimension that is too large it goes on with vectors of the
+subspace.
 
 The gradient is projected, g - B (B.T g), so the descent stays where it should. One release
 subtracts B (B.T b) instead, which is zero, so its vectors can drift onto a normal found before.
@@ -85,15 +86,15 @@ def _least_axis(span: RowSpan, B: Array) -> Array:
 class RecursiveDPCP(SubspaceEstimator):
     r"""Dual principal component pursuit, one normal after the other.
 
-    It must be told the codimension or the dimension. The other parameters default to the published
+    The codimension or the dimension must be given. The other parameters default to the published
     constants.
 
     Parameters
     ----------
     max_iter : int, default=200
-        Most iterations for each normal.
+        Maximum number of iterations for each normal.
     tol : float, default=1e-8
-        When a descent rests; as in `DPCP`.
+        When a descent has converged; as in `DPCP`.
     random_state : int, Generator, RandomState or None, default=None
         Has no influence on the subspace: the method draws nothing.
 

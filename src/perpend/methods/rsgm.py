@@ -1,10 +1,10 @@
-r"""DPCP with orthogonal normals by the Riemannian subgradient method (RSGM), codimension told.
+r"""DPCP with orthogonal normals by the Riemannian subgradient method (RSGM), given codimension.
 
 .. math:: \min_V \sum_{i=1}^{n} \|V^T x_i\| \quad\text{subject to}\quad V^T V = I_c
 
 All c normals move together as an orthonormal frame, from the axes along which the rows vary least.
-Told the true codimension it recovers the complement; told fewer normals it finds some of them; told
-more, orthogonality forces the others into the subspace, and nothing says which ones they are.
+Given the true codimension it recovers the complement. Given fewer normals it finds some of them.
+Given more, orthogonality forces the others into the subspace, and nothing tells them apart.
 
 Z. Zhu, T. Ding, M. C. Tsakiris, D. P. Robinson, R. Vidal. A linearly convergent method for
 non-smooth non-convex optimization on the Grassmannian with applications to robust subspace and
@@ -38,8 +38,9 @@ from perpend.solvers.loop import Callback
 from perpend.solvers.steps import STEP_METHODS
 from perpend.structure import solve_fixed
 
-# The constants of the two releases. The second asks its first step for a plain decrease and
-# backtracks by the factor of the decay; its function's own defaults (0.01, 0.5) are used nowhere.
+# The constants of the two releases. The first step of the second one only has to decrease the
+# objective, and backtracks by the factor of the decay. Its function's defaults (0.01, 0.5) are used
+# nowhere.
 STEPS: dict[str, StepRule] = {
     "mbls": MBLSStep(mu0=1e-2, armijo=1e-3, shrink=0.5, floor=1e-15),
     "decay": DecayStep(mu0=0.1, armijo=0.0, shrink=0.9, beta=0.9, floor=1e-15),
@@ -104,7 +105,7 @@ def _frame(init: str | Array, span: RowSpan, c: int, rng: np.random.Generator) -
 class RSGM(SubspaceEstimator):
     r"""Orthogonal dual principal component pursuit by the Riemannian subgradient method.
 
-    It must be told the codimension or the dimension. The other parameters default to the published
+    The codimension or the dimension must be given. The other parameters default to the published
     constants.
 
     Parameters
@@ -116,10 +117,10 @@ class RSGM(SubspaceEstimator):
     init : {"spectral", "random"} or array of shape (codimension, n_features), default="spectral"
         The first normals: the axes along which the rows vary least, random ones, or those given.
     max_iter : int, default=200
-        Most iterations.
+        Maximum number of iterations.
     tol : float, default=1e-8
-        "decay" rests when the objective changes by less than this, relatively; "mbls" has only
-        the floor of its step size.
+        "decay" has converged when the objective changes by less than this, relatively. "mbls" has
+        only the lower limit of its step size.
     random_state : int, Generator, RandomState or None, default=None
         Seeds ``init="random"``.
 

@@ -84,7 +84,7 @@ class Search(NamedTuple):
     @property
     def fixed(self) -> int | None:
         """The codimension, if the estimator was given one."""
-        codimension = self.estimator._told_codimension()
+        codimension = self.estimator._given_codimension()
         return None if codimension == "auto" else int(codimension)
 
     def find_all(self, data: Data, most: int) -> list[Decision]:

@@ -7,11 +7,11 @@ always gives the same bytes.
 
 A file is not trusted. The class is looked up among the methods that perpend has, never imported by
 a name from the file; pickles, compressed members (which could expand without end) and members that
-nothing in the header asks for are refused; sizes are compared with the file before anything is
-allocated; what was learned must fit together. The hash finds damage, not forgery.
+the header does not name are refused; sizes are compared with the file before anything is allocated;
+the learned attributes must fit together. The hash detects damage, not forgery.
 
-`archive` knows bytes, `values` what JSON does not know, `checks` what fits together, and `model`
-the schema.
+`archive` handles bytes, `values` converts to JSON and back, `checks` tests what was learned, and
+`model` has the schema.
 """
 
 from perpend.persistence.model import load, save

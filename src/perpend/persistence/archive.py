@@ -15,12 +15,12 @@ from perpend._typing import Array
 from perpend.exceptions import InputError, ModelFileError
 
 HEADER = "header"
-LARGEST_HEADER = 2**26  # bytes; numbers of rows and columns are in arrays, only names are in here
-PLAIN = "biuf"  # kinds of arrays that are stored
+LARGEST_HEADER = 2**26  # bytes; it holds names and single numbers, everything else is in arrays
+STORED_KINDS = "biuf"  # kinds of arrays that are stored
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the date of all members, so that equal models give equal files
 MAGIC = b"\x93NUMPY\x01\x00"  # of the .npy format, version 1.0
-# What NumPy writes about a plain array. Its own reader also tries to understand what it does not
-# write, with a Python tokenizer.
+# What NumPy writes about a plain array. Its own reader also parses headers that it never writes,
+# with a Python tokenizer.
 DESCRIPTION = re.compile(
     rb"\{'descr': '([!-&(-~]*)', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), \} *\n"
 )
@@ -47,7 +47,7 @@ def write_archive(stream: IO[bytes], header: Header, arrays: Arrays) -> None:
 
 
 def read_members(path: Path) -> dict[str, bytes]:
-    """Return all members as bytes, after a look at the archive's directory."""
+    """Return all members as bytes, after checking the archive's directory."""
     if not path.is_file():
         raise ModelFileError("no such file. Check the name and the folder.")
     with zipfile.ZipFile(path) as archive:
@@ -56,12 +56,12 @@ def read_members(path: Path) -> dict[str, bytes]:
         if f"{HEADER}.npy" not in names:
             raise ModelFileError("not a model that perpend wrote: it has no header.")
         if len(set(names)) < len(names) or not all(name.endswith(".npy") for name in names):
-            raise ModelFileError("has members that perpend does not write. Save the model anew.")
+            raise ModelFileError("has members that perpend does not write. Save the model again.")
         for info in directory:
             if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
                 raise ModelFileError(
                     f"the member {info.filename!r} is compressed. A compressed file can expand "
-                    "without end, so perpend neither writes nor reads it. Save the model anew."
+                    "without end, so perpend neither writes nor reads it. Save the model again."
                 )
         if sum(info.file_size for info in directory) > path.stat().st_size:
             raise ModelFileError("declares more data than the file holds. Is it a cut-off copy?")
@@ -71,7 +71,7 @@ def read_members(path: Path) -> dict[str, bytes]:
 
 
 def parse_header(data: bytes) -> Header:
-    """Return the header; what JSON leaves open is refused, as perpend does not write it."""
+    """Return the header; duplicate names and constants like NaN are refused."""
     header = json.loads(
         parse_array(HEADER, data).tobytes(),
         object_pairs_hook=_without_twins,
@@ -85,14 +85,14 @@ def parse_header(data: bytes) -> Header:
 def parse_arrays(header: Header, members: dict[str, bytes]) -> Arrays:
     """Return the arrays that the header names; there must be no others, and none changed."""
     if sorted(header["arrays"]) != sorted(members):
-        raise ModelFileError("its members are not those that the header names. Save it anew.")
+        raise ModelFileError("its members are not those that the header names. Save it again.")
     if header["sha256"] != digest(header, members):
-        raise ModelFileError("is damaged (the checksum differs). Copy it again, or save it anew.")
+        raise ModelFileError("is damaged (the checksum differs). Copy it again, or save it again.")
     return {name: parse_array(name, data) for name, data in members.items()}
 
 
 def digest(header: Header, members: dict[str, bytes]) -> str:
-    """Return the sha256 over the header, as far as it is without it, and all members."""
+    """Return the sha256 over the header, without its own entry, and all members."""
     rest = {key: value for key, value in header.items() if key != "sha256"}
     found = hashlib.sha256(json.dumps(rest).encode())
     for key in header["arrays"]:
@@ -115,14 +115,14 @@ def parse_array(name: str, data: bytes) -> Array:
     if not data.startswith(MAGIC) or found is None:
         raise ModelFileError(f"the array {name!r} is in a form that perpend does not write.")
     kind, fortran_order, sizes = (part.decode("ascii") for part in found.groups())
-    if re.fullmatch(rf"[<>|][{PLAIN}][0-9]{{1,2}}", kind) is None:
+    if re.fullmatch(rf"[<>|][{STORED_KINDS}][0-9]{{1,2}}", kind) is None:
         raise ModelFileError(
             f"the array {name!r} holds {kind!r} instead of numbers; perpend never loads a pickle."
         )
     dtype = np.dtype(kind)
     shape = tuple(int(size) for size in sizes.split(",") if size.strip())
     if math.prod(shape) * dtype.itemsize != len(data) - end:
-        raise ModelFileError(f"the array {name!r} has not the size that it declares.")
+        raise ModelFileError(f"the array {name!r} does not have the size that it declares.")
     values: Array = np.frombuffer(bytearray(data[end:]), dtype)
     return values.reshape(shape, order="F" if fortran_order == "True" else "C")
 
@@ -130,9 +130,9 @@ def parse_array(name: str, data: bytes) -> Array:
 def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ModelFileError("its header says the same thing twice. Save the model anew.")
+        raise ModelFileError("its header has the same name twice. Save the model again.")
     return found
 
 
 def _no_constant(name: str) -> Any:
-    raise ModelFileError(f"its header holds {name}, which is no number. Save the model anew.")
+    raise ModelFileError(f"its header holds {name}, which is not a number. Save the model again.")

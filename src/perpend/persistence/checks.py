@@ -1,4 +1,4 @@
-"""What was learned must fit together, before it fails somewhere else or answers with nonsense."""
+"""Whether learned attributes fit together; otherwise a model would fail or give nonsense later."""
 
 import math
 from numbers import Real
@@ -24,7 +24,7 @@ PROBES = 4  # random combinations of the rows of a basis
 
 def check_learned(model: SubspaceEstimator) -> None:
     """Refuse a model that could not have been fitted."""
-    _check_answer(model)
+    _check_subspace(model)
     if hasattr(model, "structures_"):
         _check_structures(model.structures_)
     if getattr(model, "profile_", None) is not None:
@@ -35,7 +35,7 @@ def check_learned(model: SubspaceEstimator) -> None:
         _check_others(model)
 
 
-def _check_answer(model: SubspaceEstimator) -> None:
+def _check_subspace(model: SubspaceEstimator) -> None:
     """Refuse attributes of a subspace that do not fit together."""
     _check_numbers(model)
     if model.threshold_ < 0 or model.offset_ != -model.threshold_:
@@ -44,10 +44,10 @@ def _check_answer(model: SubspaceEstimator) -> None:
         if not isinstance(getattr(model, name), bool | np.bool_):
             raise ModelFileError(f"{name} is {getattr(model, name)!r}, not true or false.")
     if not isinstance(model.evidence_, dict):
-        raise ModelFileError("evidence_ is no table of names and values.")
+        raise ModelFileError("evidence_ is not a table of names and values.")
     _check_doubts(getattr(model, "doubts_", ()))
     if model.n_jobs == 0:
-        raise ModelFileError("n_jobs is 0, which asks for no thread at all.")
+        raise ModelFileError("n_jobs is 0, which means no thread at all.")
     _check_arrays(model)
     # Files of earlier versions have none of these.
     if hasattr(model, "_outlier_odds"):
@@ -60,23 +60,25 @@ def _check_answer(model: SubspaceEstimator) -> None:
 
 def _check_doubts(doubts: Any) -> None:
     if not isinstance(doubts, tuple) or not all(isinstance(doubt, str) for doubt in doubts):
-        raise ModelFileError("doubts_ are not all sentences.")
+        raise ModelFileError("doubts_ are not all text.")
 
 
 def _check_structures(seen: Any) -> None:
     if not isinstance(seen, list) or not all(isinstance(one, dict) for one in seen):
-        raise ModelFileError("structures_ is no list of tables.")
+        raise ModelFileError("structures_ is not a list of tables.")
     for one in seen:
         if set(one) != STRUCTURE:
             raise ModelFileError(f"structures_ has the entries {sorted(one)}.")
         if not all(isinstance(value, Real) for value in one.values()):
             raise ModelFileError("structures_ holds something that is not a number.")
     if seen and [bool(one["chosen"]) for one in seen].count(True) != 1:
-        raise ModelFileError("not one of structures_ is the chosen one, but several or none.")
+        raise ModelFileError(
+            "exactly one of structures_ must be the chosen one; several or none are."
+        )
 
 
 def _check_others(model: SubspaceEstimator) -> None:
-    """Refuse structures that could not take the place of the answer: each is tried."""
+    """Refuse structures that `choose` could not return: each is tried."""
     seen = getattr(model, "structures_", [])
     others: Any = model._others
     if not isinstance(others, list) or len(others) != len(seen):
@@ -92,7 +94,7 @@ def _check_others(model: SubspaceEstimator) -> None:
         if not fits:
             raise ModelFileError(f"what belongs to structures_[{i}] is not that of a subspace.")
         if table is not None:
-            _check_answer(model.choose(i))
+            _check_subspace(model.choose(i))
 
 
 def _check_profile(profile: Any) -> None:
@@ -112,14 +114,14 @@ def _check_profile(profile: Any) -> None:
             and bool(np.all(contrast >= 0))
         )
     if not sound:
-        raise ModelFileError("profile_ is no table of scales, codimensions and contrasts.")
+        raise ModelFileError("profile_ is not a table of scales, codimensions and contrasts.")
 
 
 def _check_numbers(model: SubspaceEstimator) -> None:
     for name in COUNTS:
         value = getattr(model, name)
         if type(value) is not int or value < 0:
-            raise ModelFileError(f"{name} is {value!r}, not a number of something.")
+            raise ModelFileError(f"{name} is {value!r}, not a count.")
     for name in NUMBERS:
         value = getattr(model, name)
         if not isinstance(value, Real) or math.isnan(value):
@@ -186,7 +188,7 @@ def _differ(a: Array, b: Any) -> bool:
 
 
 def _check_odds(odds: Any) -> None:
-    """Refuse a table of odds that would answer with nonsense."""
+    """Refuse a table of odds that would give nonsense."""
     numbers = isinstance(odds, dict) and set(odds) == set(OutlierOdds._fields)
     if numbers:
         distance, log_odds = odds["distance"], odds["log_odds"]
@@ -199,7 +201,7 @@ def _check_odds(odds: Any) -> None:
             and 0 <= odds["fall"] < math.inf
         )
     if not numbers:
-        raise ModelFileError("the odds of outliers are no table of growing numbers.")
+        raise ModelFileError("the odds of outliers are not a table of growing numbers.")
 
 
 def _check_record(record: Any) -> None:
@@ -218,11 +220,11 @@ def _check_record(record: Any) -> None:
             and all(isinstance(n, int | float) and 0 <= n < math.inf for n in numbers)
         )
     if not sound:
-        raise ModelFileError("the counts of the distances are no table of growing distances.")
+        raise ModelFileError("the counts of the distances are not a table of growing distances.")
 
 
 def _check_reference(reference: Any, D: int) -> None:
-    """Refuse a place of the rows that is none."""
+    """Refuse a centre and scale of the rows that are impossible."""
     sound = isinstance(reference, dict) and set(reference) == set(Reference._fields)
     if sound:
         centre, *numbers = reference.values()

@@ -1,4 +1,4 @@
-"""The schema: what a model file says of a model, and the way back."""
+"""The schema: from a model to a model file and back."""
 
 import os
 import struct
@@ -28,8 +28,8 @@ from perpend.persistence.values import packed, unpacked
 
 SCHEMA = 4  # before 2, affine subspaces; 3, `choose`; 4, `score` of affine fits. Old files load
 FORMAT = "perpend model"
-# Learned attributes end with an underscore; these do not. Whatever else a model carries, as
-# metadata requests and callbacks, matters to a new fit only.
+# Learned attributes end with an underscore; these do not. Whatever else a model carries, such
+# as metadata requests and callbacks, matters only to a new fit.
 PRIVATE = {
     *("_distance_record", "_n_features_out", "_others", "_outlier_odds", "_reference"),
     "_sklearn_output_config",
@@ -48,8 +48,7 @@ def save(model: SubspaceEstimator, path: str | os.PathLike[str]) -> None:
     ----------
     model : a fitted method of perpend
     path : str or path
-        The file, by custom ``.npz``; one that exists is replaced, but only once the new one is
-        complete.
+        The file, usually ``.npz``. An existing file is replaced once the new one is complete.
 
     Notes
     -----
@@ -83,7 +82,7 @@ def save(model: SubspaceEstimator, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> SubspaceEstimator:
-    """Read a model that `save` wrote; it answers bit for bit like the one that was saved.
+    """Read a model that `save` wrote; its results are bit for bit those of the saved one.
 
     Parameters
     ----------
@@ -138,7 +137,7 @@ def _check_schema(header: Header) -> None:
         raise ModelFileError("not a model that perpend wrote.")
     schema = header["schema"]
     if type(schema) is not int or schema < 1:
-        raise ModelFileError(f"has the schema {schema!r}, which never was one. Save it anew.")
+        raise ModelFileError(f"has the schema {schema!r}, which does not exist. Save it again.")
     if schema > SCHEMA:
         raise ModelFileError(
             f"was written by perpend {header.get('perpend')} in a newer form (schema {schema}); "
@@ -163,7 +162,7 @@ def _model(header: Header, kind: type[SubspaceEstimator], arrays: Arrays) -> Sub
     model._validate_params()
     for name, value in unpacked(header["attributes"], arrays).items():
         if not _is_learned(name) or hasattr(model, name):
-            raise ModelFileError(f"would overwrite {name!r} of {header['class']}. Save it anew.")
+            raise ModelFileError(f"would overwrite {name!r} of {header['class']}. Save it again.")
         setattr(model, name, value)
     if arrays:
         raise ModelFileError(f"has an array {min(arrays)!r} that its header does not use.")

@@ -1,4 +1,4 @@
-"""Parameters and learned values as JSON and back; arrays stand beside it under their names."""
+"""Parameters and learned values as JSON and back; arrays are stored apart, by name."""
 
 import math
 from dataclasses import asdict
@@ -9,7 +9,7 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.exceptions import InputError, ModelFileError
-from perpend.persistence.archive import PLAIN, Arrays
+from perpend.persistence.archive import STORED_KINDS, Arrays
 from perpend.rows.kinds import to_numpy
 from perpend.solvers.steps import STEP_RULES, StepRule
 
@@ -30,7 +30,7 @@ def packed(name: str, value: Any, arrays: Arrays) -> Any:  # noqa: PLR0911
             return {"rule": rule, "constants": packed(name, asdict(value), arrays)}
     if hasattr(value, "__array__"):
         array = to_numpy(value)
-        if array.dtype.kind in PLAIN:
+        if array.dtype.kind in STORED_KINDS:
             arrays[name] = array
             return {"scalar" if isinstance(value, np.generic) else "array": name}
         if array.ndim == 1 and all(isinstance(item, str) for item in array):
@@ -38,8 +38,8 @@ def packed(name: str, value: Any, arrays: Arrays) -> Any:  # noqa: PLR0911
             return {"strings": [str(item) for item in array], "dtype": dtype}
     raise InputError(
         f"{name} is of type {type(value).__name__}, which a model file cannot hold. "
-        "If it is a parameter, set it back to its default by set_params: a fitted model answers "
-        "the same without it."
+        "If it is a parameter, set it back to its default by set_params: the results of "
+        "a fitted model do not depend on it."
     )
 
 

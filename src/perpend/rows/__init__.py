@@ -1,7 +1,7 @@
 """Where the rows are, and how they are read.
 
-A solver asks a `RowSource` to run a kernel over all rows and gets back sums; it never learns
-whether the rows are in memory or elsewhere, weighted, masked or normalised.
+A solver lets a `RowSource` run a kernel over all rows and gets back sums. It does not know whether
+the rows are in memory or elsewhere, weighted, masked or normalised.
 """
 
 from perpend.rows.array import ArrayRows

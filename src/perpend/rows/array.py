@@ -17,15 +17,15 @@ from perpend.rows.source import Kept, Scan
 from perpend.rows.threads import in_order
 
 BLOCK_ENTRIES = 32_768  # of X that are worked on at once
-BLOCK_ROWS_LEAST = 48  # with very many features a block is larger, or adding up would dominate
-FEATURES_PER_ROW = 4  # at most, for the same reason, where (D, D) sums use kept values
+BLOCK_ROWS_LEAST = 48  # with very many features blocks are larger; adding up would dominate
+FEATURES_PER_ROW = 4  # at most, for the same reason, if (D, D) sums use kept values
 GRAM_ROWS_LEAST = 256  # and for kernels without parameters, which give (D, D) sums
-SMALL_PRODUCT = 10**6  # multiplications, that OpenBLAS does without packing: a third faster
+SMALL_PRODUCT = 10**6  # multiplications; OpenBLAS does so many without packing, a third faster
 MEMORY_BUDGET = 2**30  # bytes that a source may keep beside X: unit rows, values kept by scans
 
 BLOCKS_PER_PARTIAL = 16
-"""So many blocks are added up before the next partial sum begins. The sums then depend on neither
-the number of threads nor their order, and rounding grows more slowly."""
+"""Blocks in one partial sum. The sums then depend on neither the number of threads nor their order,
+and rounding grows more slowly."""
 
 
 class ArrayRows:
@@ -242,7 +242,7 @@ class ArrayRows:
             nonlocal total, product
             total, product = _add(total, part[0]), _add(product, part[1])
 
-        if self._n_jobs == 1:  # nobody to share them with
+        if self._n_jobs == 1:
             for group in groups:
                 take(work(group))
             return total, product

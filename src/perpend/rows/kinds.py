@@ -1,8 +1,8 @@
 """Kinds of arrays, NumPy's and torch's: where data was given, where it is computed on, and back.
 
-``device=None`` computes where the data is. A device moves the data there once, and the answers come
-back as the kind of array that was given, to the device where it was given. torch is not imported
-here before it is needed: where nobody has imported it, there is no tensor.
+``device=None`` computes where the data is. A device moves the data there once, and the results come
+back as the kind of array that was given, to the device where it was given. torch is imported only
+when it is needed: if nobody has imported it, there is no tensor.
 """
 
 import sys
@@ -99,13 +99,13 @@ class Place:
         return in_memory(self.checked("X", tensor.to(self.device)))
 
     def back(self, A: Array) -> Array:
-        """Return an answer as the kind of array that X was given as, on the same device."""
+        """Return a result as the kind of array that X was given as, on the same device."""
         if self.given is None:
             return to_numpy(A)
         return (A if is_tensor(A) else _shared(A)).to(self.given)
 
     def to_numpy(self, name: str, A: Any) -> Any:
-        """Bring a small tensor to memory, if it is where it belongs; the rest stays as it is."""
+        """Bring a small tensor on the device of X to memory; other values stay as they are."""
         if not is_tensor(A):
             return A
         home = "cpu" if self.given is None else str(self.given)
@@ -204,7 +204,7 @@ def _check_cuda(torch: Any, wanted: Any, advice: str) -> None:
 
 def _torch(what: str) -> Any:
     try:
-        import array_api_compat  # noqa: F401  the kernels need it for tensors; torch is asked first
+        import array_api_compat  # noqa: F401  the kernels need it for tensors
         import torch
     except ImportError as error:
         raise MissingExtraError(
@@ -220,6 +220,6 @@ def _shared(A: Array) -> Array:
 
     if min(A.strides, default=0) < 0:
         A = A.copy()  # torch knows no backward views
-    with warnings.catch_warnings():  # of arrays that must not be written to; nobody will
+    with warnings.catch_warnings():  # about read-only arrays; nobody writes to this one
         warnings.filterwarnings("ignore", "The given NumPy array is not writ")
         return torch.from_numpy(A)

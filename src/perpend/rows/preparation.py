@@ -11,10 +11,10 @@ from perpend.rows.kinds import in_memory, is_tensor, to_numpy
 from perpend.rows.source import RowSource
 
 N_NORMS = 64
-"""So many quantiles stand for the norms of all rows."""
+"""Number of quantiles that stand for the norms of all rows."""
 
 ENTRIES, ENTRIES_OF_TENSOR = 2**16, 2**24
-"""Entries looked at together; the flags of a tensor's block take 16 MiB."""
+"""Entries checked together; the flags of a tensor's block take 16 MiB."""
 
 
 def as_rows(
@@ -48,13 +48,13 @@ def as_rows(
     n_jobs : int
         Number of threads that read blocks in memory.
     fused : bool
-        Whether a fused kernel may serve the descents, where a GPU has one. It is faster and rounds
-        to about 16 bits, as the source's `precision` then says.
+        Whether descents may use a fused kernel, if the GPU has one. It is faster and rounds to
+        about 16 bits; the source's `precision` says so.
 
     Returns
     -------
     RowSource
-        What the methods as functions take.
+        The first argument of the methods as functions.
     """
     if is_tensor(X):
         from perpend.rows.tensors import checked_tensor, torch_rows
@@ -95,7 +95,7 @@ def as_rows(
         if np.any(np.abs(present - 1) > 8 * np.finfo(X.dtype).eps):
             divisor = np.where(norms > 0, norms, 1).astype(X.dtype)
     elif present.size:
-        # A power of two loses no digit, and step rules made for unit rows then serve these, too.
+        # A power of two loses no digit, and step rules made for unit rows then work here, too.
         unit = power_of_two(float(present.max()), far=3)
         # Rows that do not take part may be of any size, and 0 * inf is not 0: none may overflow.
         divisor = np.where(takes_part, unit, np.maximum(norms, unit)).astype(X.dtype)
@@ -117,7 +117,7 @@ def as_rows(
 
 
 def row_norms(X: Array) -> Array:
-    """Return the Euclidean norms of the rows, right also where their squares over- or underflow.
+    """Return the Euclidean norms of the rows, right even if their squares over- or underflow.
 
     >>> row_norms(np.array([[3e-200, 4e-200], [3e200, 4e200], [0.0, 0.0]]))
     array([5.e-200, 5.e+200, 0.e+000])
@@ -133,7 +133,7 @@ def row_norms(X: Array) -> Array:
         largest = np.max(np.abs(block), axis=1, initial=0)
         scaled = block / np.where(largest > 0, largest, 1)[:, None]
         relative = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
-        with np.errstate(over="ignore"):  # inf says it: `as_rows` tells the user which row
+        with np.errstate(over="ignore"):  # then inf; `as_rows` tells the user which row
             norms[start : start + step] = largest * relative
     return norms
 

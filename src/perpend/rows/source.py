@@ -1,4 +1,4 @@
-"""The protocol between whoever holds the rows and whoever computes with them."""
+"""The protocol between the source of the rows and the solvers."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
@@ -9,9 +9,9 @@ from perpend._typing import Array, Kernel
 class Kept(NamedTuple):
     """Values that a scan left with the rows, one piece for each block.
 
-    Where they fit the source's memory budget the pieces are stored; elsewhere `piece` computes them
-    anew whenever they are used. A solver can't tell the difference: it is only slower. How a block
-    is named, by a number or by a slice of the rows, is the source's own business.
+    Pieces that fit the source's memory budget are stored. Otherwise `piece` computes them again
+    whenever they are used: slower, with the same values. The source decides how a block is named,
+    by a number or by a slice of the rows.
     """
 
     piece: Callable[[Any], Array]
@@ -84,5 +84,5 @@ class RowSource(Protocol):
         """Return the rows times A (D, R) as a source of their own, with their weights.
 
         The norms must stay: A is orthonormal and its span holds all rows, or each row is scaled to
-        the norm that it had, which is what `rescale` does. None where the copy is over budget.
+        the norm that it had, which is what `rescale` does. None if the copy is over budget.
         """

@@ -1,7 +1,7 @@
 """What scans say about rows: their span, their distances to a subspace, and which are equal.
 
-What is orthogonal to every row is a normal without any search. Where the rows span a smaller space,
-everything is solved in coordinates of that space: the same answer, at the cost of its dimension.
+A direction that is orthogonal to every row is a normal and needs no search. If the rows span a
+smaller space, everything is solved in coordinates of that space: the same result at lower cost.
 """
 
 from collections.abc import Callable
@@ -20,15 +20,16 @@ from perpend.kernels import (
     grouped_distances,
     grouped_residuals,
     heights,
+    mapped_gram,
     residual_weighted_gram,
     residuals,
 )
 from perpend.rows.source import RowSource, Scan
 
-FEW_ROWS = 0.5  # rows per feature up to which the rows are factorised, and not their D x D moments
-WORTH_IT = 0.9  # of the features: where the rows span no more, they are turned into their span
-CHEAP_TURN = 4  # rows per feature up to which turning them costs less than turning their moments
-CHEAPER = 3  # times as many normals as components: the latter take two products, and a difference
+WIDE = 0.5  # rows per feature: up to so many, the rows are factorised, not their D x D moments
+SMALL_SPAN = 0.9  # share of the features: if the rows span no more, they are mapped to their span
+FEW_TO_TURN = 4  # rows per feature: up to so many, mapping them costs less than their moments
+FEW_COMPONENTS = 3  # times fewer than normals: components take two products and a difference
 
 
 class RowSpan(NamedTuple):
@@ -37,7 +38,7 @@ class RowSpan(NamedTuple):
     The rows have D' features: the D of the data, or, once they are turned into their span, R.
     """
 
-    basis: Array  # (D', R) orthonormal; the identity where the rows span everything
+    basis: Array  # (D', R) orthonormal; the identity if the rows span everything
     rest: Array  # (D, D - R) orthonormal: orthogonal to every row
     moments: Callable[[], Array]  # forms (D, D): sum of w x x.T
     axes: Array  # (D', R) principal axes, smallest second moment first
@@ -76,13 +77,13 @@ class RowSpan(NamedTuple):
         return int(np.sum(~active) + np.sum(np.any(multiples, axis=0)))
 
     def inside(self, B: Array) -> Array:
-        """Return what of the data's directions B (D, k) is inside the span, as the rows see it."""
+        """Return the part of the directions B (D, k) inside the span, in the rows' coordinates."""
         if self.rotation is not None:
             return self.rotation.T @ B
         return B if self.n_outside == 0 else self.basis @ (self.basis.T @ B)
 
     def from_span(self, V: Array) -> Array:
-        """Return directions (R, k), in coordinates of the span, as the rows see them."""
+        """Return directions (R, k) of the span in the rows' coordinates."""
         return V if len(self.basis) == self.rank else self.basis @ V
 
     def in_data(self, B: Array) -> Array:
@@ -92,21 +93,27 @@ class RowSpan(NamedTuple):
     def some_rest(self, k: int) -> tuple[Array, Array]:
         """Split `rest` into k directions and the others.
 
-        Rounding chooses the basis of `rest`. A caller who wants some of it gets those next to the
-        coordinate axes that lie farthest inside.
+        The basis of `rest` depends on rounding. A caller who wants some of it gets the directions
+        next to the coordinate axes that lie farthest inside.
         """
         rest = self.rest if k >= self.n_outside else _canonical(self.rest)
         return rest[:, :k], rest[:, k:]
 
 
 def row_span(rows: RowSource) -> RowSpan:
-    """Find the span of the rows in one scan."""
+    """Find the span of the rows in one scan; in single precision it may take two."""
     n, D = rows.shape
-    if n <= FEW_ROWS * D:
+    if n <= WIDE * D:
         return _span_of_few(rows)
     moments = rows.scan(gram).product
     variances, axes = np.linalg.eigh(moments)
-    rounding = rank_tolerance(rows.dtype) * float(variances[-1])
+    weak = variances <= rank_tolerance(rows.dtype) * float(variances[-1])
+    rounding = _rounding(rows.dtype, variances)
+    if np.any(weak) and rows.dtype == np.float32:
+        # Next to large coordinates the squares of small ones are rounded away. On their own they
+        # keep their digits.
+        variances[weak], A = np.linalg.eigh(rows.scan(mapped_gram, axes[:, weak]).product)
+        axes[:, weak] = axes[:, weak] @ A
     inside = _inside(variances, rounding)
     full = bool(np.all(inside))
     return RowSpan(
@@ -122,15 +129,15 @@ def row_span(rows: RowSource) -> RowSpan:
 def _span_of_few(rows: RowSource) -> RowSpan:
     """Find the span of fewer rows than features from the rows themselves.
 
-    The squares of their singular values are the eigenvalues of the moments, so what counts as
-    rounding is the same on both ways.
+    The squares of their singular values are the eigenvalues of the moments, so the tolerance for
+    rounding is the same in both.
     """
     weight = rows.gather(rows.weights).astype(float)
     present = np.flatnonzero(weight > 0)
     half = np.sqrt(weight[present])[:, None] * rows.take(present).astype(float)
     _, s, A = np.linalg.svd(half, full_matrices=False)
     variances, axes = s[::-1] ** 2, A[::-1].T
-    rounding = rank_tolerance(rows.dtype) * float(variances[-1])
+    rounding = _rounding(rows.dtype, variances)
     inside = _inside(variances, rounding)
     return RowSpan(
         basis=axes[:, inside],
@@ -154,15 +161,15 @@ def _inside(variances: Array, rounding: float) -> Array:
 
 
 def in_their_span(rows: RowSource) -> tuple[RowSource, RowSpan]:
-    """Find the span of the rows, and turn them into it where that makes them clearly shorter.
+    """Find the span of the rows, and map them to it if that makes them clearly shorter.
 
-    Few rows are turned into any span that is smaller than the space: what is turned otherwise, step
-    by step, is their D x D moments. Lengths and angles stay as they are. Rows are as they were
-    where the copy, of fewer columns than the data has, is over the source's memory budget.
+    Few rows are mapped to any span that is smaller than the space: otherwise their D x D moments
+    would have to be mapped in every step. Lengths and angles stay as they are. The rows are
+    returned unchanged if the copy is over the source's memory budget.
     """
     span = row_span(rows)
-    cheap = rows.shape[0] <= CHEAP_TURN * span.n_features
-    if span.rank > (span.n_features - 1 if cheap else WORTH_IT * span.n_features):
+    cheap = rows.shape[0] <= FEW_TO_TURN * span.n_features
+    if span.rank > (span.n_features - 1 if cheap else SMALL_SPAN * span.n_features):
         return rows, span
     turned = rows.mapped(span.axes)
     if turned is None:
@@ -178,6 +185,16 @@ def _canonical(V: Array) -> Array:
     return Q[:, :m] * np.where(np.diag(R)[:m] < 0, -1.0, 1.0)
 
 
+def _rounding(dtype: Any, variances: Array) -> float:
+    """Return the second moment up to which there is nothing but rounding errors of the rows.
+
+    These are below 64 eps of the largest coordinate. In double precision the second moments have
+    larger rounding errors of their own, and those decide.
+    """
+    finest = max(rank_tolerance(dtype) ** 2, rank_tolerance(np.float64))
+    return finest * float(variances[-1])
+
+
 def rank_tolerance(dtype: Any) -> float:
     """Return the eigenvalue, relative to the largest, below which second moments are rounding."""
     return 64 * float(np.finfo(dtype).eps)
@@ -189,7 +206,8 @@ def rank_tolerance(dtype: Any) -> float:
 def scan_distances(rows: RowSource, V: Array, U: Array | None = None) -> Scan:
     """Keep the distance of each row to the complement of the orthonormal V (D, c).
 
-    `U` is an orthonormal basis of that complement, or of what of it the rows fill, if it is known.
+    `U` is an orthonormal basis of that complement, or of the part that the rows fill, if it is
+    known.
     """
     U = few_components(V, U)
     return rows.scan(distances, V, keep=True) if U is None else rows.scan(residuals, U, keep=True)
@@ -212,13 +230,13 @@ def scan_weighted_gram(rows: RowSource, V: Array, table: Array, edges: Array) ->
 
 
 def few_components(V: Array, known: Array | None = None) -> Array | None:
-    """Return the complement (D, D - c) of the orthonormal V (D, c) where it is much smaller.
+    """Return the complement (D, D - c) of the orthonormal V (D, c), or None if it is not small.
 
-    If it is not `known`, it is what V leaves of random vectors, which costs less than completing a
+    If it is not `known`, random vectors are projected off V, which costs less than completing a
     basis of many columns. The second projection removes the rounding errors of the first.
     """
     D, c = V.shape
-    if c < CHEAPER * (D - c) or c == D:
+    if c < FEW_COMPONENTS * (D - c) or c == D:
         return None
     if known is not None:
         return known
@@ -256,9 +274,9 @@ class Distinct(NamedTuple):
 def distinct_rows(rows: RowSource, rng: np.random.Generator) -> Distinct:
     """Say how much each row counts as evidence.
 
-    Rows that are equal up to sign count like one row together, however often they stand there and
-    however heavy they are; and for less than one if they weigh less than a typical distinct row. So
-    data in which every row stands m times, or has weight m, are the same evidence as the data once.
+    Rows that are equal up to sign count together like one row, however many there are and however
+    heavy; and like less than one if they weigh less than a typical distinct row. So data in which
+    every row occurs m times, or has weight m, are the same evidence as the data once.
 
     Equal rows have equal heights over a random direction; different ones almost surely do not.
     """

@@ -1,8 +1,8 @@
 """Stacks of problems of one shape: rows (p, n, D) in NumPy or torch, checked, of norm one.
 
-Whatever works on stacks is written in the words that the two libraries share: ``axis``,
-``keepdims``, ``@``, ``where``. The few things that they spell differently are here, and the way
-between host and device. torch itself is never imported: whoever passes a tensor has done so.
+Code for stacks uses only what the two libraries share: ``axis``, ``keepdims``, ``@``, ``where``.
+The few differences are handled here, and the transfers between host and device. torch itself is
+never imported: whoever passes a tensor has done so.
 """
 
 import math
@@ -27,11 +27,11 @@ class Rows(NamedTuple):
     present: Array  # (p, n) 1 for rows that are not zero
 
 
-# -- from what users hand in to unit rows ----------------------------------------------------------
+# -- from user input to unit rows ------------------------------------------------------------------
 
 
 def check_stack(X: Any) -> None:
-    """Say what is wrong with a stack, if anything is."""
+    """Raise if something is wrong with a stack."""
     if not (isinstance(X, np.ndarray) or is_tensor(X)):
         raise InputError(
             f"X is a {type(X).__name__}; expected a NumPy array or a torch tensor of shape "
@@ -40,7 +40,7 @@ def check_stack(X: Any) -> None:
     if is_tensor(X):
         from perpend.rows.tensors import checked_tensor
 
-        checked_tensor("X", X)  # its complaints alone: nothing is converted here
+        checked_tensor("X", X)  # only for its errors: nothing is converted here
     if isinstance(X, np.ma.MaskedArray):
         raise InputError("X is a masked array; its mask would be lost. Pass rows without gaps.")
     if X.ndim != 3 or 0 in X.shape or X.shape[2] < 2:
@@ -97,7 +97,7 @@ def cut(X: Array, count: Array) -> Array:
 def unit_rows(X: Array) -> tuple[Array, Rows, Array]:
     """Return unit rows in X's precision and in float64, and the counts (2, p) of good and bad."""
     xp = library(X)
-    # Divided by their largest entry first: squares of very large or small numbers are no numbers.
+    # Divided by their largest entry first: squares of huge or tiny numbers over- or underflow.
     largest = xp.amax(xp.abs(X), axis=2, keepdims=True)
     X = X / xp.where(largest > 0, largest, 1.0)
     size = norm(X)[..., None]
@@ -163,7 +163,7 @@ def directly(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def workspace(X: Array, k: int) -> AbstractContextManager[Any]:
-    """Lend memory and captured launches for X (p, n, D) and k starts, where they are worth it."""
+    """Lend memory and captured launches for X (p, n, D) and k starts, if they pay off."""
     if not on_cuda(X):
         return nullcontext()
     from perpend.kernels.cuda.stacks import workspace

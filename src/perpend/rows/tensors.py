@@ -50,7 +50,7 @@ def torch_rows(
         if bool(((present - 1).abs() > 8 * limits.eps).any()):
             divisor = torch.where(norms > 0, norms, 1)
     elif len(present):
-        # A power of two loses no digit, and step rules made for unit rows then serve these, too.
+        # A power of two loses no digit, and step rules made for unit rows then work here, too.
         unit = power_of_two(float(present.max()), far=3)
         # Rows that do not take part may be of any size, and 0 * inf is not 0: none may overflow.
         divisor = torch.where(takes_part, unit, norms.clamp(min=unit))
@@ -92,7 +92,7 @@ def checked_tensor(name: str, X: Array) -> Array:
 
 
 def row_norms(X: Array) -> Array:
-    """Return the Euclidean norms of the rows, right also where their squares over- or underflow."""
+    """Return the Euclidean norms of the rows, right even if their squares over- or underflow."""
     norms = X.new_empty(len(X))
     for rows in TorchRows(X).blocks(0):
         largest = torch.linalg.vector_norm(X[rows], ord=float("inf"), dim=1)

@@ -23,8 +23,8 @@ def in_order(
     """Call ``take(work(j))`` for j = 0, 1, ..., always in this order, with work in several threads.
 
     There are never more threads than items, or than processors that we may run on. With several,
-    each of them gets one BLAS thread: BLAS's own wait actively, and lose most of their speed beside
-    a busy neighbour. With one, BLAS is left as it is.
+    each of them gets one BLAS thread: BLAS's own threads wait actively and lose most of their speed
+    next to other busy threads. With one, BLAS is left as it is.
     """
     threads = min(n_jobs, n_items)
     threads = min(threads, n_processors()) if threads > 1 else 1

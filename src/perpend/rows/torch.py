@@ -1,6 +1,6 @@
 """Rows of a torch tensor, read in large blocks where the tensor lives: on a GPU or in memory.
 
-The semantics are those of `perpend.rows.array`; only sums and the values that solvers ask for leave
+The semantics are those of `perpend.rows.array`; only sums and the values that solvers need leave
 the device. `perpend.rows.tensors` makes such rows of what users pass; both modules are imported
 when the first tensor is seen.
 """
@@ -25,8 +25,8 @@ SCRATCH_CPU, SCRATCH_GPU = 2**22, 2**28
 stay in a cache, and 256 MiB on a GPU, which needs long blocks to be busy."""
 
 GROUP_ROWS = 256
-"""So many rows are summed in the rows' own precision, and the sums are added up in float64. Single
-precision would otherwise lose digits with the length of the blocks."""
+"""Rows that are summed in their own precision; these sums are added up in float64. Otherwise single
+precision would lose digits as blocks get longer."""
 
 CODE = 32
 """Values in a one-hot code of a bin: two of them tell 1024 bins apart."""

@@ -1,4 +1,4 @@
-"""Where to look at the rows from: a centre, a scale, and the rows that are seen.
+"""Views of the rows: a centre, a scale, and the rows that take part.
 
 About a centre m with the scale s, a row is ((x - m) / s, 1). Both are robust: coordinatewise
 medians. With s the typical size of *one* coordinate of x - m, the lifted rows have no preferred
@@ -16,12 +16,12 @@ from perpend.rows.kinds import to_numpy
 from perpend.rows.preparation import as_rows
 from perpend.rows.source import RowSource
 
-SAMPLE_ROWS = 16_384  # rows that say where centre and scale are
-TOO_FAR = 100.0  # times the members' radius: rows farther away have no say
+CENTRE_ROWS = 16_384  # sampled rows from which centre and scale are estimated
+TOO_FAR = 100.0  # times the members' radius: rows farther away do not take part
 
 
 class View(NamedTuple):
-    """A place to look from."""
+    """A centre, a scale, and the rows that take part."""
 
     centre: Array  # (D,)
     scale: float
@@ -36,7 +36,7 @@ class View(NamedTuple):
 
 def whole_view(X: Array, weight: Array | None, rng: np.random.Generator) -> View:
     """Return the view of all rows."""
-    # Of its own, so that `rng` moves on alike, however many rows are drawn.
+    # A generator of its own, so that `rng` advances the same, however many rows are drawn.
     S, w = _sample(X, weight, np.random.default_rng(rng.integers(2**63)))
     centre = typical(S, w)
     distance = centred_norms(S, centre)
@@ -54,18 +54,18 @@ def typical(values: Array, weight: Array) -> Array:
 def _sample(X: Array, weight: Array | None, draw: np.random.Generator) -> tuple[Array, Array]:
     """Draw rows (m, D) by their weight (m,), which adds up to one; all rows where they are few."""
     n = X.shape[0]
-    if weight is None and n > SAMPLE_ROWS:  # as `choice` draws rows of equal weight, at once
-        index = np.sort((draw.random(SAMPLE_ROWS) * n).astype(int))
-        return to_numpy(X[index]).astype(float), np.full(SAMPLE_ROWS, 1 / SAMPLE_ROWS)
+    if weight is None and n > CENTRE_ROWS:  # as `choice` draws rows of equal weight, at once
+        index = np.sort((draw.random(CENTRE_ROWS) * n).astype(int))
+        return to_numpy(X[index]).astype(float), np.full(CENTRE_ROWS, 1 / CENTRE_ROWS)
     w = np.ones(n) if weight is None else to_numpy(weight).astype(float)
     if not np.any(w > 0):
         w = np.ones(n)  # the method will say what is wrong
     w = w / w.max()
-    if np.count_nonzero(w) <= SAMPLE_ROWS:
+    if np.count_nonzero(w) <= CENTRE_ROWS:
         index = np.flatnonzero(w)
         return to_numpy(X[index]).astype(float), w[index] / w.sum()
-    index = np.sort(draw.choice(n, SAMPLE_ROWS, p=w / w.sum()))
-    return to_numpy(X[index]).astype(float), np.full(SAMPLE_ROWS, 1 / SAMPLE_ROWS)
+    index = np.sort(draw.choice(n, CENTRE_ROWS, p=w / w.sum()))
+    return to_numpy(X[index]).astype(float), np.full(CENTRE_ROWS, 1 / CENTRE_ROWS)
 
 
 # -- rows as they are seen from there --------------------------------------------------------------
@@ -100,7 +100,7 @@ def lifted(
         weight=weight,
         mask=view.seen,
         normalize=unit_rows,
-        memory_budget=L.nbytes - 1,  # room for values of each row, and not for another X
+        memory_budget=L.nbytes - 1,  # enough for values of each row, not for another X
         n_jobs=n_jobs,
         fused=fused,
     )
@@ -110,7 +110,7 @@ def lifted(
 def near_view(X: Array, centre: Array, spread: float, view: View) -> View:
     """Return the view from the members' mean, with the size of one of their coordinates.
 
-    Rows that are far away have no say, or all others would be rounding errors beside them.
+    Rows that are far away do not take part: next to them all others would be rounding errors.
     """
     scale = spread if spread > 0 else view.scale
     near = to_numpy(centred_norms(X, centre)) <= TOO_FAR * scale * math.sqrt(X.shape[1])

@@ -25,6 +25,7 @@ CLEAR_SCORE = 0.2  # of the directions' rank: a gap of 1.6 with the full rise of
 
 # Layers and members: where the density of the distances stops falling.
 KINK = 14.0  # twice the log-likelihood; single bells reach 11 in one of a hundred cases, 15 never
+CLEAR_LAYER = 28.0  # the same, twice as much: layers that gain less have noise of any size
 UNLIKE = 0.05  # the same for each row: a shape between those of Gauss, Laplace, Student has .04
 ROWS_IN_BIN = 12  # rows in a bin of the density
 LEAST_SHARE = 0.05  # of the rows: smaller layers, as single rings of a scanner, are not taken

@@ -196,7 +196,9 @@ def _suspect(cloud: Cloud, candidate: Candidate, finest: float) -> bool:
     alone = candidate.n_members > k.ALL_ROWS * cloud.n and cloud.free[candidate.c - 1] > 1
     if alone and 2**k.OUTER * finest < _typical_noise(candidate):
         return True
-    if not cloud.affine or candidate.layer is not None:
+    if candidate.layer is not None:  # one that hardly stands out has noise of any size
+        return candidate.layer.gain < k.CLEAR_LAYER
+    if not cloud.affine:
         return False
     if candidate.c > 1:
         return is_thinner_inside(cloud, candidate)

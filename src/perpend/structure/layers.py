@@ -100,6 +100,7 @@ def find_layers(
         if layer is None or layer.gain < needed or layer.members < least:
             break
         layers.insert(0, layer)
+        needed = k.CLEAR_LAYER + 2 * luck  # inside another one, it must stand out clearly
         top = int(np.searchsorted(of.edges, layer.radius * 1.1))
     if N[0] >= least:
         r = float(of.edges[0])

@@ -1,4 +1,4 @@
-"""What the theory asks of its arguments, checked in one place."""
+"""The arguments of the theory, checked in one place."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from perpend.rows import RowSource
 from perpend.rows.preparation import row_norms
 
 ORTHONORMAL = 1e-5
-"""Entries of A.T A may be so far from those of the identity; float32 models pass."""
+"""Largest deviation of A.T A from the identity, entry by entry; float32 models pass."""
 
 
 def unit_rows(name: str, X: Array, n_features: int | None = None) -> Array:

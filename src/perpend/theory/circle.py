@@ -1,7 +1,7 @@
 r"""The statistics of rows in the plane, exactly.
 
 As b turns, the signs of x_i.b change only where b is orthogonal to a row. Between two such
-directions the subgradient g is constant, so there are only n pieces to look at:
+directions the subgradient g is constant, so there are only n pieces:
 
 - f(b) = g.b is concave in the angle on a piece: the least f is at an end of a piece;
 - the largest f is the largest \|g\|;

@@ -1,15 +1,15 @@
 r"""When a descent converges to a normal: Theorem 1 (Zhu et al. 2018, Theorem 3) and Assumption 1.
 
 With :math:`E = N \eta_X + M \eta_O`, theta the angle of a start to the complement of S, and
-:math:`\mu' = 1 / (4 \max\{N c_{X,\min}, M c_{O,\max}\})`, the theorem asks for
+:math:`\mu' = 1 / (4 \max\{N c_{X,\min}, M c_{O,\max}\})`, the theorem requires
 
 .. math::
     \tan\theta_0 < N c_{X,\min} / E, \quad N c_{X,\min} \ge E, \quad \mu^0 \le \mu', \quad
     K_0 \ge \frac{\tan\theta_0}{\mu^0 (N c_{X,\min} - \max\{1, \tan\theta_0\} E)}, \quad
     K_* \ge \frac{1}{\sqrt2\, \beta \mu' (N c_{X,\min} - E)}
 
-and promises an angle that shrinks by beta every K* iterations. It is taken as it was published and
-not proven anew here. The conditions are sufficient, and far from necessary.
+and promises an angle that shrinks by beta every K* iterations. It is taken as published
+and not proven again here. The conditions are sufficient, and far from necessary.
 """
 
 import math
@@ -34,7 +34,7 @@ class Theorem1(NamedTuple):
 
     @property
     def inside(self) -> Array:
-        """Which starts are inside the cone (k,): Assumption 1 asks for all of them."""
+        """Which starts are inside the cone (k,); Assumption 1 requires all."""
         return self.tangents < self.cone
 
     @property

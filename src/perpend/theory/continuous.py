@@ -1,4 +1,4 @@
-r"""So many rows that sums become means over spheres: Lemmas 2 to 4 and Theorem 5.
+r"""The limit of infinitely many rows: Lemmas 2 to 4 and Theorem 5. Sums become means over spheres.
 
 .. math:: f(b) = p\, c_D \|b\| + (1 - p)\, c_d \|P_S b\|
 
@@ -7,7 +7,7 @@ d-dimensional S. It has no local minima: the projected subgradient method ends, 
 outside S, at the normalised projection of the start onto the complement of S. So as many random
 starts as the codimension span the complement almost surely, which is Theorem 5.
 
-Bases and directions are columns in this room, as in the solvers: pass ``model.normals_.T``.
+Bases and directions are columns here, as in the solvers: pass ``model.normals_.T``.
 """
 
 from typing import NamedTuple
@@ -174,10 +174,10 @@ def projected_starts(B0: Array, normals: Array, delta: Array | float = 0.0) -> A
 
     Notes
     -----
-    The paper's proof of Lemma 4 lets its product begin at k = 1 and asks for mu != 1/(p c_D). It
-    begins at k = 0, and mu < 1/(p c_D) is needed, or the limit may have the other sign. The proof
-    of Theorem 5 prints P_perp(B^0) = B_perp B_perp^T, where a factor B^0 is missing, and a 2 in a
-    diagonal matrix of reciprocals, where a 1 is meant.
+    The paper's proof of Lemma 4 lets its product begin at k = 1 and requires mu != 1/(p c_D). It
+    begins at k = 0, and mu < 1/(p c_D) is needed; otherwise the limit may have the other sign. The
+    proof of Theorem 5 prints P_perp(B^0) = B_perp B_perp^T, where a factor B^0 is missing, and a 2
+    in a diagonal matrix of reciprocals, where a 1 is meant.
     """
     B0 = directions("B0", B0)
     normals = basis("normals", normals, len(B0))

@@ -1,9 +1,9 @@
 """Which guarantees of the theory cover a fitted model, in words.
 
-The theorems speak about inliers, outliers and a subspace that nobody knows; a fitted model offers
-its own. What is certified here is therefore certified for the recovered split: *if* the model is
-right about the rows, then the theory covers it. All conditions are sufficient and none is
-necessary, so "not certified" says nothing against a model.
+The theorems are about the true inliers, outliers and subspace, which are unknown. Here those of a
+fitted model take their place. What is certified is therefore certified for the recovered split:
+*if* the model is right about the rows, the theory covers it. All conditions are sufficient and none
+is necessary, so "not certified" says nothing against a model.
 """
 
 import math
@@ -20,8 +20,8 @@ from perpend.theory.estimates import Verdict
 from perpend.theory.recovery import best_schedule, projected_singular_bound, theorem7
 from perpend.theory.statistics import Statistics, Values, statistics
 
-LIKELY = 0.99
-"""Random starts are taken as wide as they all stay with this probability."""
+PROBABILITY = 0.99
+"""With this probability all random starts are at most as wide as assumed."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Guarantee:
     name: str  # what it promises, in words
     condition: str  # as a formula
     numbers: str  # the same with the numbers of these rows
-    verdict: Verdict  # whether it holds, and how sure that is
+    verdict: Verdict  # whether it holds, by estimates or by proof
 
     def __str__(self) -> str:
         return f"{self.name}: {self.verdict.value}\n    {self.condition}\n    {self.numbers}"
@@ -41,7 +41,7 @@ class Guarantee:
 class Diagnosis:
     """What `diagnose` found; ``print`` it."""
 
-    statistics: Statistics | None  # None where there is nothing to estimate
+    statistics: Statistics | None  # None if there is nothing to estimate
     guarantees: tuple[Guarantee, ...]  # one for each condition
     remarks: tuple[str, ...]  # what to know about them, in sentences
 
@@ -81,10 +81,10 @@ def diagnose(
         With `normals_`, `components_`, `directions_` and `predict`, such as ``DPCP().fit(X)``.
     X : array-like of shape (n_samples, n_features)
         The rows to split; usually those that the model was fitted to. All count alike: the theory
-        knows no weights.
+        has no weights.
     C1, C2 : float, C2 above 0
-        Constants of Theorem 7, which the paper leaves open; without them the most favourable ones
-        are tried and the theorem can't be certified. Its epsilon is chosen for a probability of
+        Constants of Theorem 7, which the paper does not give. Without them the most favourable ones
+        are tried, and the theorem can't be certified. Its epsilon is chosen for a probability of
         0.99.
     n_starts, n_samples : int
         Effort of the searches, see `statistics`.
@@ -147,12 +147,12 @@ def _some(found: Statistics, k: int) -> Guarantee:
     cases = _with_theorem1(found)
     inside = [cone_probability(values) for values, _ in cases]
     likely = [
-        t.holds and (1 - p) ** k <= 1 - LIKELY for p, (_, t) in zip(inside, cases, strict=True)
+        t.holds and (1 - p) ** k <= 1 - PROBABILITY for p, (_, t) in zip(inside, cases, strict=True)
     ]
     cones = [_degrees(t.cone) for _, t in cases]
     return Guarantee(
         f"At least one of {k} descents from random starts ends at a normal, with probability "
-        f"{LIKELY} (Theorem 1)",
+        f"{PROBABILITY} (Theorem 1)",
         "the above, and a start with tan(theta_0) < N c_X,min / (N eta_X + M eta_O)",
         f"estimates: within {cones[0]} degrees of the complement, where a start is with "
         f"probability {inside[0]:.3f}; proven: {cones[1]} degrees, probability {inside[1]:.3f}",
@@ -161,10 +161,12 @@ def _some(found: Statistics, k: int) -> Guarantee:
 
 
 def _all(found: Statistics, k: int) -> Guarantee:
-    widest = widest_start(found.estimated, k, LIKELY)
+    widest = widest_start(found.estimated, k, PROBABILITY)
     estimated, certified = (theorem1(v, np.array([widest])) for v in _both(found))
     verdict = Verdict.of(estimated=estimated.holds, certified=certified.holds)
-    numbers = f"with probability {LIKELY} the widest start is within {_degrees(widest)} degrees"
+    numbers = (
+        f"with probability {PROBABILITY} the widest start is within {_degrees(widest)} degrees"
+    )
     if verdict is not Verdict.OPEN:
         schedule = (certified if verdict is Verdict.CERTIFIED else estimated).schedule()
         numbers += (
@@ -180,16 +182,16 @@ def _all(found: Statistics, k: int) -> Guarantee:
 
 
 def _span(found: Statistics, k: int, C1: float | None, C2: float | None) -> Guarantee:
-    """Weigh Theorem 7, at the probability LIKELY.
+    """Evaluate Theorem 7, with probability PROBABILITY.
 
-    Its own condition does not close its proof (see `spans_complement`), so the verdict also asks
-    that the starts span the complement by more than Delta can take away.
+    Its own condition does not close its proof (see `spans_complement`), so the verdict also
+    requires that the starts span the complement by more than Delta can take away.
     """
     known = C1 is not None and C2 is not None
-    # 1 - 2 exp(-C2 eps^2) = LIKELY. Whatever the constants are, the left side is at most 1.
-    eps = math.sqrt(math.log(2 / (1 - LIKELY)) / C2) if known and C2 else 0.0
+    # 1 - 2 exp(-C2 eps^2) = PROBABILITY. Whatever the constants are, the left side is at most 1.
+    eps = math.sqrt(math.log(2 / (1 - PROBABILITY)) / C2) if known and C2 else 0.0
     constants = {"C1": C1 or 0.0, "C2": C2 or 0.0, "eps": eps}
-    widest = widest_start(found.estimated, k, LIKELY)
+    widest = widest_start(found.estimated, k, PROBABILITY)
     c, D = found.n_features - found.dimension, found.n_features
     spread = projected_singular_bound(k, c, D, C1=constants["C1"], eps=eps)
     estimated, certified = (
@@ -205,7 +207,7 @@ def _span(found: Statistics, k: int, C1: float | None, C2: float | None) -> Guar
         )
         numbers += "" if known else "; the constants C1 and C2 are not known"
     return Guarantee(
-        f"The descents span the whole complement, with probability {LIKELY} (Theorem 7)",
+        f"The descents span the whole complement, with probability {PROBABILITY} (Theorem 7)",
         "1 - C1 sqrt(k/D) - eps/sqrt(D) and (sqrt(k) - C1 sqrt(c) - eps)/sqrt(D) exceed sqrt(k) "
         "kappa (bound on e_O); the second closes a gap in the proof",
         numbers,
@@ -235,17 +237,17 @@ def _with_theorem1(found: Statistics, *tangents: float) -> list[tuple[Values, Th
 def _remarks(model: Any, found: Statistics) -> tuple[str, ...]:
     remarks = [
         "All of this is about the inliers and outliers as the model splits them.",
-        "The theory knows no noise: inliers are projected onto the recovered subspace, and all "
+        "The theory has no noise: inliers are projected onto the recovered subspace, and all "
         "rows are scaled to norm one.",
         "Both theorems are about plain descents with geometrically diminishing steps; other step "
-        "rules, like the model's own line search, are not covered by the letter.",
-        "The conditions are sufficient and far from necessary: what is not certified may well be "
-        "true.",
+        "rules, like the model's own line search, are not strictly covered.",
+        "The conditions are sufficient and far from necessary: a model that is not certified may "
+        "well be right.",
     ]
     if not hasattr(model, "n_starts"):
         remarks.append(
-            f"{type(model).__name__} did not find its normals by such descents; what is said about "
-            "them is what they would do on these rows."
+            f"{type(model).__name__} did not find its normals by such descents; the guarantees "
+            "say what descents would do on these rows."
         )
     if not getattr(model, "normalize", True):
         remarks.append("The model was fitted with normalize=False; the theory is for unit rows.")

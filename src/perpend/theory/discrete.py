@@ -1,4 +1,4 @@
-r"""The discrete iteration beside the continuous one: what finitely many outliers change.
+r"""The discrete iteration compared with the continuous one: the effect of finitely many outliers.
 
 Plain PSGM on inliers X in S and outliers O moves the part of an iterate in the complement by
 
@@ -12,7 +12,7 @@ where b^k is the iterate before it is scaled to norm one. Unrolled, this is an i
     \frac{P_\perp b^K}{\|P_\perp b^K\|} = \frac{P_\perp (b^0 - \delta^K)}{\|\cdot\|}, \qquad
     \delta^K = \sum_{k < K} \Big(\prod_{j \le k} \frac{\|b^j\|}{1 - \mu^j M c_D}\Big) \mu^k M e_O^k
 
-The rows must be split for it, so it is a tool for simulations and for looking at a fitted model.
+Inliers and outliers must be known, so it serves simulations and the study of fitted models.
 """
 
 from typing import NamedTuple
@@ -128,7 +128,7 @@ def outlier_error_bound(values: Values) -> float:
 
     The paper prints eta_O + c_O,max - c_d. c_D is used, as e_O is defined with it; c_d is larger
     and could make the bound negative. The proof also drops an absolute value: a mean height below
-    c_D is as much of an error as one above, hence the maximum. It is a bound for sure with
+    c_D is as much of an error as one above, hence the maximum. It is proven with
     certified values; with estimates it may be too small.
 
     Parameters
@@ -167,8 +167,8 @@ class FullRank(NamedTuple):
 def lemma6(B0: Array, delta: Array) -> FullRank:
     """Lemma 6: B^0 - Delta (D, k) has full rank k if sigma_k(B^0) > ||Delta||_2.
 
-    For the span this is neither needed nor enough, see `spans_complement`. With more starts than
-    features sigma_k is zero and the lemma never applies.
+    For the span this is neither necessary nor sufficient, see `spans_complement`. With more starts
+    than features sigma_k is zero and the lemma never applies.
 
     Parameters
     ----------
@@ -189,8 +189,8 @@ def spans_complement(B0: Array, delta: Array, normals: Array) -> FullRank:
     """The limits span the complement of S if sigma_c(P_perp B^0) > ||P_perp Delta||_2.
 
     The paper says that full rank of B^0 - Delta suffices. It does not: columns of full rank may lie
-    in S and vanish under the projection. This is the condition that does what is needed there, by
-    the same inequality for singular values; it also gets easier with more starts, not harder.
+    in S and vanish under the projection. This condition suffices, by
+    the same inequality for singular values. It also gets easier with more starts, not harder.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A number that is known from one side for sure, and from the other if there is a certificate."""
+"""A number with a bound on one side from a search, and perhaps a certified one on the other."""
 
 from enum import Enum
 from typing import NamedTuple
@@ -18,7 +18,7 @@ class Estimate(NamedTuple):
     value: float  # the best that was found
     bound: str  # "lower": the truth is at least `value`; "upper": it is at most that
     how: str  # in words
-    certified: float | None = None  # a bound from the other side, where one is known
+    certified: float | None = None  # a bound from the other side, if one is known
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -41,7 +41,7 @@ class Estimate(NamedTuple):
 
 
 class Verdict(Enum):
-    """What can be said about a sufficient condition; none of the answers means that it is false.
+    """What is known about a sufficient condition; no value means that it is false.
 
     The conditions are far from necessary, so a method may well succeed where none is certified.
     """

@@ -1,15 +1,15 @@
 r"""When the limits span the whole complement: Theorem 7, its bound on Delta, and random starts.
 
-For k uniform starts inside the cone of Theorem 1, Theorem 7 asks for
+For k uniform starts inside the cone of Theorem 1, Theorem 7 requires
 
 .. math::
     1 - C_1 \sqrt{k/D} - \epsilon/\sqrt D \;>\; \sqrt k\, \kappa\, \bar e, \qquad
     \bar e = \eta_O + \max\{c_{O,\max} - c_D, c_D - c_{O,\min}\}
 
 where the left side bounds sigma_k(B^0) from below with probability 1 - 2 exp(-C_2 eps^2), and the
-right side bounds the norm of Delta from above. C_1 and C_2 are absolute constants that nobody has
-spelled out, so they are arguments. Even on friendly data the right side is thousands of times too
-large: the theorem is one about limits.
+right side bounds the norm of Delta from above. C_1 and C_2 are absolute constants whose
+values are not published, so they are arguments. Even on easy data the right side is thousands of
+times too large: the theorem is asymptotic.
 """
 
 import math
@@ -27,9 +27,9 @@ from perpend.theory.statistics import Values
 
 
 class Growth(NamedTuple):
-    """How much a schedule lets the outliers' errors pile up; made by `growth`."""
+    """How much the outliers' errors accumulate with a schedule; made by `growth`."""
 
-    kappa: float  # infinite where a ratio is 1 or more
+    kappa: float  # infinite if a ratio is 1 or more
     ratio: Array  # (k,) or (1,): r_i, by which the terms of delta shrink
     beta_bound: float  # beta must be below this for all ratios to be below 1
 
@@ -40,11 +40,11 @@ class Theorem7(NamedTuple):
     left: float  # lower bound of sigma_k(B^0)
     right: float  # upper bound of ||Delta||_2
     growth: Growth  # kappa, and what it is made of
-    probability: float  # at least so likely where the condition holds
+    probability: float  # at least this, if the condition holds
 
     @property
     def holds(self) -> bool:
-        """Whether the condition holds; Assumption 1 is asked for besides."""
+        """Whether the condition holds; Assumption 1 is required, too."""
         return self.left > self.right
 
 
@@ -81,7 +81,7 @@ def growth(values: Values, schedule: Schedule) -> Growth:
     speed = _speed(v)
     longest = (1 + mu0 * speed) / left_over  # ||b^{k+1}|| / (1 - mu M c_D) at most
     ratio = longest * schedule.beta ** (1 / schedule.K_star)
-    # beta^(-K0/K*) may well overflow, and 1 - r may be zero: then infinity is the right word.
+    # beta^(-K0/K*) may overflow, and 1 - r may be zero: then infinity is right.
     with np.errstate(over="ignore", divide="ignore"):
         head = np.exp(-math.log(schedule.beta) * schedule.K0 / schedule.K_star)
         piled_up = head * mu0 / (np.maximum(1 - ratio, 0) * left_over)
@@ -92,7 +92,7 @@ def growth(values: Values, schedule: Schedule) -> Growth:
 def delta_bound(values: Values, schedule: Schedule, n_starts: int) -> float:
     r"""Return :math:`\sqrt k\, \kappa\, \bar e`, a bound on \|\|Delta\|\|_2 for `n_starts` starts.
 
-    It holds at every K, and for sure with certified values. Infinite where beta is too large.
+    It holds at every K, and is proven with certified values. It is infinite if beta is too large.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def delta_bound(values: Values, schedule: Schedule, n_starts: int) -> float:
         The bound; it may be infinite.
     """
     error = outlier_error_bound(values)
-    # Without an error nothing piles up, however large kappa is.
+    # Without an error nothing accumulates, however large kappa is.
     return math.sqrt(n_starts) * growth(values, schedule).kappa * error if error else 0.0
 
 
@@ -146,7 +146,7 @@ def theorem7(
     Notes
     -----
     The paper prints c_d on the right side; see `outlier_error_bound` for why c_D and a maximum are
-    used, and `growth` for a factor that kappa lacks. The theorem rests on Lemma 6, whose use in the
+    used, and `growth` for a factor that kappa lacks. The theorem uses Lemma 6, and that step of the
     proof has a gap: `spans_complement` says which condition closes it.
     """
     return Theorem7(

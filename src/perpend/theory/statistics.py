@@ -1,4 +1,4 @@
-r"""How well inliers and outliers are spread: the six numbers on which all guarantees rest.
+r"""How well inliers and outliers are spread: the six numbers behind all guarantees.
 
 With N unit inliers X in the subspace S and M unit outliers O,
 
@@ -27,14 +27,14 @@ from perpend.theory._checks import basis, normalised, objective_and_gradient, un
 from perpend.theory.circle import circle_statistics
 from perpend.theory.estimates import Estimate
 
-BLOCK = 128
-"""So many directions are tried at once; what a scan needs in memory grows with it."""
+DIRECTIONS_AT_ONCE = 128
+"""Directions tried at once; the memory of a scan grows with it."""
 
 N_CLIMBS, N_MOVES, N_TRIALS = 10, 30, 4
-"""The search for eta climbs from the best random directions; each tries 4 places around itself."""
+"""The search for eta climbs from the best random directions; each move tries 4 points nearby."""
 
-FIRST_MOVE, SHRINK = 0.3, 0.9
-"""How far away these places are: at first 17 degrees, less with every move."""
+FIRST_MOVE, MOVE_SHRINK = 0.3, 0.9
+"""Distance of these points: 17 degrees at first, less with every move."""
 
 
 class Values(NamedTuple):
@@ -77,12 +77,12 @@ class Statistics(NamedTuple):
 
     @property
     def estimated(self) -> Values:
-        """The values found. Conditions look better with them than they are, if anything."""
+        """The values found. They make conditions look too good rather than too bad."""
         return self._values([estimate.value for estimate in self[:6]])
 
     @property
     def certified(self) -> Values:
-        """The proven ends. Conditions look worse with them than they are, if anything."""
+        """The proven ends. They make conditions look too bad rather than too good."""
         values = self._values([estimate.worst for estimate in self[:6]])
         return values._replace(c_x_min_most=self.c_x_min.value)
 
@@ -110,7 +110,7 @@ def statistics(
     Parameters
     ----------
     X_in : array of shape (N, D)
-        Inliers. They are projected onto the subspace, as the theory knows no noise. All rows are
+        Inliers. They are projected onto the subspace, as the theory has no noise. All rows are
         scaled to norm one, and zero rows are left out.
     X_out : array of shape (M, D)
         Outliers, possibly none.
@@ -126,7 +126,7 @@ def statistics(
     Returns
     -------
     Statistics
-        The six values, each with what is known of it, and the numbers of rows.
+        The six values, each with its bounds, and the numbers of rows.
 
     Notes
     -----
@@ -218,7 +218,7 @@ def _largest_height(rows: RowSource, B: Array, max_steps: int = 500) -> float:
     """Return the largest mean of |x.b| that ascents from the columns of B find.
 
     b <- normalise(X^T sign(X b)) never descends: f(b+) >= sign(X b).X b+ = ||X^T sign(X b)|| >=
-    f(b). There are finitely many signs, so it comes to rest.
+    f(b). There are finitely many signs, so it converges.
     """
 
     def step(state: _Ascent) -> _Ascent:
@@ -240,8 +240,8 @@ def _least_height(rows: RowSource, B: Array) -> float:
 def _largest_tangent(rows: RowSource, B: Array, rng: np.random.Generator) -> float:
     """Return the largest tangent part of the mean subgradient, searched for from the columns of B.
 
-    It jumps from piece to piece and has no useful gradient, so a random local search it is. In 25
-    dimensions this finds values 30 % above the best of 20,000 random directions.
+    It jumps from piece to piece and has no useful gradient, so the search is random and local. In
+    25 dimensions it finds values 30 % above the best of 20,000 random directions.
     """
 
     def step(state: _Ascent) -> _Ascent:
@@ -251,9 +251,10 @@ def _largest_tangent(rows: RowSource, B: Array, rng: np.random.Generator) -> flo
         tried = np.append(state.best, _tangent_norms(rows, places[:, k:])).reshape(-1, k)
         winner = np.argmax(tried, axis=0) * k + np.arange(k)
         best = tried.max(axis=0)
-        return _Ascent(places[:, winner], best, SHRINK * state.reach, float(np.max(best)), 1.0)
+        return _Ascent(places[:, winner], best, MOVE_SHRINK * state.reach, float(np.max(best)), 1.0)
 
-    blocks = [B[:, start : start + BLOCK] for start in range(0, B.shape[1], BLOCK)]
+    starts = range(0, B.shape[1], DIRECTIONS_AT_ONCE)
+    blocks = [B[:, start : start + DIRECTIONS_AT_ONCE] for start in starts]
     norms = np.concatenate([_tangent_norms(rows, block) for block in blocks])
     top = np.argsort(norms)[-N_CLIMBS:]
     start = _Ascent(B[:, top], norms[top], FIRST_MOVE, float(np.max(norms)), 1.0)

@@ -77,8 +77,10 @@ MODELS = [
     model("an unknown method", header(**{"class": "Magic"}), "not a method of perpend"),
     model("a class from elsewhere", header(**{"class": "os.system"}), "not a method of perpend"),
     model("parameters changed", header(parameters={}), "checksum differs"),
-    model("an array too many", rewritten(lambda m: m.update({"x.npy": npy(ROWS)})), "Save it anew"),
-    model("an array missing", rewritten(lambda m: m.pop(list(m)[-1])), "Save it anew"),
+    model(
+        "an array too many", rewritten(lambda m: m.update({"x.npy": npy(ROWS)})), "Save it again"
+    ),
+    model("an array missing", rewritten(lambda m: m.pop(list(m)[-1])), "Save it again"),
     model("a foreign member", rewritten(lambda m: m.update({"x.txt": b"hi"})), "does not write"),
     model("compressed", rewritten(lambda m: None, zipfile.ZIP_DEFLATED), "is compressed"),
     model(

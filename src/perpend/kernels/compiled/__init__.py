@@ -1,8 +1,8 @@
 """Compiled twins of kernels: the same sums, in one pass that keeps every block in registers.
 
-A twin is found by the kernel function itself, so a row source needs to know none of them. Twins
-need a small C library that is built with the package where there is a C compiler; without it, or
-with ``PERPEND_COMPILED=0`` in the environment, everything runs on NumPy.
+A twin is looked up by the kernel function, so a row source need not know them. Twins need a small C
+library that is built with the package if there is a C compiler. Without it, or with
+``PERPEND_COMPILED=0`` in the environment, everything runs on NumPy.
 """
 
 from perpend.kernels.compiled.l1 import L1Sums, available, twin, variants

@@ -13,28 +13,28 @@ from perpend._typing import Array, Kernel
 from perpend.kernels.blocks import l1_objective_and_gradient
 
 ABI = 1
-"""What `perpend_abi` in l1.c must answer; a library left over from another version is refused."""
+"""What `perpend_abi` in l1.c must return; a library left over from another version is refused."""
 
 VARIANTS = ("baseline", "avx2", "avx512")
 """The processor families that the library is compiled for, the least first."""
 
 LIBRARY = Path(__file__).with_name("_l1.so")
 
-LINE = 64
+CACHE_LINE = 64
 """Bytes in a cache line, and in the longest vector: what vectors are aligned to."""
 
 GROUP_ENTRIES = 2**19
-"""About so many entries of X make a group, the unit that threads share: at least half a millisecond
-of work, fifty times what calling it costs."""
+"""Approximate number of entries of X in a group, the unit that threads share: at least half a
+millisecond of work, fifty times the cost of the call."""
 
 GROUPS_LEAST = 4
-"""Smaller problems have so many groups nevertheless, or just one if they are a quarter as large."""
+"""Smaller problems have at least so many groups, or just one if they are a quarter as large."""
 
 GROUPS_MOST = 64
-"""More groups would serve no thread and only add calls."""
+"""More groups would only add calls."""
 
-GROUP_ROWS = 48
-"""Groups have a multiple of so many rows, the unit of the blocks in l1.c."""
+GROUP_UNIT = 48
+"""The rows of a group are a multiple of this, the unit of the blocks in l1.c."""
 
 
 def twin(
@@ -52,7 +52,7 @@ def twin(
 class L1Sums:
     """Sums of w |x.b| and w sign(x.b) x over ranges of rows, for all directions B (D, k) at once.
 
-    `groups` are the ranges to ask for. They depend on the shape of X alone, so that sums which are
+    `groups` are the ranges to call it with. They depend only on the shape of X, so sums that are
     added up in their order depend on nothing else. `variant` names one of `variants()`; the default
     is the fastest.
     """
@@ -77,7 +77,7 @@ class L1Sums:
         self._sums = functions.sums
         self._scratch_bytes = functions.scratch(D, k)
         # Whole vectors: up to a line of zeros beyond the last direction.
-        self._packed = _aligned(D * (k * X.itemsize + LINE))
+        self._packed = _aligned(D * (k * X.itemsize + CACHE_LINE))
         functions.pack(D, k, B.ctypes.data, self._packed.ctypes.data)
         self._addresses = X.ctypes.data, self._packed.ctypes.data
 
@@ -125,15 +125,15 @@ def _groups(n: int, D: int) -> list[slice]:
     if n * D > GROUP_ENTRIES // 4:
         wanted = GROUPS_LEAST * -(-n * D // (GROUPS_LEAST * GROUP_ENTRIES))
         # Groups of few rows would spend their time on clearing and adding (k, D) sums.
-        n_groups = max(1, min(wanted, GROUPS_MOST, n // (4 * GROUP_ROWS)))
-    size = GROUP_ROWS * -(-n // (n_groups * GROUP_ROWS))
+        n_groups = max(1, min(wanted, GROUPS_MOST, n // (4 * GROUP_UNIT)))
+    size = GROUP_UNIT * -(-n // (n_groups * GROUP_UNIT))
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 def _fastest(D: int, itemsize: int) -> str:
     """Return the variant to use; rows shorter than a long vector are served by a shorter one."""
     able = variants()
-    if able[-1] == "avx512" and D * itemsize < LINE:
+    if able[-1] == "avx512" and D * itemsize < CACHE_LINE:
         return "avx2"
     return able[-1]
 
@@ -150,8 +150,8 @@ def _address(values: Array | None, start: int) -> int | None:
 
 def _aligned(n_bytes: int) -> Array:
     """Return an array of bytes that begins at a cache line."""
-    room = np.empty(n_bytes + LINE, np.uint8)
-    first = -room.ctypes.data % LINE
+    room = np.empty(n_bytes + CACHE_LINE, np.uint8)
+    first = -room.ctypes.data % CACHE_LINE
     return room[first : first + n_bytes]
 
 

@@ -104,9 +104,9 @@ def _compiled(
     return code
 
 
-def _checked(answer: tuple[Any, ...]) -> Any:
+def _checked(result: tuple[Any, ...]) -> Any:
     """Return what a call of the bindings gave, or raise its error."""
-    status, *values = answer
+    status, *values = result
     if int(status) != 0:
         raise RuntimeError(f"CUDA: {status}")
     return values[0] if len(values) == 1 else tuple(values)

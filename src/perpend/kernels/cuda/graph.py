@@ -16,7 +16,7 @@ class Rounds:
     """Repeats `advance`, `times` calls in a round, until all flags in `done` are set.
 
     `advance` works in place on memory that stays where it is, and must do nothing where the flags
-    are set: the host looks one round behind, so that the device never waits for it, and up to one
+    are set: the host checks one round later, so that the device never waits for it, and up to one
     round is run in vain.
     """
 
@@ -61,7 +61,7 @@ class Replayed:
     ``run(function, *arguments)`` gives what ``function(*arguments)`` gives, until the same function
     is called again with arguments of the same shapes: results are overwritten then. Arguments are
     copied to where the launches expect them, unless they are themselves results of this object.
-    The function must not ask for values on the host.
+    The function must not need values on the host.
     """
 
     def __init__(self) -> None:

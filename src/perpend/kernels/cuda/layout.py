@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from perpend._typing import Array
 
-ROWS = 64  # rows are padded to a multiple of this: every kernel's step divides it
+PADDED_ROWS = 64  # rows are padded to a multiple of this: every kernel's step divides it
 CHUNK_BYTES = 1 << 28  # converted at a time, so that the copy needs little room beside itself
 
 
@@ -38,7 +38,7 @@ def float64_tiles(X: Array) -> Array:
 
 def _padded(X: Array) -> tuple[int, int]:
     n, D = X.shape
-    return -(-n // ROWS) * ROWS, -(-D // 8)
+    return -(-n // PADDED_ROWS) * PADDED_ROWS, -(-D // 8)
 
 
 def _chunks(X: Array, blocks: int) -> Iterator[tuple[int, Array]]:
@@ -46,8 +46,8 @@ def _chunks(X: Array, blocks: int) -> Iterator[tuple[int, Array]]:
     import torch
 
     n, D = X.shape
-    size = max(CHUNK_BYTES // (8 * blocks * X.element_size() * ROWS), 1) * ROWS
+    size = max(CHUNK_BYTES // (8 * blocks * X.element_size() * PADDED_ROWS), 1) * PADDED_ROWS
     for first in range(0, n, size):
         rows = X[first : first + size]
-        below = -rows.shape[0] % ROWS
+        below = -rows.shape[0] % PADDED_ROWS
         yield first, torch.nn.functional.pad(rows, (0, 8 * blocks - D, 0, below))

@@ -99,7 +99,7 @@ def macros(plan: TilePlan | RowPlan) -> tuple[tuple[str, int], ...]:
 def tile_plan(float64: bool, parts: int, features: int, columns: int, weighted: bool) -> TilePlan:
     """Return the sizes of the tile kernel for this many features and columns still to do.
 
-    Eight warps with as many stages as fit read as fast as the memory answers; more warps have too
+    Eight warps with as many stages as fit read as fast as the memory allows; more warps have too
     few registers each. Copies of less than 4 KB are too small. In plain bf16, each arrangement of
     32 columns of B must serve two tiles, or reading it takes longer than reading X.
     """

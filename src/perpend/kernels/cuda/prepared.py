@@ -1,6 +1,6 @@
 """Rows on the device, ready for the fused kernels.
 
-Both classes answer `l1_objective_and_gradient` for any number of columns, a few at a time. Each
+Both classes compute `l1_objective_and_gradient` for any number of columns, a few at a time. Each
 block of the grid leaves its sums in a slot of its own, and one ordered sum in float64 follows: the
 same call gives the same bits again. A sum in float32 runs over a limited number of rows, because
 tensor cores round towards zero and the error grows with it; more rows take more launches.

@@ -1,4 +1,4 @@
-"""The methods that must be told the codimension: published constants, and what the paper says."""
+"""The methods that need a given codimension: published constants, and what the paper says."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from perpend.datasets import make_subspace
 from perpend.exceptions import InputError
 from perpend.geometry import complement
 
-TOLD = [RSGM, DPCPIRLS, RecursiveDPCP]
+GIVEN = [RSGM, DPCPIRLS, RecursiveDPCP]
 QUIET = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
@@ -122,8 +122,8 @@ def test_recursive_equals_single_normals_in_the_remaining_space(seed):
 
 
 @QUIET
-@pytest.mark.parametrize("method", TOLD)
-def test_told_the_truth_they_recover(method, seed):
+@pytest.mark.parametrize("method", GIVEN)
+def test_with_the_true_codimension_they_recover(method, seed):
     data = problem(seed)
     model = method(4).fit(data.X)
     assert subspace_error(model.normals_, data.normals) < 1e-4
@@ -133,8 +133,8 @@ def test_told_the_truth_they_recover(method, seed):
 
 
 @QUIET
-@pytest.mark.parametrize("method", TOLD)
-def test_told_too_few_they_find_normals_but_not_all(method, seed):
+@pytest.mark.parametrize("method", GIVEN)
+def test_with_too_small_a_codimension_they_find_some_normals(method, seed):
     data = problem(seed)
     model = method(2).fit(data.X)
     assert np.linalg.norm(model.normals_ @ data.components.T, 2) < 1e-4  # normals, all of them
@@ -144,8 +144,8 @@ def test_told_too_few_they_find_normals_but_not_all(method, seed):
 
 
 @QUIET
-@pytest.mark.parametrize("method", TOLD)
-def test_told_too_many_they_take_vectors_of_the_subspace(method, seed):
+@pytest.mark.parametrize("method", GIVEN)
+def test_with_too_large_a_codimension_they_take_vectors_of_the_subspace(method, seed):
     data = problem(seed)
     model = method(8).fit(data.X)
     inside = np.linalg.svd(model.normals_ @ data.components.T, compute_uv=False)
@@ -166,7 +166,7 @@ def test_recursive_finds_normals_first_and_then_vectors_of_the_subspace(seed):
 
 
 @QUIET
-@pytest.mark.parametrize("method", TOLD)
+@pytest.mark.parametrize("method", GIVEN)
 def test_a_full_basis_labels_all_rows_alike(method):
     data = problem(0, D=8, c=3)
     model = method(8).fit(data.X)
@@ -187,13 +187,13 @@ def test_single_normal_dpcp_is_a_hyperplane_finder(seed):
 
 
 @QUIET
-@pytest.mark.parametrize("method", TOLD)
+@pytest.mark.parametrize("method", GIVEN)
 def test_one_normal_is_the_default(method):
     data = problem(0, c=1)
     assert subspace_error(method().fit(data.X).normals_, data.normals) < 1e-4
 
 
-@pytest.mark.parametrize("method", TOLD)
+@pytest.mark.parametrize("method", GIVEN)
 def test_too_large_a_codimension_is_an_error(method):
     with pytest.raises(InputError, match="codimension=21 is larger than the number of features"):
         method(21).fit(problem(0).X)
@@ -202,7 +202,7 @@ def test_too_large_a_codimension_is_an_error(method):
 
 
 @QUIET
-@pytest.mark.parametrize("method", TOLD)
+@pytest.mark.parametrize("method", GIVEN)
 def test_normals_outside_the_span_come_first(method):
     data = problem(0)
     X = np.hstack([data.X, np.zeros((len(data.X), 2))])
@@ -234,7 +234,7 @@ def test_starts_of_rsgm():
 
 
 @QUIET
-@pytest.mark.parametrize("method", TOLD)
+@pytest.mark.parametrize("method", GIVEN)
 def test_weights_count_like_repetition(method):
     data = problem(0, noise=0.02)
     weight = np.random.default_rng(0).integers(0, 4, len(data.X))
@@ -257,8 +257,8 @@ def test_a_callback_ends_the_descent():
 
 
 @QUIET
-@pytest.mark.parametrize("method", TOLD)
-def test_nobody_is_sure_of_a_codimension_of_zero_that_was_told(method):
+@pytest.mark.parametrize("method", GIVEN)
+def test_a_given_codimension_of_zero_is_never_sure(method):
     data = problem(0, n_inliers=3000, n_outliers=3000, D=4, c=2)
     model = method(0).fit(data.X)
     assert model.codimension_ == 0
@@ -268,7 +268,7 @@ def test_nobody_is_sure_of_a_codimension_of_zero_that_was_told(method):
 
 @QUIET
 @pytest.mark.parametrize("scale", mostly_slow([1e-8, 1e-4, 1e4, 1e8], 1e-8))
-@pytest.mark.parametrize("method", TOLD)
+@pytest.mark.parametrize("method", GIVEN)
 def test_the_scale_of_rows_that_are_not_normalised_does_not_matter(method, scale):
     data = problem(0, noise=0.02)
     one = method(4, normalize=False).fit(data.X)
@@ -279,8 +279,8 @@ def test_the_scale_of_rows_that_are_not_normalised_does_not_matter(method, scale
     assert np.mean(other.labels_ == one.labels_) > 0.995
 
 
-@pytest.mark.parametrize("method", TOLD)
-def test_single_precision_comes_to_rest(method):
+@pytest.mark.parametrize("method", GIVEN)
+def test_single_precision_converges(method):
     data = problem(0)
     model = method(4, max_iter=500).fit(data.X.astype(np.float32))
     assert model.converged_
