@@ -85,6 +85,32 @@ def renamed_parameters(*, until: str, **names: str) -> Callable[[F], F]:
     return decorate
 
 
+def renamed_attribute(owner: str, old: str, new: str, *, until: str) -> Any:
+    """Return a property that is the old name of another one.
+
+    Parameters
+    ----------
+    owner, old, new : str
+        The class, and the two names of its attribute.
+    until : str
+        The version without the old name.
+
+    Returns
+    -------
+    property
+
+    Examples
+    --------
+    In a class: ``old = renamed_attribute("Thing", "old", "new", until="0.4")``.
+    """
+
+    def find(self: Any) -> Any:
+        _warn(f"{owner}.{old}", new, until)
+        return getattr(self, new)
+
+    return property(find, doc=f"The old name of `{new}`.")
+
+
 def _warn(old: str, new: str, until: str) -> None:
     message = f"{old} is now called {new}. The old name works until perpend {until}."
     warnings.warn(message, FutureWarning, stacklevel=3)

@@ -1,4 +1,4 @@
-"""Whether the subspace may miss the origin, where nobody says: by the kind of data."""
+"""Whether the subspace may miss the origin: the default for each kind of data."""
 
 import json
 import re
@@ -86,7 +86,7 @@ def test_scenes(run, home, data):
     assert (result["affine"], result["parameters"]["affine"]) == (True, True)
 
 
-def test_whoever_says_it_gets_it(run, csv):
+def test_the_option_beats_the_default(run, csv):
     np.savetxt("scan.xyz", points())
     for name, option, says in (
         (csv, "no", "no (--affine no)"),
@@ -123,7 +123,7 @@ def test_compare_takes_the_same(run, csv, data):
 def test_the_help_says_it(run):
     for command in ("fit", "compare"):
         text = " ".join(run(command, "--help").out.replace("│", " ").split())
-        assert "By default auto, which decides, for tables and arrays, and yes for" in text
+        assert "The default is auto for tables and arrays, and yes for" in text
 
 
 def test_pythons_default_stays(data):

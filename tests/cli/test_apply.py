@@ -95,7 +95,7 @@ def test_a_few_outliers_alone_are_no_other_kind_of_data(run, csv, fitted, data):
     assert run("apply", "out", "few.csv", "-o", "few").err == ""
 
 
-def test_a_threshold_of_your_own_is_your_own_affair(run, csv, fitted):
+def test_a_given_threshold_gives_no_warning(run, csv, fitted):
     assert run("apply", "out", csv, "-o", "new", "--threshold", "0").err == ""
 
 

@@ -307,7 +307,7 @@ def test_a_full_disk_leaves_what_was_there(run, csv, tmp_path, monkeypatch):
     assert {p.name: p.read_bytes() for p in (tmp_path / "results").iterdir()} == before
 
 
-# -- fit: answers that are not sure ----------------------------------------------------------------
+# -- fit: results that are not sure ----------------------------------------------------------------
 
 
 def test_messages_speak_of_options(capsys):

@@ -37,7 +37,7 @@ def test_a_table(run, home, rows):
     )
     assert run("fit", "rows.npy", "-o", "out").code == 0
     assert blamed("out") == f"column {COLUMN}"
-    assert "counted from 1 as they have no names" in page("out")
+    assert "without names, counted from 1" in page("out")
     assert ">column 6<" in page("out")
     assert ">column 0<" not in page("out")
     # what the page says is what the options understand

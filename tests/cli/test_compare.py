@@ -1,4 +1,4 @@
-"""``perpend compare``: all methods side by side, none in the way of another."""
+"""``perpend compare``: all methods side by side."""
 
 import json
 import warnings
@@ -37,11 +37,11 @@ def test_the_next_step_repeats_what_was_given(run, csv):
 def test_options_that_it_does_not_have_are_those_of_fit(run, csv, monkeypatch):
     fit = perpend.DPCP.fit
 
-    def restless(model, X):
+    def not_converged(model, X):
         warnings.warn("Raise max_iter, or tol.", UserWarning, stacklevel=2)
         return fit(model, X)
 
-    monkeypatch.setattr(perpend.DPCP, "fit", restless)
+    monkeypatch.setattr(perpend.DPCP, "fit", not_converged)
     done = run("compare", csv)
     assert "warning: DPCP: Raise --max-iter of perpend fit, or tol." in done.err
 
@@ -50,7 +50,8 @@ def test_json(run, csv, data):
     rows = methods(run("compare", csv, "--json"))
     assert list(rows) == LINES
     assert all(row["codimension"] == 2 and row["problem"] is None for row in rows.values())
-    assert [name for name, row in rows.items() if not row["told"]] == ["DPCP"]
+    assert [name for name, row in rows.items() if not row["given"]] == ["DPCP"]
+    assert all(row["told"] == row["given"] for row in rows.values())  # as in version 0.1
     for name in PUBLISHED[1:]:
         assert rows[name]["label_agreement"] > 0.97
         assert rows[name]["largest_angle_degrees"] < 1
@@ -58,7 +59,7 @@ def test_json(run, csv, data):
     assert rows["PCA"]["outliers"] == rows["DPCP"]["outliers"]
 
 
-def test_one_failure_stops_no_other(run, csv, monkeypatch):
+def test_if_one_method_fails_the_others_go_on(run, csv, monkeypatch):
     def fail(*_):
         raise ZeroDivisionError("no luck")
 
@@ -71,7 +72,7 @@ def test_one_failure_stops_no_other(run, csv, monkeypatch):
     assert rows["RecursiveDPCP"]["codimension"] == rows["PCA"]["codimension"] == 2
 
 
-def test_without_dpcp_nobody_knows_the_codimension(run, csv, monkeypatch):
+def test_without_dpcp_the_codimension_is_unknown(run, csv, monkeypatch):
     def fail(*_):
         raise MemoryError("too much")
 

@@ -47,17 +47,17 @@ def test_iterations(run, csv):
     assert "Raise --max-iter" in done.err
 
 
-def test_a_given_codimension_that_the_rows_do_not_show_has_a_warning(run, csv):
+def test_a_given_codimension_that_the_rows_do_not_support_has_a_warning(run, csv):
     done = run("fit", csv, "-o", "out", "--codimension", 3, "--no-report")
     assert done.code == 4
-    assert "warning: codimension 3 was given, but the rows do not bear it out" in done.err
+    assert "warning: codimension 3 was given, but the rows do not support it" in done.err
     assert sum("codimension 3 was given" in text for text in result()["warnings"]) == 1
     done = run("fit", csv, "-o", "sure", "--codimension", 2, "--no-report")
     assert (done.code, done.err) == (0, "")
 
 
 def test_quiet_prints_nothing(run, csv, monkeypatch):
-    monkeypatch.setattr(_progress, "PATIENCE", -1.0)  # a line for each step
+    monkeypatch.setattr(_progress, "LINE_SECONDS", -1.0)  # a line for each step
     assert "searching" in run("fit", csv, "-o", "loud", "--no-report").err
     done = run("fit", csv, "-o", "out", "-q", "--no-report")
     assert (done.code, done.out, done.err) == (0, "", "")

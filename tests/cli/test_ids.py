@@ -108,7 +108,7 @@ def test_text_without_a_header(run, table):
     assert "add --columns 2,3,4,5,6,7." in run("inspect", "t.txt").out
 
 
-def test_only_tables_are_looked_at(run, home):
+def test_only_tables_are_checked(run, home):
     count = np.arange(30.0)
     np.save("t.npy", np.column_stack([count, count**2]))
     np.savetxt("t.xyz", np.column_stack([count, count**2, count**3]))

@@ -36,7 +36,7 @@ def test_a_cloud_needs_no_option(run, home):
     assert done.out.endswith("perpend fit scan.bin -o RESULTS\n")  # which takes affine ones
 
 
-def test_a_cloud_in_plain_text_is_fitted_and_answered_in_kind(run, home):
+def test_the_labels_of_a_cloud_in_plain_text_are_plain_text(run, home):
     X = make_subspace(150, 50, n_features=3, codimension=1, noise=0.01, random_state=0).X
     np.savetxt("scan.xyz", np.column_stack([5 + X, np.ones(200)]), header="from a scanner")
     done = run("inspect", "scan.xyz")

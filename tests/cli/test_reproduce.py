@@ -255,12 +255,12 @@ def test_an_interrupted_run_keeps_what_is_finished(run, home, how):
 
 
 def test_progress_in_a_pipe_is_a_line_now_and_then(capsys, monkeypatch):
-    monkeypatch.setattr(_progress, "PATIENCE", -1.0)
+    monkeypatch.setattr(_progress, "LINE_SECONDS", -1.0)
     with _progress.monitor() as watch:
         show = show_cases(watch, "toy")
         show(Progress(0, 200, 0.0, None))
         show(Progress(37, 200, 0.2, 754.0))
-        monkeypatch.setattr(_progress, "PATIENCE", 10.0)
+        monkeypatch.setattr(_progress, "LINE_SECONDS", 10.0)
         show(Progress(38, 200, 0.2, 750.0))
     assert capsys.readouterr().err.splitlines() == [
         "toy: 0% done, 0 of 200 cases",

@@ -1,4 +1,4 @@
-"""``perpend doctor``, ``perpend report`` and what a shell asks: completion, closed streams."""
+"""``perpend doctor``, ``perpend report``, completion and closed streams."""
 
 import json
 import os
@@ -128,7 +128,7 @@ def test_a_bug_in_json(run, csv, monkeypatch):
     assert said["error"].startswith("ZeroDivisionError: division by zero. This looks like a bug")
 
 
-def test_a_file_that_is_called_like_the_option_asks_for_no_json(run, home):
+def test_a_file_called_like_the_option_gives_no_json(run, home):
     done = run("inspect", "--", "--json")
     assert (done.code, done.out) == (3, "")
     assert done.err.startswith("error: --json: no such file")
@@ -202,15 +202,15 @@ def test_report_of_a_folder_without_facts(run, csv, home):
 
 
 def test_a_file_is_left_to_its_reader(run, csv, monkeypatch):
-    # Asked by typer whether a file may be read, the answer would be exit code 2, not 3.
+    # If typer checked whether the file is readable, the exit code would be 2, not 3.
     monkeypatch.setattr(os, "access", lambda *_, **__: False)
     assert run("inspect", csv).code == 0
 
 
-def test_the_clock_of_the_bar_runs_on_when_all_descents_rest(monkeypatch):
+def test_the_clock_of_the_bar_runs_on_when_all_descents_have_converged(monkeypatch):
     shown = []
     monkeypatch.setattr("rich.progress.Progress.update", lambda *_, **new: shown.append(new))
-    at_rest = SimpleNamespace(stage="descent", step=7, change=0.0)
+    converged = SimpleNamespace(stage="descent", step=7, change=0.0)
     with ProgressBar() as watch:
-        watch(at_rest)
+        watch(converged)
     assert 0.9 < shown[-1]["completed"] < shown[-1]["total"]  # rich stops it where they are equal

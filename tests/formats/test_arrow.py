@@ -96,7 +96,7 @@ def test_tables_that_cannot_be_used(tmp_path, suffix):
     refused(path, 'has no column of numbers: "id" "string", "cat" "dictionary')
     path = write(tmp_path / f"x{suffix}")
     refused(path, 'column "id" holds values of type "string", not numbers', columns=["id"])
-    refused(path, 'has no column "q". Those that are there: "id", "x"', columns=["q"])
+    refused(path, 'has no column "q". Its columns: "id", "x"', columns=["q"])
     refused(path, 'no variable "x" to choose', variable="x")
     path = write(tmp_path / f"x{suffix}", TABLE.slice(0, 0))
     refused(path, "there are no rows in this table")
@@ -150,7 +150,7 @@ def test_memory(tmp_path, monkeypatch, suffix):
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_the_answer_keeps_all_columns(tmp_path, suffix):
+def test_the_labels_are_beside_all_columns(tmp_path, suffix):
     table = TABLE.append_column("distance", pa.array([7, 8, 9]))
     data = without_missing(read(write(tmp_path / f"x{suffix}", table)))
     answer = Answer(np.array([1, -1]), np.array([0.25, 2.0]), np.array([0.5, 1.0]))

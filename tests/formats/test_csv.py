@@ -99,7 +99,7 @@ def test_chosen_columns(tmp_path):
     np.testing.assert_array_equal(read(write(tmp_path, "1,2\n3,4\n"), columns=["2"]).X, [[2], [4]])
     for columns, message in [
         (["id"], 'line 2, column "id": cannot read "s1"'),
-        (["c"], 'no column "c". Those that are there: "id", "a", "b"'),
+        (["c"], 'no column "c". Its columns: "id", "a", "b"'),
         ([], "no columns were chosen"),
     ]:
         path = write(tmp_path, "id,a,b\ns1,1,2\ns2,3,4\n")

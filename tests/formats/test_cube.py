@@ -68,7 +68,7 @@ def test_pixels_with_gaps_are_left_out_and_counted(tmp_path, suffix):
 
 
 def test_an_image_without_any_pixel(tmp_path):
-    refused(write(tmp_path / "x.npy", a=SCENE * np.nan), "every pixel has a NaN or an infinity")
+    refused(write(tmp_path / "x.npy", a=SCENE * np.nan), "pixels have a NaN or an infinity")
 
 
 def test_npy_is_mapped_not_read(tmp_path):

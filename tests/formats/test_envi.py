@@ -26,7 +26,7 @@ CRS = 'coordinate system string = {PROJCS["UTM_Zone_11N",GEOGCS["GCS_WGS_1984"]]
 
 
 def scene(folder, header=HEADER, raw=None, name="cube", suffix=".img"):
-    """A header as it is given, and the raw file of SCENE in float32 unless told otherwise."""
+    """A header as it is given, and the raw file of SCENE in float32 by default."""
     (folder / f"{name}.hdr").write_text(header, encoding="utf-8")
     raw = SCENE.astype("<f4").tobytes() if raw is None else raw
     (folder / f"{name}{suffix}").write_bytes(raw)
@@ -92,7 +92,7 @@ def test_bad_bands_are_left_out_and_listed(tmp_path):
     np.testing.assert_array_equal(dataset.X, SCENE.reshape(-1, BANDS)[:, [0, 2]])
 
 
-def test_a_bad_band_may_be_asked_for(tmp_path):
+def test_a_bad_band_may_be_chosen(tmp_path):
     header = HEADER + "wavelength units = Nanometers\nwavelength = {412.5, 500, 610}\nbbl={1,0,1}\n"
     dataset = read(scene(tmp_path, header), columns=["610 nm", "500 nm"])
     assert dataset.columns == ("610 nm", "500 nm")
@@ -127,7 +127,7 @@ def test_ignore_value_counts_only_bands_that_are_kept(tmp_path):
     assert dataset.positions[0] == 1
 
 
-def test_answer_is_a_classification_in_place_and_georeferenced(tmp_path):
+def test_the_labels_are_a_georeferenced_classification(tmp_path):
     cube = SCENE.astype("f4")
     cube[1, 2] = 0
     header = HEADER + f"data ignore value = 0\n{MAP}\n{CRS}\n"
@@ -156,8 +156,8 @@ def test_answer_is_a_classification_in_place_and_georeferenced(tmp_path):
         (("ENVI", "RIFF"), "does not begin with the word ENVI"),
         (("samples = 4\n", ""), "no line 'samples = ...'"),
         (("data type = 4\n", ""), "no line 'data type = ...'"),
-        (("bands = 3", "bands = three"), 'bands = "three" is no count'),
-        (("bands = 3", "bands = -3"), 'bands = "-3" is no count'),
+        (("bands = 3", "bands = three"), 'bands = "three" is not a count'),
+        (("bands = 3", "bands = -3"), 'bands = "-3" is not a count'),
         (("bands = 3", "bands = 0"), "bands is 0, so there are no values"),
         (("bands = 3", "bands = 4"), r"says 320 bytes but cube.img is 240 bytes \(cut-off copy"),
         (("bands = 3", "bands = 2"), r"says 160 bytes but cube.img is 240 bytes \(wrong"),
@@ -168,12 +168,12 @@ def test_answer_is_a_classification_in_place_and_georeferenced(tmp_path):
         (("data type = 4", "data type = 9"), "complex numbers"),
         (("data type = 4", "data type = 7"), "'data type = 7' is unknown"),
         (("byte order = 0", "byte order = 2"), "neither 0"),
-        (("interleave = bip", "interleave = tiles"), "none of bsq, bil, bip"),
+        (("interleave = bip", "interleave = tiles"), "not one of bsq, bil, bip"),
         (("interleave = bip", "bbl = {1, 0}"), "'bbl' has 2 entries for 3 bands"),
         (("interleave = bip", "bbl = {0, 0, 0}"), "every band as bad"),
-        (("interleave = bip", "bbl = {1, x, 0}"), 'bbl: "x" is no number'),
+        (("interleave = bip", "bbl = {1, x, 0}"), 'bbl: "x" is not a number'),
         (("interleave = bip", "band names = {a, b"), 'braces of "band names" are not closed'),
-        (("interleave = bip", "data ignore value = none"), '"none" is no number'),
+        (("interleave = bip", "data ignore value = none"), '"none" is not a number'),
         (("interleave = bip", "file compression = 1"), "compressed"),
         (("interleave = bip", "file type = ENVI Spectral Library"), "library of spectra"),
         (("interleave = bip", "major frame offsets = {8, 0}"), "not supported"),
@@ -184,7 +184,7 @@ def test_headers_that_do_not_fit(tmp_path, change, message):
     refused(scene(tmp_path, HEADER.replace(*change)), message)
 
 
-def test_sizes_that_differ_by_little_are_told_in_bytes(tmp_path):
+def test_sizes_that_differ_by_little_are_given_in_bytes(tmp_path):
     header = HEADER.replace("lines = 5", "lines = 50000")
     raw = np.zeros(50000 * SAMPLES * BANDS, "<f4").tobytes()[:-4]
     refused(scene(tmp_path, header, raw), "says 2400000 bytes but cube.img is 2399996 bytes")

@@ -1,4 +1,4 @@
-"""What all formats share: the registry, answers beside the file, gaps, and limits."""
+"""What all formats share: the registry, labels in the format of the file, gaps, and limits."""
 
 import subprocess
 import sys
@@ -49,7 +49,7 @@ def test_the_format_overrides_the_suffix(tmp_path):
     path.write_text("a,b\n1,2\n3,4\n")
     data = read(path, format="csv")
     np.testing.assert_array_equal(data.X, [[1, 2], [3, 4]])
-    with pytest.raises(InputError, match=r'of type "xls". Those that work: .*csv, .*npy'):
+    with pytest.raises(InputError, match=r'of type "xls". Known types: .*csv, .*npy'):
         read(path, format="xls")
     written = write_answer(data, Answer(*np.ones((3, 2))), tmp_path)
     assert written.name == "scan-answer.csv"
@@ -61,7 +61,7 @@ def test_a_missing_package_is_one_line_with_a_way_out(tmp_path):
     assert str(caught.value) == 'reading .h5 needs no_such. Run: pip install "perpend[hdf5]"'
 
 
-# --- answers ----------------------------------------------------------------------------------
+# --- labels -----------------------------------------------------------------------------------
 
 
 def test_text_tables_keep_their_text(tmp_path):
@@ -138,7 +138,7 @@ def test_images_get_a_mask(tmp_path):
         np.testing.assert_array_equal(written["distance"], [[0, 2.5], [np.nan, 0.2]])
 
 
-def test_an_answer_of_another_length(tmp_path):
+def test_labels_of_another_length(tmp_path):
     np.save(tmp_path / "x.npy", X)
     with pytest.raises(ValueError, match="the dataset has 4 rows"):
         write_answer(read(tmp_path / "x.npy"), Answer(*np.ones((3, 5))), tmp_path)
@@ -154,7 +154,7 @@ def test_columns_by_number(tmp_path):
         data = read(tmp_path / f"{name}.npy", columns=["3", "1"])
         np.testing.assert_array_equal(data.X, X[:, [2, 0]])
         assert data.columns == ("3", "1")
-        with pytest.raises(InputError, match=r'no column "4". Those that are there: "1", "2", "3"'):
+        with pytest.raises(InputError, match=r'no column "4". Its columns: "1", "2", "3"'):
             read(tmp_path / f"{name}.npy", columns=["4"])
 
 
@@ -221,7 +221,7 @@ def test_what_does_not_fit_into_memory_is_refused(tmp_path, monkeypatch, suffix)
     else:
         np.save(path, X.astype("i2"))
     monkeypatch.setattr("perpend.formats._checks.memory_limit", lambda: 90)
-    with pytest.raises(TooLargeError, match=r"bytes can be had. Read fewer rows"):
+    with pytest.raises(TooLargeError, match=r"bytes may be used. Read fewer rows"):
         read(path)
 
 

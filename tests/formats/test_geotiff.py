@@ -190,7 +190,7 @@ def test_transparent_pixels(tmp_path, library):
     assert dataset.counts.ignored == 1
 
 
-def test_answer_is_a_mask_in_the_same_place(tmp_path, library):
+def test_the_labels_are_a_mask_in_the_same_place(tmp_path, library):
     cube = SCENE.astype(float)
     cube[1, 2] = -1
     dataset = read(geotiff(tmp_path / "a.tif", cube, nodata=-1))
@@ -212,7 +212,7 @@ def test_answer_is_a_mask_in_the_same_place(tmp_path, library):
     assert read(out).counts.ignored == 1  # and we read our own
 
 
-def test_answer_of_a_plain_tiff(tmp_path, library):
+def test_the_labels_of_a_plain_tiff(tmp_path, library):
     tifffile.imwrite(tmp_path / "a.tif", np.arange(20, dtype="u2").reshape(4, 5))
     dataset = read(tmp_path / "a.tif")
     answer = some_answer(dataset)

@@ -111,7 +111,7 @@ def test_matlab_v73_is_transposed(tmp_path):
     np.testing.assert_array_equal(read(path).X, X.astype("f4"))
 
 
-def test_the_answer_to_v73_is_a_mat_file_of_version_5(tmp_path):
+def test_the_labels_of_v73_are_a_mat_file_of_version_5(tmp_path):
     path = write_mat73(tmp_path / "x.mat", X=("double", X))
     answer = Answer(np.ones(50), np.arange(50.0), np.zeros(50))
     loaded = scipy.io.loadmat(write_answer(read(path), answer, tmp_path))
@@ -220,7 +220,7 @@ def test_filters_that_are_not_known_or_doubled(tmp_path):
             space = h5py.h5s.create_simple(X.shape)
             h5py.h5d.create(file.id, b"x", h5py.h5t.NATIVE_DOUBLE, space, settings)
             file["x"][...] = X
-        refused(path, "is compressed in a way that is not known")
+        refused(path, "is compressed in an unknown way")
 
 
 @pytest.mark.parametrize("keep", [0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.999])
@@ -241,10 +241,10 @@ def test_other_files(tmp_path):
     refused(path, "does not begin like an HDF5 file")
 
 
-# --- answers and the extra --------------------------------------------------------------------
+# --- labels and the extra ---------------------------------------------------------------------
 
 
-def test_the_answer_is_an_hdf5_file(tmp_path):
+def test_the_labels_are_an_hdf5_file(tmp_path):
     data = read(write(tmp_path / "x.hdf5", data=SCENE))
     labels = np.where(np.arange(30) % 3 == 0, -1, 1)
     written = write_answer(data, Answer(labels, np.arange(30.0), np.zeros(30)), tmp_path)

@@ -37,7 +37,7 @@ def test_reflectance_on_request(tmp_path):
     refused(tmp_path / "a.bin", 'no column "intensity".*"reflectance"', columns=["intensity"])
 
 
-def test_answer_is_a_ply_in_the_order_of_the_scan(tmp_path):
+def test_the_labels_are_a_ply_in_the_order_of_the_scan(tmp_path):
     points = scan(tmp_path / "a.bin")
     points[[3, 9], 1] = np.nan
     points[5, :3] = 0
@@ -85,7 +85,7 @@ def test_cut(tmp_path):
     good = (tmp_path / "a.bin").read_bytes()
     for length in [1, 4, 15, 17, len(good) - 1]:
         (tmp_path / "a.bin").write_bytes(good[:length])
-        refused(tmp_path / "a.bin", "no whole number of points")
+        refused(tmp_path / "a.bin", "not a whole number of points")
 
 
 def test_too_large_for_memory(tmp_path, monkeypatch):

@@ -71,7 +71,7 @@ def test_blocks(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("suffix", [".las", ".laz"])
 @pytest.mark.parametrize(("version", "point_format"), [("1.2", 3), ("1.4", 6)])
-def test_answer_is_the_scan_with_three_more_dimensions(tmp_path, suffix, version, point_format):
+def test_the_labels_are_three_more_dimensions_of_the_scan(tmp_path, suffix, version, point_format):
     path = tmp_path / f"a{suffix}"
     las = scan(path, version=version, point_format=point_format)
     dataset = read(path)

@@ -17,7 +17,7 @@ X = np.arange(12.0).reshape(4, 3)
 
 
 def header(shape, descr="<f8", version=(1, 0)):
-    """A .npy header that declares whatever it is told to."""
+    """A .npy header with any declaration."""
     text = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {shape}, }}\n".encode()
     length = struct.pack("<H" if version == (1, 0) else "<I", len(text))
     return b"\x93NUMPY" + bytes(version) + length + text

@@ -57,7 +57,7 @@ def test_fields_of_all_types(tmp_path, kind):
     path = cloud(tmp_path / "a.pcd", kind, arrays, names, types)
     dataset = read(path, columns=names[::-1])
     np.testing.assert_array_equal(dataset.X, np.stack(arrays, axis=1)[:, ::-1])
-    refused(path, 'has no column "x". Those that are there: "of_int8"')
+    refused(path, 'has no column "x". Its columns: "of_int8"')
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -116,7 +116,7 @@ def test_organised_cloud_with_points_that_are_nowhere(tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_answer_is_the_cloud_with_three_more_fields(tmp_path, kind):
+def test_the_labels_are_three_more_fields_of_the_cloud(tmp_path, kind):
     X = POINTS.copy()
     X[4] = np.nan
     arrays = [*X.T, np.arange(40, dtype=np.uint16)]
@@ -137,7 +137,7 @@ def test_answer_is_the_cloud_with_three_more_fields(tmp_path, kind):
     assert b"VIEWPOINT" in out.read_bytes()
 
 
-def test_answer_refuses_a_file_that_has_changed(tmp_path):
+def test_a_file_that_has_changed_is_refused(tmp_path):
     path = tmp_path / "a.pcd"
     path.write_text(GOOD, encoding="utf-8")
     dataset = read(path)
@@ -153,7 +153,7 @@ def test_answer_refuses_a_file_that_has_changed(tmp_path):
         (("VERSION 0.7", "WIDTH 2"), 'line 8: cannot read "WIDTH 2"|line 7'),
         (("DATA ascii\n1 2 3\n4 5 6\n", ""), "no line DATA"),
         (("DATA ascii\n1 2 3\n4 5 6\n", "DATA ascii"), "no line DATA"),
-        (("DATA ascii", "DATA zip"), 'DATA "zip" is none of ascii'),
+        (("DATA ascii", "DATA zip"), 'DATA "zip" is not one of ascii'),
         (("SIZE 4 4 4", "SIZE 4 4"), "have 3, 2, 3 and 3 entries"),
         (("FIELDS x y z", "FIELDS x y x"), "two of its fields have the same name"),
         (("TYPE F F F", "TYPE F F C"), 'TYPE "C" of SIZE "4" is unknown'),
@@ -161,9 +161,9 @@ def test_answer_refuses_a_file_that_has_changed(tmp_path):
         (("COUNT 1 1 1", "COUNT 1 1 0"), "COUNT is not between 1 and 65536"),
         (("COUNT 1 1 1", "COUNT 1 1 99999999999"), "COUNT is not between 1 and 65536"),
         (("COUNT 1 1 1", "COUNT 65536 1 1"), "more than 65536 numbers"),
-        (("COUNT 1 1 1", "COUNT 1 1 x"), 'COUNT "x" is no count'),
-        (("WIDTH 2\n", ""), 'WIDTH "" is no count'),
-        (("WIDTH 2", "WIDTH -2"), 'WIDTH "-2" is no count'),
+        (("COUNT 1 1 1", "COUNT 1 1 x"), 'COUNT "x" is not a count'),
+        (("WIDTH 2\n", ""), 'WIDTH "" is not a count'),
+        (("WIDTH 2", "WIDTH -2"), 'WIDTH "-2" is not a count'),
         (("POINTS 2", "POINTS 3"), "POINTS 3 contradicts WIDTH 2 and HEIGHT 1"),
         (("WIDTH 2\nHEIGHT 1", "WIDTH 0\nHEIGHT 0"), "contradicts WIDTH 0"),
         (("POINTS 2\n", "POINTS 0\n"), "contradicts"),
@@ -221,7 +221,7 @@ def test_lzf_undoes_what_the_library_does(pieces):
         (b"\x02ab", 3, "do not fit its size"),
         (b"\x02abc", 2, "do not fit its size"),
         (b"\x02abc", 4, "unpacks to 3 bytes instead of 4"),
-        (b"\x20\x00", 3, "refers to what is not there"),
+        (b"\x20\x00", 3, "refers to bytes before its start"),
         (b"\x00a\xe0", 12, "ends too early"),
         (b"\x00a\x20", 4, "ends too early"),
         (b"\x00a", 10**12, "2 bytes cannot expand"),

@@ -73,13 +73,11 @@ def test_clouds(tmp_path, content, columns):
 def test_other_columns_of_a_cloud(tmp_path):
     path = write(tmp_path, "1 2 3 7\n4 5 6 8\n", "scan.xyz")
     np.testing.assert_array_equal(read(path, columns=["4", "z"]).X, [[7, 3], [8, 6]])
-    with pytest.raises(
-        InputError, match=r'no column "5"\. Those that are there: "x", "y", "z", "4"'
-    ):
+    with pytest.raises(InputError, match=r'no column "5"\. Its columns: "x", "y", "z", "4"'):
         read(path, columns=["5"])
 
 
-def test_points_that_are_nowhere_are_left_out_and_answered_by_nan(tmp_path):
+def test_points_without_coordinates_are_left_out_and_get_nan(tmp_path):
     path = write(tmp_path, "# remark\n1 2 3 a\nnan nan nan b\n4  5 6 c\n", "scan.xyz")
     cloud = read(path)
     assert cloud.counts.nan == 1
@@ -95,7 +93,7 @@ def test_points_that_are_nowhere_are_left_out_and_answered_by_nan(tmp_path):
     np.testing.assert_array_equal(read(written).X, cloud.X)
 
 
-def test_the_answer_beside_a_table_can_be_read_again(tmp_path):
+def test_the_labels_of_a_table_can_be_read_again(tmp_path):
     path = write(tmp_path, '"the a" b\n1 nan\n3 4\n', "scan.txt")
     data = without_missing(read(path))
     answer = Answer(np.array([1]), np.array([0.5]), np.array([0.25]))

@@ -68,7 +68,7 @@ def test_fields_of_all_types(tmp_path, kind):
     dataset = read(path, columns=wanted)
     assert dataset.columns == tuple(wanted)
     np.testing.assert_array_equal(dataset.X, np.array(rows)[:, ::-1])
-    refused(path, 'has no column "x". Those that are there: "of_char"')
+    refused(path, 'has no column "x". Its columns: "of_char"')
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "binary"])
@@ -111,7 +111,7 @@ def test_points_that_are_nowhere_are_left_out(tmp_path, kind):
 
 @pytest.mark.parametrize("first", [False, True])
 @pytest.mark.parametrize("kind", FORMATS)
-def test_answer_is_the_same_mesh_with_three_more_properties(tmp_path, kind, first):
+def test_the_labels_are_three_more_properties_of_the_mesh(tmp_path, kind, first):
     properties = ["double x", "double y", "double z", "uchar distance"]
     rows = [(*point, i) for i, point in enumerate(POINTS)]
     rows[2] = (float("nan"), 0.0, 0.0, 7)
@@ -142,7 +142,7 @@ def _fields(path, names):
     return list(zip(*(np.ravel(data[name]).tolist() for name in names), strict=True))
 
 
-def test_answer_refuses_a_file_that_has_changed(tmp_path):
+def test_a_file_that_has_changed_is_refused(tmp_path):
     path = ply(tmp_path / "cloud.ply")
     dataset = read(path)
     ply(path, rows=POINTS[:3])

@@ -133,3 +133,14 @@ def test_normals_outside_the_span_count_in_labels_as_in_predict(seed):
     X = ((scale * rng.standard_normal((20_000, 40))) @ Q.T).astype(np.float32)
     model = DPCP(37, random_state=seed).fit(X)
     np.testing.assert_array_equal(model.predict(X), model.labels_)
+
+
+@pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")
+def test_structures_that_all_rows_do_not_span_are_left_out():
+    """Just above rounding errors, the sample spans one dimension more than all rows seem to."""
+    rng = np.random.default_rng(0)
+    Q, _ = np.linalg.qr(rng.standard_normal((40, 40)))
+    scale = np.r_[1, 0.5, 0.5, 1.6e-6, [3.2e-8] * 36]
+    model = DPCP(37, random_state=0).fit((rng.standard_normal((20_000, 40)) * scale) @ Q.T)
+    assert model.codimension_ == 37
+    assert all(model.choose(i).codimension_ for i in range(len(model.structures_)))

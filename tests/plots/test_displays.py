@@ -120,7 +120,7 @@ def assert_readable(figure, monkeypatch):
 
 
 @pytest.mark.parametrize("name", mostly_slow(MODELS, "noisy", "codimension 0"))
-def test_every_answer_has_four_readable_panels(model, name, monkeypatch):
+def test_every_fit_has_four_readable_panels(model, name, monkeypatch):
     display = model(name).plot()
     assert isinstance(display.figure_, Figure)
     assert [panel.ax_ for panel in display.panels] == list(display.ax_)
@@ -143,7 +143,7 @@ def test_a_loaded_model_is_drawn_like_the_saved_one(model, name, tmp_path):
     assert files[0] == files[1]
 
 
-def test_what_an_old_model_file_lacks_is_said_plainly(model):
+def test_what_an_old_model_file_lacks_is_named(model):
     old = fitted(NOISY.X)
     del old.history_, old._distance_record
     display = old.plot()
@@ -355,7 +355,7 @@ def test_bars_add_up_and_a_small_group_gets_a_logarithmic_axis():
 
 
 @pytest.mark.parametrize("name", sorted(METHODS))
-def test_the_history_has_every_step_and_the_callback_still_hears_of_them(name):
+def test_the_history_has_every_step_and_the_callback_still_gets_them(name):
     heard = []
     model = fitted(NOISY.X, METHODS[name](codimension=3, random_state=1000, callback=heard.append))
     history = model.history_
@@ -370,7 +370,7 @@ def test_the_history_has_every_step_and_the_callback_still_hears_of_them(name):
     assert np.all(history["objective"] <= history["largest"] * (1 + 1e-12))
 
 
-def test_recording_changes_no_answer_and_a_callback_may_end_the_loop():
+def test_recording_changes_no_result_and_a_callback_may_end_the_loop():
     stopped = fitted(
         NOISY.X, DPCP(refine=False, random_state=1000, callback=lambda step: step.step == 3)
     )
@@ -390,7 +390,7 @@ def test_descents_are_drawn_run_by_run():
     lines = [line for line in display.ax_.lines if len(line.get_xdata()) in {3, 2}]
     drawn = {tuple(line.get_ydata()) for line in lines}
     assert {(1.0, 0.5, 0.25), (1.0, 0.5)} <= drawn
-    assert "75 % at rest when stopped" in display.ax_.get_title()
+    assert "75 % converged when stopped" in display.ax_.get_title()
     assert "1 steps of finish" in display.ax_.get_title()
 
 
@@ -425,7 +425,9 @@ def test_a_table_of_trials_becomes_a_map():
         for M in (100, 200, 300, 400)
     ]
     np.testing.assert_allclose(display.share, expected)
-    assert display.n_borne.tolist() == [1, 2, 3]
+    assert display.n_tolerated.tolist() == [1, 2, 3]
+    with pytest.warns(FutureWarning, match="n_borne is now called n_tolerated"):
+        assert display.n_borne.tolist() == [1, 2, 3]
     assert display.n_trials == 48
     with pytest.raises(InputError, match=r"not in the table, which has: DPCP\(\)"):
         PhaseTransitionDisplay.from_table(rows, method="PCA")
@@ -482,7 +484,7 @@ def test_a_large_scene_is_drawn_small_and_no_outlier_is_lost():
 
 
 @pytest.mark.parametrize(("name", "data"), [("space", SPACE), ("affine", MOVED)])
-def test_a_cloud_shows_the_plane_that_was_found(model, name, data, monkeypatch):
+def test_a_cloud_shows_the_fitted_plane(model, name, data, monkeypatch):
     display = CloudDisplay.from_estimator(model(name), data.X)
     plane = np.transpose(display.ax_.lines[-1].get_data_3d())  # its corners
     assert plane.shape == (5, 3)
@@ -530,7 +532,7 @@ def test_reliability_of_the_outlier_probabilities(model):
     assert display.n.tolist() == np.histogram(p, np.linspace(0, 1, 11))[0].tolist()
     assert display.hits.sum() == 200
     assert display.ax_.get_xlabel().startswith("outlier probability")
-    with pytest.raises(InputError, match="none of the edges"):
+    with pytest.raises(InputError, match="not one of the edges"):
         ReliabilityDisplay((0, 0.5, 1), [1, 1], [0, 1], sure=0.7)
 
 

@@ -13,7 +13,7 @@ from perpend.exceptions import InputError
 from perpend.plots import ProfileDisplay, SpectrumDisplay
 
 SCALES = np.geomspace(1e-3, 10, 81)  # twenty to a decade
-ANSWER = {"codimension": 2, "noise": 0.01, "members": 400, "chosen": True}
+CHOSEN = {"codimension": 2, "noise": 0.01, "members": 400, "chosen": True}
 OTHER = {"codimension": 1, "noise": 0.3, "members": 900, "chosen": False}
 
 
@@ -42,15 +42,15 @@ def test_plateaus_are_found():
     np.testing.assert_allclose([coarse.first, coarse.last], [0.2, 3], rtol=0.15)
 
 
-def test_the_length_is_that_of_the_plateau_of_the_answer():
+def test_the_length_is_that_of_the_chosen_plateau():
     assert made_up().length is None
-    assert made_up(structures=[ANSWER, OTHER]).length == pytest.approx(20, rel=0.25)
-    swapped = [{**ANSWER, "chosen": False}, {**OTHER, "chosen": True}]
+    assert made_up(structures=[CHOSEN, OTHER]).length == pytest.approx(20, rel=0.25)
+    swapped = [{**CHOSEN, "chosen": False}, {**OTHER, "chosen": True}]
     assert made_up(structures=swapped).length == pytest.approx(15, rel=0.25)
 
 
 def test_it_is_drawn_with_bars_marks_and_labels():
-    display = made_up(structures=[ANSWER, OTHER], xlabel="metres").plot()
+    display = made_up(structures=[CHOSEN, OTHER], xlabel="metres").plot()
     ax = display.ax_
     texts = [text.get_text().replace("\u00a0", " ") for text in ax.texts]
     assert texts == ["noise 0.01, 400 rows", "900 rows"]
@@ -73,7 +73,7 @@ def test_without_structures_and_with_one_codimension():
 
 
 def test_an_exact_structure_has_its_place_at_the_left_end():
-    exact = made_up(structures=[{**ANSWER, "noise": 0.0}]).plot()
+    exact = made_up(structures=[{**CHOSEN, "noise": 0.0}]).plot()
     mark = [line for line in exact.ax_.lines if len(line.get_xdata()) == 1]
     assert mark[0].get_xdata()[0] == SCALES[0]
 
@@ -125,7 +125,7 @@ def test_the_profile_takes_the_place_of_the_spectrum_where_scales_decided(model)
     assert isinstance(DPCP(random_state=0).fit(X).plot().panels[0], SpectrumDisplay)
 
 
-def test_where_there_is_no_profile_it_says_so():
+def test_without_a_profile_it_says_so():
     X = make_subspace(300, 100, n_features=8, codimension=4, random_state=0).X
     model = RSGM(4, random_state=0).fit(X)
     with pytest.raises(InputError, match=r"has no profile.*SpectrumDisplay"):

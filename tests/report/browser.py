@@ -1,6 +1,6 @@
 """A headless Chromium, driven through its own pipe: the DevTools protocol without any package.
 
-Chromium reads commands from file descriptor 3 and writes answers and events to 4, JSON texts that
+Chromium reads commands from file descriptor 3 and writes replies and events to 4, JSON texts that
 end with a NUL byte.
 """
 
@@ -25,11 +25,11 @@ FLAGS = [
     *("--disable-dev-shm-usage", "--no-default-browser-check", "--remote-debugging-pipe"),
 ]
 CODES = {"Tab": 9}  # keys that the browser itself acts on
-PATIENCE = 60.0  # seconds for one answer; a busy machine is slow
+PATIENCE = 60.0  # seconds for one reply; a busy machine is slow
 
 
 class Browser:
-    """One tab. `events` has everything that it told by itself, in order."""
+    """One tab. `events` has everything that it reported by itself, in order."""
 
     def __init__(self, folder: Path) -> None:
         assert CHROMIUM is not None
@@ -73,7 +73,7 @@ class Browser:
         os.close(self._out)
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
-        """Give a command and wait for its answer."""
+        """Give a command and wait for its reply."""
         self._last += 1
         message = {"id": self._last, "method": method, "params": params}
         if self._session:
@@ -82,11 +82,11 @@ class Browser:
         while data:
             data = data[os.write(self._out, data) :]
         while True:
-            answer = self._read(time.monotonic() + PATIENCE)
-            if answer.get("id") == self._last:
-                if "error" in answer:
-                    raise RuntimeError(f"{method}: {answer['error']}")
-                return answer["result"]
+            reply = self._read(time.monotonic() + PATIENCE)
+            if reply.get("id") == self._last:
+                if "error" in reply:
+                    raise RuntimeError(f"{method}: {reply['error']}")
+                return reply["result"]
 
     def wait_for(self, event: str) -> None:
         """Wait until an event has come."""
@@ -97,7 +97,7 @@ class Browser:
     def _read(self, end: float) -> dict[str, Any]:
         while b"\0" not in self._rest:
             if not select.select([self._in], [], [], max(end - time.monotonic(), 0))[0]:
-                raise TimeoutError("the browser does not answer")
+                raise TimeoutError("the browser does not reply")
             chunk = os.read(self._in, 1 << 16)
             if not chunk:
                 raise RuntimeError("the browser has gone")
@@ -124,17 +124,17 @@ class Browser:
         self.call("Emulation.setEmulatedMedia", features=[scheme])
         self.call("Page.navigate", url=path.resolve().as_uri())
         self.wait_for("Page.loadEventFired")
-        # Two frames later everything that the script asked for is drawn.
+        # Two frames later everything that the script requested is drawn.
         self.run("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(1))))")
 
     def run(self, expression: str) -> Any:
         """Return the value of an expression on the page."""
-        answer = self.call(
+        reply = self.call(
             "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
         )
-        if "exceptionDetails" in answer:
-            raise RuntimeError(answer["exceptionDetails"])
-        return answer["result"].get("value")
+        if "exceptionDetails" in reply:
+            raise RuntimeError(reply["exceptionDetails"])
+        return reply["result"].get("value")
 
     def point_in(self, selector: str) -> tuple[float, float]:
         """Bring an element into view and return a point in it."""
@@ -167,13 +167,13 @@ class Browser:
         return found
 
     def requests(self) -> list[str]:
-        """Return the addresses that the page asked for; those that hold their data ask nobody."""
-        asked = [
+        """Return the addresses that the page requested; data URIs are no requests."""
+        requested = [
             params["request"]["url"]
             for name, params in self.events
             if name == "Network.requestWillBeSent"
         ]
-        return [url for url in asked if not url.startswith("data:")]
+        return [url for url in requested if not url.startswith("data:")]
 
     def screenshot(self, path: Path) -> None:
         """Write a picture of the whole page."""

@@ -1,4 +1,4 @@
-"""Answers of every kind, small and fitted once: what the page must be able to say."""
+"""Fits of every kind, small and made once: what the page must be able to show."""
 
 import warnings
 from functools import cache
@@ -20,7 +20,7 @@ class Case(NamedTuple):
 
 def fitted(X: Any, **parameters: Any) -> DPCP:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # some answers are not sure, and say so
+        warnings.simplefilter("ignore")  # some are not sure, and warn
         return DPCP(random_state=1000, **parameters).fit(X)
 
 
@@ -91,13 +91,13 @@ def image() -> Case:
 
 
 @cache
-def told() -> Case:
+def given() -> Case:
     X = make_subspace(150, 100, n_features=6, codimension=2, random_state=0).X
     return Case(fitted(X, codimension=2), X)
 
 
 @cache
-def told_zero() -> Case:
+def given_zero() -> Case:
     X = make_subspace(50, 50, n_features=4, codimension=1, random_state=0).X
     return Case(fitted(X, codimension=0), X)
 
@@ -131,4 +131,4 @@ def street() -> Case:
     return Case(fitted(X, affine=True), data)
 
 
-CASES = (table, hopeless, unsure, cloud, image, told, told_zero, point, clean, flat, street)
+CASES = (table, hopeless, unsure, cloud, image, given, given_zero, point, clean, flat, street)

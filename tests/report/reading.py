@@ -14,7 +14,7 @@ class Step(NamedTuple):
     how: str
 
 
-class Witness(NamedTuple):
+class Evidence(NamedTuple):
     what: str
     found: str
     chance: str
@@ -36,10 +36,10 @@ def tiles(facts) -> list[tuple[str, str, str]]:
     return [tuple(map(plain, tile)) for tile in found]
 
 
-def witnesses(facts) -> list[Witness]:
+def evidence_rows(facts) -> list[Evidence]:
     row = r'<span class="sign (\w+)"[^>]*>.</span>(.*?)</th>' + 3 * r"<td[^>]*>(.*?)</td>"
     found = re.findall(row, page(facts), re.DOTALL)
-    return [Witness(*map(plain, texts), SIGNS[sign]) for sign, *texts in found]
+    return [Evidence(*map(plain, texts), SIGNS[sign]) for sign, *texts in found]
 
 
 def next_steps(facts) -> list[Step]:

@@ -77,7 +77,7 @@ def test_the_subspace_fulfils_what_is_printed(seed):
     on_it = model.inverse_transform(model.transform(X[model.labels_ == 1]))
     lines = printed(facts)
     assert len(lines) == model.codimension_ == 3
-    for line, solved in zip(lines, facts["answer"]["solved"], strict=True):
+    for line, solved in zip(lines, facts["estimate"]["solved"], strict=True):
         p, coefficients, constant = read(line, "abcdefg")
         miss = np.abs(on_it @ coefficients + constant - on_it[:, p])
         spread = np.sqrt(np.mean(np.square(on_it[:, p])))
@@ -88,7 +88,7 @@ def test_the_subspace_fulfils_what_is_printed(seed):
 def test_units_do_not_matter():
     X = make_subspace(200, 100, n_features=6, codimension=2, noise=0.001, random_state=0).X
     here, there = (
-        gather(fitted(scale * X, normalize=False), scale * X)["answer"]["solved"]
+        gather(fitted(scale * X, normalize=False), scale * X)["estimate"]["solved"]
         for scale in (1.0, 1e-3)
     )
     for one, other in zip(here, there, strict=True):
@@ -101,9 +101,9 @@ def test_the_basis_of_the_normals_does_not_matter(seed):
     rng = np.random.default_rng(seed)
     X = make_subspace(200, 100, n_features=6, codimension=3, random_state=seed).X
     model = fitted(X)
-    before = gather(model, X)["answer"]["solved"]
+    before = gather(model, X)["estimate"]["solved"]
     model.normals_ = np.linalg.qr(rng.standard_normal((3, 3)))[0] @ model.normals_
-    after = gather(model, X)["answer"]["solved"]
+    after = gather(model, X)["estimate"]["solved"]
     assert len(before) == 3
     for one, other in zip(before, after, strict=True):
         assert one["column"] == other["column"]
@@ -124,7 +124,7 @@ def test_a_column_that_never_changes_is_its_value():
 def test_rows_that_are_all_alike_are_their_values(size):
     X = size * np.tile([1.5, -2.0, 0.25], (40, 1))
     model = fitted(X, codimension=2, affine=True)
-    solved = gather(model, dataset(X, columns=tuple("abc")))["answer"]["solved"]
+    solved = gather(model, dataset(X, columns=tuple("abc")))["estimate"]["solved"]
     assert len(solved) == 2
     for one in solved:
         miss = sum(term["value"] * X[0, term["column"]] for term in one["terms"]) + one["constant"]
@@ -133,13 +133,13 @@ def test_rows_that_are_all_alike_are_their_values(size):
 
 
 def test_one_normal_many_normals_and_no_rows_are_as_before():
-    assert gather(*cloud())["answer"]["solved"] is None
-    assert gather(table().model)["answer"]["solved"] is None
+    assert gather(*cloud())["estimate"]["solved"] is None
+    assert gather(table().model)["estimate"]["solved"] is None
     X = np.random.default_rng(0).standard_normal((200, 2)) @ np.ones((2, 12))
     X[:, 0] *= -1.0
-    assert gather(fitted(X), X)["answer"]["solved"] is None
+    assert gather(fitted(X), X)["estimate"]["solved"] is None
     facts = gather(*table())
-    del facts["answer"]["solved"]  # as in a file of an earlier version
+    del facts["estimate"]["solved"]  # as in a file of an earlier version
     assert all(line.endswith("= 0") for line in printed(facts))
 
 

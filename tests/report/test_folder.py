@@ -116,5 +116,5 @@ def test_hostile_facts_cannot_reach_out_or_run(tmp_path):
     facts = json.loads((tmp_path / FACTS).read_bytes())
     facts["pictures"]["image"]["scene"] = "https://evil.example/x.png"
     (tmp_path / FACTS).write_text(json.dumps(facts))
-    with pytest.raises(InputError, match="lead out of the page"):
+    with pytest.raises(InputError, match="not a picture inside the page"):
         report_from_folder(tmp_path)

@@ -1,4 +1,4 @@
-"""The page: what it says in every kind of answer, and that it is well formed and accessible."""
+"""The page: what it says about every kind of fit, and that it is well formed and accessible."""
 
 import base64
 import hashlib
@@ -22,15 +22,15 @@ from report.cases import (
     dataset,
     fitted,
     flat,
+    given,
     hopeless,
     image,
     point,
     table,
-    told,
     unsure,
 )
 from report.payloads import PAYLOADS
-from report.reading import tiles, verdict, witnesses
+from report.reading import evidence_rows, tiles, verdict
 
 VOID = {"br", "img", "input", "link", "meta"}
 
@@ -128,7 +128,7 @@ def test_facts_are_plain_json_and_draw_the_same_page_again(facts):
 
 def test_the_verdict_says_how_many_rows_are_where():
     facts = gather(*table())
-    outliers = facts["answer"]["outliers"]
+    outliers = facts["estimate"]["outliers"]
     assert abs(outliers - 151) <= 3
     assert verdict(facts) == (
         f"{350 - outliers} of 350 rows lie near a 5-dimensional subspace in 8 columns; "
@@ -141,8 +141,8 @@ def test_the_verdict_says_how_many_rows_are_where():
     [
         (hopeless, "No subspace was found: the 60 rows fill all 6 dimensions, as far as these"),
         (cloud, "points lie near a plane in 3 coordinates that misses the origin; the other"),
-        (told, "150 of 250 rows lie on a 4-dimensional subspace in 6 columns; the other 100 are "
-         "outliers. The codimension, 2, was given and not looked for."),
+        (given, "150 of 250 rows lie on a 4-dimensional subspace in 6 columns; the other 100 are "
+         "outliers. The codimension, 2, was given, not estimated."),
         (point, "the origin alone"),
         (flat, "rows lie near a line in 2 columns"),
     ],
@@ -178,7 +178,7 @@ def test_points_with_more_than_a_place_have_columns():
     assert "points lie near a 3-dimensional plane in 4 columns" in verdict(facts)
 
 
-def test_an_answer_that_is_not_sure_says_so_and_why_and_what_would_help():
+def test_an_estimate_that_is_not_sure_says_why_and_what_would_help():
     for case in (hopeless, unsure):
         model, data = case()
         assert model.confidence_ < 0.95
@@ -190,18 +190,18 @@ def test_an_answer_that_is_not_sure_says_so_and_why_and_what_would_help():
         assert "Confidence high" not in text
 
 
-def test_doubts_come_from_the_warnings_where_the_model_has_none():
+def test_doubts_come_from_the_warnings_if_the_model_has_none():
     model, data = hopeless()
     facts = gather(model, data)
     said = f"codimension 0 is not sure (confidence 0.20): {model.doubts_[0]}."
-    facts["answer"]["doubts"], facts["warnings"] = [], [said]
+    facts["estimate"]["doubts"], facts["warnings"] = [], [said]
     assert "Why it is not sure" in page(facts)
 
 
-def test_evidence_is_told_with_what_chance_gives():
+def test_evidence_comes_with_what_chance_gives():
     facts = gather(*table())
-    found = {w.what: w for w in witnesses(facts)}
-    evidence = facts["answer"]["evidence"]
+    found = {w.what: w for w in evidence_rows(facts)}
+    evidence = facts["estimate"]["evidence"]
     rows = found["Different rows on the subspace"]
     assert (rows.found, rows.chance) == (str(evidence["rows_on_subspace"]), "5")
     assert rows.good
@@ -217,14 +217,14 @@ def invoices(n=300, n_wrong=20):
     return X
 
 
-def test_the_step_that_made_the_answer_sure_is_the_one_shown():
+def test_the_step_that_decided_is_the_one_shown():
     facts = gather(*table())
     decays = {"inlier_gap": 270.0, "inlier_gap_runner_up": 60.0}
     whitened = {"whitened_inlier_gap": 1700.0, "whitened_inlier_gap_runner_up": 1.8}
     signs = []
     for evidence in (decays, {**decays, **whitened}):
-        facts["answer"]["evidence"] = evidence
-        (step,) = [w for w in witnesses(facts) if w.what == "Step in the inliers' variance"]
+        facts["estimate"]["evidence"] = evidence
+        (step,) = [w for w in evidence_rows(facts) if w.what == "Step in the inliers' variance"]
         signs.append((step.good, step.found))
     assert [(good, found.replace("\u202f", "")) for good, found in signs] == [
         (False, "270 times"),
@@ -232,7 +232,7 @@ def test_the_step_that_made_the_answer_sure_is_the_one_shown():
     ]
 
 
-def test_no_column_is_blamed_that_would_need_a_value_out_of_this_world():
+def test_no_column_is_blamed_that_would_need_an_unlikely_value():
     X = invoices()
     rows = gather(fitted(X), dataset(X))["outliers"]["rows"]
     wrong = [row for row in rows if row["row"] < 20]
@@ -365,18 +365,18 @@ def test_without_rows_there_is_a_page_that_says_what_is_missing():
     facts = gather(model)
     assert facts["pictures"]["distances"] is None
     text = page(facts)
-    assert "The rows were not given" in text
+    assert "This report was made without the rows" in text
     assert verdict(facts) in html.unescape(text)
 
 
-def test_a_given_answer_is_used_and_must_fit():
+def test_given_labels_are_used_and_must_fit():
     model, data = table()
     n = len(data.X)
     answer = Answer(np.where(np.arange(n) < 10, -1, 1), np.arange(n)[::-1] + 1.0, np.ones(n) / 2)
     facts = gather(model, data, answer=answer)
-    assert facts["answer"]["outliers"] == 10
+    assert facts["estimate"]["outliers"] == 10
     assert facts["outliers"]["rows"][0]["row"] == 0
-    with pytest.raises(InputError, match="about 349 rows"):
+    with pytest.raises(InputError, match="349 labels, but the data has 350 rows"):
         gather(model, data, answer=Answer(*(values[1:] for values in answer)))
 
 
@@ -434,21 +434,21 @@ def test_the_noise_is_said_as_a_whole_and_for_each_column():
         each = re.match(rf"length over all {D} {noun}; about (\S+) in each; ", words)[1]
         assert float(whole) == pytest.approx(np.sqrt(D) * float(each), rel=0.05)
         assert words.endswith("relative to their length" if case is table else "the data's units")
-    facts["answer"]["noise"] = 0.0
+    facts["estimate"]["noise"] = 0.0
     assert ("Noise of inliers", "none", f"over all {noun}, in the data's units") in tiles(facts)
 
 
-def test_descents_that_were_outvoted_do_not_speak_against_a_sure_answer():
+def test_descents_that_disagree_do_not_speak_against_a_sure_estimate():
     facts = gather(*table())
-    assert facts["answer"]["sure"]
-    facts["answer"]["evidence"] |= {"directions_rank": facts["answer"]["codimension"] + 1}
+    assert facts["estimate"]["sure"]
+    facts["estimate"]["evidence"] |= {"directions_rank": facts["estimate"]["codimension"] + 1}
     name = "Independent directions among the descents"
 
     def descents():
-        (found,) = [witness for witness in witnesses(facts) if witness[0] == name]
+        (found,) = [row for row in evidence_rows(facts) if row[0] == name]
         return found
 
     assert descents()[-1] is None
-    assert "two other ways" in descents()[3]
-    facts["answer"]["sure"] = False
+    assert "two other methods" in descents()[3]
+    facts["estimate"]["sure"] = False
     assert descents()[-1] is False

@@ -174,8 +174,8 @@ def test_advice_fits_the_case():
     assert "affine=True" in advice(hopeless().model, far)
     assert "affine=True" not in advice(*cloud())
     facts = gather(*table())
-    facts["answer"]["evidence"]["outlier_misfit"] = 5.0
-    facts["answer"]["converged"] = False
+    facts["estimate"]["evidence"]["outlier_misfit"] = 5.0
+    facts["estimate"]["converged"] = False
     how = "\n".join(step.how for step in next_steps(facts))
     assert "peel(X," in how
     assert "max_iter=" in how
@@ -183,7 +183,7 @@ def test_advice_fits_the_case():
 
 def test_advice_keeps_the_settings_of_the_fit():
     facts = gather(fitted(hopeless().data + 50.0, codimension=2, normalize=False), None)
-    facts["answer"] |= {"sure": False, "converged": False}
+    facts["estimate"] |= {"sure": False, "converged": False}
     facts["data"] |= {"name": "a.csv", "off_origin": 9.0}
     steps = [step.how for step in next_steps(facts)]
     assert "perpend fit a.csv -o RESULTS --codimension 2 --affine yes --no-normalize" in steps[0]
@@ -195,7 +195,7 @@ def test_advice_keeps_the_settings_of_the_fit():
 
 def test_affine_is_not_advised_where_auto_chose_linear():
     facts = gather(hopeless().model, hopeless().data + 50.0)
-    facts["answer"]["parameters"]["affine"] = "auto"
+    facts["estimate"]["parameters"]["affine"] = "auto"
     how = "\n".join(step.how for step in next_steps(facts))
     assert "affine=True" not in how
     assert "--affine yes" not in how
@@ -206,8 +206,8 @@ def test_affine_is_not_advised_where_auto_chose_linear():
 def test_peeling_is_advised_where_it_can_help():
     def how(case, **changes):
         facts = gather(*case)
-        facts["answer"]["evidence"]["outlier_misfit"] = 5.0
-        facts["answer"] |= changes
+        facts["estimate"]["evidence"]["outlier_misfit"] = 5.0
+        facts["estimate"] |= changes
         return "\n".join(step.how for step in next_steps(facts))
 
     assert "peel(rows," in how(cloud())  # affine: by a column of ones
@@ -218,7 +218,7 @@ def test_peeling_is_advised_where_it_can_help():
 
 def test_a_sum_of_two_is_advised_to_be_peeled():
     facts = gather(*table())
-    facts["answer"]["evidence"]["rows_on_smaller"] = 90
+    facts["estimate"]["evidence"]["rows_on_smaller"] = 90
     step = next(step for step in next_steps(facts) if "sum of two" in step.why)
     assert step.why.startswith("90 rows lie on a smaller subspace")
     assert "peel(X," in step.how
@@ -226,7 +226,7 @@ def test_a_sum_of_two_is_advised_to_be_peeled():
 
 def test_the_larger_subspace_that_all_rows_lie_on_is_advised():
     facts = gather(*table())
-    facts["answer"]["evidence"]["exact_codimension"] = 4
+    facts["estimate"]["evidence"]["exact_codimension"] = 4
     step = next(step for step in next_steps(facts) if "larger subspace" in step.why)
     assert step.why.startswith("All rows lie exactly")
     assert "--codimension 4" in step.how
@@ -240,9 +240,9 @@ def test_names_in_commands_are_quoted():
     assert any("perpend compare 'a b; rm -rf x'" in step.how for step in next_steps(facts))
 
 
-def test_witnesses_that_were_not_asked_are_not_named():
+def test_checks_that_were_not_made_are_not_named():
     facts = gather(*table())
-    facts["answer"]["sure"] = True
-    assert "the descents, which only see directions" in page(facts)
-    facts["answer"]["evidence"].pop("directions_rank")
-    assert "the descents, which" not in page(facts)
+    facts["estimate"]["sure"] = True
+    assert "the directions of the descents" in page(facts)
+    facts["estimate"]["evidence"].pop("directions_rank")
+    assert "the directions of the descents" not in page(facts)

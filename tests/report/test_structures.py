@@ -48,7 +48,7 @@ def test_it_says_how_to_get_the_others():
 
 def test_the_profile_is_drawn_where_scales_decided():
     text = page(gather(*street()))
-    assert "The scales that decided" in text
+    assert "The codimension at each scale" in text
     assert 'id="profile"' in text
     assert "Directions that the descents found" not in text
     text = page(gather(*table()))

@@ -1,20 +1,20 @@
 """The command line: one file for each command, thin.
 
-Nothing here imports NumPy or scikit-learn before a command has understood its arguments, so
-``--help`` and errors in the arguments come at once. Exit codes:
+Nothing here imports NumPy or scikit-learn before a command has parsed its arguments, so ``--help``
+and errors in the arguments come at once. Exit codes:
 
 ====  ==========================================================================
 0     done
 1     a bug in perpend; the message names a log file
-2     the command cannot be understood, or would overwrite results
+2     bad arguments, or the command would overwrite results
 3     the input cannot be read or used
-4     it ran, but is not sure of the answer or found no subspace; results are written
+4     it ran, but the result is not sure or no subspace was found; results are written
 5     too little memory or disk space, or no permission to write
 6     an optional package is missing
 130   interrupted
 ====  ==========================================================================
 
-An error is one line on stderr; with ``--json`` there is an object on stdout, too:
+An error is one line on stderr. With ``--json`` there is also an object on stdout:
 ``{"error": message, "exit_code": 3}``.
 """
 
@@ -45,7 +45,7 @@ __all__ = ["app", "main"]
 INTERRUPTED = 130
 
 EPILOG = (
-    "Exit codes: 0 done; 1 a bug; 2 not understood, or would overwrite; 3 bad input; 4 not sure, "
+    "Exit codes: 0 done; 1 a bug; 2 bad arguments, or would overwrite; 3 bad input; 4 not sure, "
     "results written; 5 too little memory or disk; 6 a package is missing; 130 interrupted."
 )
 
@@ -100,7 +100,7 @@ def main(
         code, message = _explain(error)
         complain(message, label="" if _is_help(error) else "error: ")
         if _wants_json(sys.argv[1:] if args is None else args):
-            with suppress(OSError):  # a full disk, say: the exit code tells what came first
+            with suppress(OSError):  # a full disk, for example: the exit code is about the first
                 say_json({"error": worded(message), "exit_code": code})
         return code
     if code == INTERRUPTED:
@@ -109,7 +109,7 @@ def main(
 
 
 def _wants_json(args: Sequence[str]) -> bool:
-    """Look for the option itself: a command that is not understood has no options yet."""
+    """Search the arguments themselves: a command line with errors has no parsed options."""
     options = args[: args.index("--")] if "--" in args else args
     return "--json" in options
 
@@ -119,7 +119,7 @@ def _is_help(error: Exception) -> bool:
 
 
 def _explain(error: Exception) -> tuple[int, str]:
-    """Return the exit code, and what went wrong in words."""
+    """Return the exit code and the message."""
     if hasattr(error, "format_message"):  # typer's own, whichever click it is built on
         return 2, _usage_message(error)
     if isinstance(error, Refusal):

@@ -1,4 +1,4 @@
-"""One line of ``perpend compare``: what a method said, how it agrees with the first, and PCA."""
+"""One line of ``perpend compare``: a method or PCA, and how it agrees with the first method."""
 
 import math
 from dataclasses import dataclass, field
@@ -8,15 +8,15 @@ if TYPE_CHECKING:
     from perpend._typing import Array
     from perpend.formats import Dataset
 
-BLOCK = 1 << 16  # rows multiplied at a time
+ROWS_AT_ONCE = 1 << 16  # in a product
 
 
 @dataclass
 class Row:
-    """What is known of one method; a `problem` says why there is nothing else."""
+    """The result of one method; a `problem` says why there is none."""
 
     method: str
-    told: bool = False
+    given: bool = False  # whether the method was given the codimension
     problem: str = ""
     error: Exception | None = None
     model: Any = None
@@ -29,13 +29,14 @@ class Row:
     warnings: list[str] = field(default_factory=list)
 
     def described(self) -> dict[str, Any]:
-        """What ``--json`` says."""
+        """Return what ``--json`` prints."""
         model, ran = self.model, self.normals is not None
         return {
             "method": self.method,
             "problem": self.problem or None,
             "codimension": len(self.normals) if self.normals is not None else None,
-            "told": self.told,
+            "given": self.given,
+            "told": self.given,  # the name of 0.1
             "confidence": None if model is None else model.confidence_,
             "outliers": self._outliers() if ran else None,
             "outlier_share": self._outliers() / self._n() if ran else None,
@@ -49,15 +50,15 @@ class Row:
         }
 
     def cells(self) -> list[str]:
-        """What the table says: eight cells, or the name and what went wrong."""
+        """Return the cells of the table: eight, or the name and what went wrong."""
         if self.problem:
             return [self.method, self.problem]
         assert self.normals is not None
-        told = " (told)" if self.told else ""
+        given = " (given)" if self.given else ""
         model = self.model
         return [
             self.method,
-            f"{len(self.normals)}{told}",
+            f"{len(self.normals)}{given}",
             "-" if model is None else f"{model.confidence_:.2f}",
             f"{100 * self._outliers() / self._n():.1f} %",
             "-" if model is None else f"{model.noise_:.2g}",
@@ -91,15 +92,15 @@ def compared(rows: list[Row]) -> None:
 
 
 def pca(first: Row, data: "Dataset") -> Row:
-    """PCA told the codimension of the first method, on rows treated in the same way.
+    """Run PCA with the codimension of the first method, on rows prepared in the same way.
 
-    It has no threshold of its own, so it labels as many rows as outliers as the first method did.
+    PCA has no threshold, so it labels as many rows as outliers as the first method did.
     """
     import time
 
-    row = Row("PCA", told=True)
+    row = Row("PCA", given=True)
     if first.model is None or first.labels is None:
-        row.problem = f"not run: {first.method} gave no codimension to tell it"
+        row.problem = f"not run: it needs the codimension, and {first.method} found none"
         return row
     began = time.perf_counter()
     try:
@@ -121,8 +122,8 @@ def _smallest_axes(X: "Array", model: Any) -> tuple["Array", "Array"]:
     scale = 1.0 if model.affine_ else _largest(X)  # products must neither over- nor underflow
 
     def blocks() -> Any:
-        for begin in range(0, len(X), BLOCK):
-            block = (X[begin : begin + BLOCK] - centre) / scale
+        for begin in range(0, len(X), ROWS_AT_ONCE):
+            block = (X[begin : begin + ROWS_AT_ONCE] - centre) / scale
             if model.normalize and not model.affine_:
                 norms = np.linalg.norm(block, axis=1, keepdims=True)
                 block = block / np.where(norms > 0, norms, 1.0)

@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 from perpend._json import plain
 
-# The library speaks of its parameters; on the command line they are options.
+# Messages of the library name parameters; on the command line these are options.
 OPTIONS = {
     r"n_starts(?![.\w])": "--starts",
     r"max_iter(?![.\w])": "--max-iter",
@@ -21,27 +21,27 @@ LONGEST = 400  # characters of a word, such as a path; longer ones lose their mi
 
 
 class Refusal(Exception):  # noqa: N818
-    """The command is understood but will not be done; the message says why and what to do."""
+    """A valid command that is refused; the message says why and what to do."""
 
 
 def say(text: str) -> None:
-    """Print a result; a reader that has gone away (``| head -1``) is no error."""
+    """Print a result; a closed pipe (``| head -1``) is no error."""
     _print(text, sys.stdout)
 
 
 def say_json(result: Any) -> None:
-    """Print a result as strict JSON, in ASCII: no character of it is written in another way."""
+    """Print a result as strict JSON, in ASCII."""
     text = json.dumps(plain(result), indent=2, allow_nan=False)
-    say(text.replace("\x7f", r"\u007f"))  # the only one of ASCII that JSON leaves unprintable
+    say(text.replace("\x7f", r"\u007f"))  # the only unprintable character that JSON leaves as it is
 
 
 def complain(message: str, *, label: str = "error: ", as_list: bool = False, of: str = "") -> None:
-    """Print an error or a remark on stderr; what has a label is one line, unless it is a list."""
+    """Print an error or a remark on stderr, with a label on one line unless it is a list."""
     _print(label + worded(message, one_line=bool(label) and not as_list, of=of), sys.stderr)
 
 
 def worded(message: str, *, one_line: bool = True, of: str = "") -> str:
-    r"""Return a message as it is printed: options by their names, and nothing endless or harmful.
+    r"""Return a message for the terminal: options by their names, long words cut, no control codes.
 
     >>> print(worded("max_iter is too small for \x1b[31m.csv"))
     --max-iter is too small for \x1b[31m.csv
@@ -125,12 +125,12 @@ def _printable(text: str) -> str:
 
 
 def _print(text: str, stream: TextIO | None) -> None:
-    if stream is None:  # closed before Python began (``>&-``): nobody wants to read it
+    if stream is None:  # closed before Python started (``>&-``)
         return
     encoding = stream.encoding or "utf-8"
     shown = _printable(text).encode(encoding, errors="backslashreplace").decode(encoding)
     try:
         print(shown, file=stream, flush=True)
     except BrokenPipeError:
-        # Python flushes once more when it exits; that must not fail, either.
+        # Python flushes once more at exit; that must not fail either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

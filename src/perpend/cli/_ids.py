@@ -1,4 +1,4 @@
-"""Columns that number the rows of a table: no measurements, but to a fit they look like some."""
+"""Columns that number the rows of a table: not measurements, but a fit cannot know that."""
 
 import shlex
 from typing import TYPE_CHECKING, Any
@@ -10,17 +10,17 @@ if TYPE_CHECKING:
 
     from perpend.formats import Dataset
 
-NAMES = {"id", "index", "row"}  # of columns whose whole numbers need not be in steps
-ENOUGH = 10  # rows; in fewer, even steps may be chance
-SHOWN = 12  # columns that a message lists
+ID_NAMES = {"id", "index", "row"}  # columns of these names need not go up in equal steps
+LEAST_ROWS = 10  # with fewer rows, equal steps may be chance
+COLUMNS_IN_MESSAGE = 12
 
 
 def likely_ids(data: "Dataset") -> list[int]:
-    """Columns that most likely number the rows of a table, by their index.
+    """Return the indices of the columns that most likely number the rows of a table.
 
-    Their values go up by the same whole number from row to row, also where rows in between were
-    left out; or they are different whole numbers in a column that is called "id", "index" or "row".
-    Arrays without names are not looked at: there, evenly spaced values may well be measured.
+    Their values go up by the same whole number from row to row, even if rows in between were left
+    out. Or they are different whole numbers in a column called "id", "index" or "row". Arrays
+    without names are not checked: evenly spaced values may well be measured there.
     """
     if data.kind != "table" or (data.columns is None and data.stored_dtype != "text"):
         return []
@@ -28,14 +28,14 @@ def likely_ids(data: "Dataset") -> list[int]:
     return [
         j
         for j, name in enumerate(names)
-        if _counts(data, j) or (name.strip().casefold() in NAMES and _tells_apart(data.X[:, j]))
+        if _counts(data, j) or (name.strip().casefold() in ID_NAMES and _distinct(data.X[:, j]))
     ]
 
 
 def remark_on_ids(data: "Dataset") -> list[str]:
-    """Say which columns are most likely ids, and how to leave them out; nothing if there are none.
+    """Say which columns are most likely ids, and how to leave them out.
 
-    Nothing either if nothing would be left without them.
+    There is no remark if there are no such columns, or no others.
     """
     ids = likely_ids(data)
     if not ids or len(ids) == data.X.shape[1]:
@@ -49,11 +49,11 @@ def remark_on_ids(data: "Dataset") -> list[str]:
 
 
 def _advice(data: "Dataset", ids: list[int]) -> str:
-    """Say which --columns would be right, unless that would be long, or they cannot be named."""
+    """Say which --columns to use, unless there are too many or they cannot be named."""
     others = [j for j in range(data.X.shape[1]) if j not in ids]
     names = [data.columns[j] if data.columns else str(j + 1) for j in others]
     can_be_named = len(set(names)) == len(names) and all(n and "," not in n for n in names)
-    if len(names) > SHOWN or not can_be_named:
+    if len(names) > COLUMNS_IN_MESSAGE or not can_be_named:
         return "name all others by --columns"
     return f"add --columns {shlex.quote(','.join(names))}"
 
@@ -62,7 +62,7 @@ def _counts(data: "Dataset", column: int) -> bool:
     """Whether the values are whole numbers that go up in equal steps."""
     import numpy as np
 
-    if len(data.X) < ENOUGH:
+    if len(data.X) < LEAST_ROWS:
         return False
     row = np.arange(len(data.X)) if data.positions is None else data.positions
     first, second = map(float, data.X[:2, column])
@@ -72,8 +72,8 @@ def _counts(data: "Dataset", column: int) -> bool:
     return bool(np.array_equal(data.X[:, column], first + step * (row - row[0])))
 
 
-def _tells_apart(values: "np.ndarray[Any, Any]") -> bool:
-    """Whether the values are whole numbers of which no two are equal."""
+def _distinct(values: "np.ndarray[Any, Any]") -> bool:
+    """Whether the values are whole numbers, no two of them equal."""
     import numpy as np
 
     return bool(np.all(values == np.floor(values)) and len(np.unique(values)) == len(values))

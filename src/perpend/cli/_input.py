@@ -1,4 +1,4 @@
-"""From what the user names to rows that a method can use: files, standard input, missing values."""
+"""From a file or standard input to rows that a method can use."""
 
 import shutil
 import sys
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 STDIN = Path("-")
 STDIN_NAME = "standard input"
 STDIN_FORMAT = "csv"
-CHUNK = 1 << 20
+COPY_BYTES = 1 << 20  # of standard input at a time
 RECORDS = {"table": "row", "image": "pixel", "cloud": "point"}
 FEATURES = {"table": "column", "image": "band", "cloud": "field"}
 
@@ -37,9 +37,9 @@ class Source:
 
 @contextmanager
 def opened(file: Path, form: str | None, limit: int) -> Iterator[Source]:
-    """Make a file of standard input, where that is meant, for as long as the block lasts.
+    """Yield the file to read; standard input is copied to a temporary one.
 
-    Errors from within name it as the user did.
+    Errors inside the block name it as the user did.
     """
     if file != STDIN:
         yield Source(file, str(file), form, is_stdin=False)
@@ -80,7 +80,7 @@ def size(data: "Dataset") -> str:
 
 
 def check_rows(data: "Dataset") -> None:
-    """Refuse what no method could use."""
+    """Refuse rows that no method could use."""
     if len(data.X) < 2:
         record = RECORDS[data.kind]
         raise InputError(
@@ -93,12 +93,12 @@ def check_rows(data: "Dataset") -> None:
 
 
 def feature_name(data: "Dataset", column: int) -> str:
-    """A column as a message names it: by its name, or by its number from 1."""
+    """Return the name of a column for a message, or its number from 1."""
     return f'"{data.columns[column]}"' if data.columns else str(column + 1)
 
 
 def record_name(data: "Dataset", row: int) -> str:
-    """A row as a message names it, counted from 1; a pixel by its line and column."""
+    """Return the name of a row for a message, counted from 1; of a pixel, its line and sample."""
     position = row if data.positions is None else int(data.positions[row])
     if len(data.shape) == 2:
         line, sample = divmod(position, data.shape[1])
@@ -128,7 +128,7 @@ def _spool(path: Path, limit: int) -> None:
     room = min(limit, shutil.disk_usage(path.parent).free)
     total = 0
     with path.open("wb") as file:
-        while piece := stream.read(CHUNK):
+        while piece := stream.read(COPY_BYTES):
             total += len(piece)
             if total > room:
                 raise TooLargeError(

@@ -1,4 +1,4 @@
-"""From options to a method of the registry."""
+"""From options to a method."""
 
 from collections.abc import Callable
 from inspect import signature
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
 
 
 class Wanted(NamedTuple):
-    """What the user asked of a method."""
+    """The method and its settings, as the user gave them."""
 
     method: str
     codimension: int | str = "auto"
     starts: int | str = "auto"
     threshold: float | str = "auto"
     contamination: float | None = None
-    affine: Affine | None = None  # by the kind of data
+    affine: Affine | None = None  # None: by the kind of data
     normalize: bool = True
     refine: bool = True
     device: str | None = None
     seed: int = 0
-    max_iter: int | str = "auto"  # as the method has it
+    max_iter: int | str = "auto"  # auto: the method's default
     n_components: int | None = None
 
     def about(self, data: "Dataset") -> "Wanted":
-        """Return it with what is taken by default for this kind of data."""
+        """Fill in the default for this kind of data."""
         return self._replace(affine=self.affine or AFFINE[data.kind])
 
 
@@ -51,8 +51,8 @@ def check_codimension(wanted: Wanted) -> None:
         )
 
 
-def must_be_told(method: str) -> bool:
-    """Whether a method cannot find the codimension by itself."""
+def needs_codimension(method: str) -> bool:
+    """Whether a method cannot estimate the codimension itself."""
     return bool(signature(_kind(method)).parameters["codimension"].default != "auto")
 
 
@@ -62,10 +62,10 @@ def build(wanted: Wanted, callback: Callable[..., Any] | None) -> "SubspaceEstim
     known = signature(kind).parameters
     assert wanted.affine is not None
     given = wanted.codimension != "auto" or wanted.n_components is not None
-    if not given and must_be_told(wanted.method):
+    if not given and needs_codimension(wanted.method):
         raise Refusal(
-            f"--method {wanted.method} must be told the codimension: add --codimension C, or take "
-            "--method DPCP, which finds it."
+            f"--method {wanted.method} needs the codimension: add --codimension C, or use "
+            "--method DPCP, which estimates it."
         )
     parameters: dict[str, Any] = {
         "threshold": wanted.threshold,
@@ -90,7 +90,7 @@ def build(wanted: Wanted, callback: Callable[..., Any] | None) -> "SubspaceEstim
         if name in known:
             parameters[name] = value
         elif value != default:
-            raise Refusal(f"{option} is for --method DPCP; {wanted.method} has no such thing.")
+            raise Refusal(f"{option} is for --method DPCP; {wanted.method} has no such option.")
     return kind(**parameters)
 
 
@@ -102,7 +102,7 @@ def fit_model(model: "SubspaceEstimator", data: "Dataset") -> list[str]:
         with collected_warnings() as remarks:
             model.fit(data.X)
     except (LinAlgError, InputError) as error:
-        if isinstance(error, LinAlgError):  # a ValueError, but no fault of the input
+        if isinstance(error, LinAlgError):  # a ValueError, but not a fault of the input
             raise
         raise type(error)(f"{data.source}: {error}") from error
     except ValueError as error:

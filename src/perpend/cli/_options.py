@@ -13,7 +13,7 @@ from perpend import _METHODS
 from perpend.formats import FORMATS
 
 METHODS = tuple(_METHODS)
-"""Names of the methods; the registry itself can be asked only once scikit-learn is loaded."""
+"""Names of the methods; the registry itself needs scikit-learn."""
 
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
@@ -32,8 +32,8 @@ class Affine(StrEnum):
 
 
 AFFINE = {"table": Affine.auto, "image": Affine.yes, "cloud": Affine.yes}
-"""What is taken by default for each kind of data: planes in scans and offsets in scenes are the
-rule, and a table may be either."""
+"""The default for each kind of data: planes in scans and offsets in scenes are the rule, tables may
+be either."""
 
 
 class Nan(StrEnum):
@@ -97,7 +97,7 @@ def _columns(text: str) -> tuple[str, ...]:
 
 
 def _memory(text: str) -> int | None:
-    """Bytes; None for a limit that follows the free memory."""
+    """Return bytes; None for a limit that follows the free memory."""
     if text == "auto":
         return None
     digits = text.upper().removesuffix("B").rstrip("KMGT").strip()
@@ -109,7 +109,7 @@ def _memory(text: str) -> int | None:
 
 
 def method_name(text: str) -> str:
-    """Name of a method as its class has it; case and dashes do not matter.
+    """Return the name of a method's class; case and dashes do not matter.
 
     >>> method_name("dpcp-irls")
     'DPCPIRLS'
@@ -118,7 +118,7 @@ def method_name(text: str) -> str:
     for name in METHODS:
         if _letters(name) == wanted:
             return name
-    raise typer.BadParameter(f"there is no method {text!r}. Those there are: {', '.join(METHODS)}.")
+    raise typer.BadParameter(f"there is no method {text!r}. Known methods: {', '.join(METHODS)}.")
 
 
 def _letters(text: str) -> str:
@@ -129,7 +129,7 @@ def _format(text: str) -> str:
     names = [known.name for known in FORMATS]
     if text.casefold() in names:
         return text.casefold()
-    raise typer.BadParameter(f"there is no format {text!r}. Those there are: {', '.join(names)}.")
+    raise typer.BadParameter(f"there is no format {text!r}. Known formats: {', '.join(names)}.")
 
 
 # -- completion ------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def complete_format(incomplete: str) -> list[str]:
 
 
 def complete_path(incomplete: str) -> list[str]:
-    """Files and folders that begin like this; hidden ones only when asked for."""
+    """Files and folders that begin like this; hidden ones only after a dot."""
     at = incomplete.rfind("/") + 1
     folder, start = incomplete[:at], incomplete[at:]
     try:
@@ -166,7 +166,7 @@ File = Annotated[
     Path,
     typer.Argument(
         metavar="FILE",
-        help="Table, image or point cloud; - reads standard input, as CSV unless --format says.",
+        help="Table, image or point cloud; - reads standard input, as CSV without --format.",
         autocompletion=complete_path,
         readable=False,  # the readers say what is wrong with a file, with the exit code for it
     ),
@@ -206,7 +206,10 @@ Starts = Annotated[
 MaxIter = Annotated[
     Any,
     typer.Option(
-        "--max-iter", parser=_starts, metavar="auto|N", help="Most iterations; auto: the method's."
+        "--max-iter",
+        parser=_starts,
+        metavar="auto|N",
+        help="Most iterations; auto: the method's default.",
     ),
 ]
 Threshold = Annotated[
@@ -227,8 +230,8 @@ AffineOption = Annotated[
     Affine | None,
     typer.Option(
         "--affine",
-        help="Whether the subspace may miss the origin. By default auto, which decides, for "
-        "tables and arrays, and yes for point clouds and images.",
+        help="Whether the subspace may miss the origin; auto: decided from the data. The default "
+        "is auto for tables and arrays, and yes for point clouds and images.",
         show_default=False,
     ),
 ]
@@ -236,14 +239,14 @@ NanOption = Annotated[
     Nan, typer.Option("--nan", help="What to do with missing, NaN or infinite values.")
 ]
 Variable = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Which array, of a file that holds several.")
+    str | None, typer.Option(metavar="NAME", help="Which array, if the file holds several.")
 ]
 Columns = Annotated[
     Any,
     typer.Option(
         parser=_columns,
         metavar="A,B,C",
-        help="Only these columns, bands or fields: names, or numbers from 1 if they have no names.",
+        help="Only these columns, bands or fields: names, or numbers from 1 without names.",
     ),
 ]
 Format = Annotated[
@@ -252,7 +255,7 @@ Format = Annotated[
         "--format",
         parser=_format,
         metavar="NAME",
-        help="Format, whatever the name ends in.",
+        help="Format of the file, instead of by its suffix.",
         autocompletion=complete_format,
     ),
 ]
@@ -264,7 +267,7 @@ MemoryLimit = Annotated[
     typer.Option(
         parser=_memory,
         metavar="auto|SIZE",
-        help="Refuse what needs more, such as 4GB; auto: 80 % of the free memory.",
+        help="Refuse data that needs more, such as 4GB; auto: 80 % of the free memory.",
     ),
 ]
 Seed = Annotated[
@@ -273,6 +276,6 @@ Seed = Annotated[
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace results that exist.")]
 Json = Annotated[
-    bool, typer.Option("--json", help="Print JSON instead of a summary; of an error, too.")
+    bool, typer.Option("--json", help="Print JSON instead of a summary, also of an error.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]

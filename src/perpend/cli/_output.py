@@ -1,7 +1,7 @@
-"""The files that ``perpend fit`` and ``perpend apply`` leave behind.
+"""The files that ``perpend fit`` and ``perpend apply`` write.
 
-All are written to a hidden folder inside the results' folder first and moved to their places when
-every one of them is complete; ``result.json``, which has the checksums of the others, comes last.
+All are written to a hidden folder inside the results folder first, and moved when every one of them
+is complete. ``result.json``, which has the checksums of the others, comes last.
 """
 
 import json
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from perpend.formats import Answer, Dataset
 
 LABELS, MODEL, RESULT = "labels.csv", "model.npz", "result.json"
-REPORT, FACTS = "report.html", "report.json"  # the page, and what it is drawn from
-CHUNK = 100_000  # rows of labels.csv written at a time
+REPORT, FACTS = "report.html", "report.json"  # the page, and what it is made from
+ROWS_AT_ONCE = 100_000  # of labels.csv
 
 
 def check_folder(folder: Path, source: Path | None, names: list[str], *, force: bool) -> None:
     """Refuse a folder that cannot take these files, before any work is done.
 
-    `source` is the file that the work reads, if it reads one.
+    `source` is the input file, if there is one.
     """
     _check_name(folder)
     existing = [name for name in names if os.path.lexists(folder / name)]
@@ -44,7 +44,7 @@ def check_folder(folder: Path, source: Path | None, names: list[str], *, force: 
 
 
 def check_place(folder: Path) -> None:
-    """Refuse a place where no folder can be made, or nothing written into it."""
+    """Refuse a place where no folder can be made, or that is not writable."""
     nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     if not nearest.is_dir():
         raise Refusal(f"{nearest}: is a file, so there can be no folder. Choose another name.")
@@ -74,7 +74,7 @@ def _check_name(folder: Path) -> None:
 
 
 def _spare(source: Path, folder: Path, names: list[str]) -> None:
-    """Never write over what was read."""
+    """Never overwrite the input."""
     if any(source.resolve() == (folder / name).resolve() for name in names):
         raise Refusal(f"{folder}: the results would overwrite {source}. Choose another folder.")
 
@@ -83,7 +83,7 @@ def _spare(source: Path, folder: Path, names: list[str]) -> None:
 def staging(
     folder: Path, source: Path, data: "Dataset", answer: "Answer", *, force: bool
 ) -> Iterator[Path]:
-    """Yield a folder with the answer whose files move to `folder` if all goes well."""
+    """Yield a folder with the labels; its files move to `folder` if all goes well."""
     from perpend.formats import write_answer
 
     made = _make(folder)
@@ -99,7 +99,7 @@ def staging(
         for name in names:
             (draft / name).replace(folder / name)
     except OSError as error:
-        # The name of the draft would tell users nothing.
+        # Users do not know the draft by its name.
         place = str(error.filename or folder).replace(str(draft), str(folder))
         raise OSError(error.errno, error.strerror or str(error), place) from error
     finally:
@@ -110,7 +110,7 @@ def staging(
 
 
 def _make(folder: Path) -> list[Path]:
-    """Make the folder and those above it; return the ones that were not there, innermost first."""
+    """Make the folder and its parents; return the new ones, innermost first."""
     missing = []
     for place in (folder, *folder.parents):
         if place.exists():
@@ -120,8 +120,8 @@ def _make(folder: Path) -> list[Path]:
     return missing
 
 
-def answer_of(model: "SubspaceEstimator", data: "Dataset", *, fitted: bool) -> "Answer":
-    """What the model says of each row; `fitted` if these are the rows that it learned from."""
+def label_rows(model: "SubspaceEstimator", data: "Dataset", *, fitted: bool) -> "Answer":
+    """Return labels, distances and probabilities; `fitted` if these are the rows of the fit."""
     from perpend.formats import Answer
 
     distance = -model.score_samples(data.X)
@@ -130,14 +130,14 @@ def answer_of(model: "SubspaceEstimator", data: "Dataset", *, fitted: bool) -> "
 
 
 def write_labels(path: Path, data: "Dataset", answer: "Answer") -> None:
-    """Write labels.csv: where each row stood in the file, and what the model says of it."""
+    """Write labels.csv: the number of each row in the file, and its labels."""
     from perpend._files import writing
 
     n = len(answer.labels)
     with writing(path) as stream:
         stream.write(b"row,distance,probability,inlier\n")
-        for begin in range(0, n, CHUNK):
-            part = slice(begin, min(begin + CHUNK, n))
+        for begin in range(0, n, ROWS_AT_ONCE):
+            part = slice(begin, min(begin + ROWS_AT_ONCE, n))
             places = range(n)[part] if data.positions is None else data.positions[part].tolist()
             rows = zip(
                 places,
@@ -151,7 +151,7 @@ def write_labels(path: Path, data: "Dataset", answer: "Answer") -> None:
 
 
 def save_model(path: Path, model: "SubspaceEstimator", data: "Dataset") -> None:
-    """Save the model together with the names of the columns, so that `apply` can check them."""
+    """Save the model with the names of the columns, so that `apply` can check them."""
     import numpy as np
 
     if data.columns is None:
@@ -161,7 +161,7 @@ def save_model(path: Path, model: "SubspaceEstimator", data: "Dataset") -> None:
     try:
         model.save(path)
     finally:
-        del model.feature_names_in_  # or scikit-learn would ask for names from now on
+        del model.feature_names_in_  # or scikit-learn would expect names from now on
 
 
 def wrote(folder: Path, result: dict[str, Any]) -> tuple[str, str]:
@@ -182,7 +182,7 @@ def write_result(folder: Path, result: dict[str, Any]) -> None:
 
 
 def input_sha256(source: Source) -> str:
-    """Return the checksum of the input; of a folder, over the names and contents of its files."""
+    """Return the checksum of the input; of a folder, that of its files' names and contents."""
     import hashlib
 
     if not source.path.is_dir():

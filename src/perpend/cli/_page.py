@@ -1,4 +1,4 @@
-"""The page report.html: made where everything else is written, and never in its way."""
+"""The page report.html, written with the other results; they stay if it fails."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ def add_report(  # noqa: PLR0917
     result: dict[str, Any],
     source: Source,
 ) -> list[str]:
-    """Write report.html; return why not, if that fails: the results are worth more than a page."""
+    """Write report.html; if that fails, return why, and keep the other results."""
     try:
         from perpend.report import write_report
 

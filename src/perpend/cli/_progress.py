@@ -1,4 +1,4 @@
-"""How far it is: a bar on a terminal, now and then a plain line elsewhere, both on stderr."""
+"""Progress: a bar on a terminal, now and then a plain line elsewhere, both on stderr."""
 
 import os
 import sys
@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from perpend._progress import Monitor, ProgressBar
 from perpend.cli._console import complain
 
-PATIENCE = 10.0  # seconds between two lines where there is no terminal
+LINE_SECONDS = 10.0  # between two lines, if there is no terminal
 
 
 @contextmanager
 def monitor(*, quiet: bool = False) -> Iterator[Monitor]:
-    """Watch over what happens inside the ``with`` block, and say nothing of it if `quiet`."""
+    """Yield a monitor that shows the progress of the ``with`` block, or nothing if `quiet`."""
     if quiet:
         yield Monitor()
     elif sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
@@ -26,8 +26,8 @@ def monitor(*, quiet: bool = False) -> Iterator[Monitor]:
 
 class _Lines(Monitor):
     def __init__(self) -> None:
-        super().__init__(steady=0.0)  # a line is not said again, and may be fresh
-        self._last: float | None = None  # loading, however slow, is no work to report
+        super().__init__(steady=0.0)  # a line is printed once, so it need not be steady
+        self._last: float | None = None  # the clock starts after loading
 
     def phase(self, text: str) -> None:
         pass
@@ -35,7 +35,7 @@ class _Lines(Monitor):
     def _show(self, doing: str, share: float | None, words: str) -> None:
         now = time.monotonic()
         self._last = now if self._last is None else self._last
-        if now - self._last > PATIENCE:
+        if now - self._last > LINE_SECONDS:
             self._last = now
             details = ["" if share is None else f"{share:.0%} done", words]
             complain(": ".join(filter(None, [doing, ", ".join(filter(None, details))])), label="")

@@ -1,4 +1,4 @@
-"""What ``result.json`` says: everything about an answer but the rows themselves."""
+"""The content of ``result.json``: everything about a result but the rows themselves."""
 
 import platform
 from importlib.metadata import version
@@ -51,7 +51,7 @@ def describe_labels(
 def _described(
     command: str, model: "SubspaceEstimator", data: "Dataset", source: Source, labels: "Array"
 ) -> dict[str, Any]:
-    """Return what is said after a fit and of new rows alike."""
+    """Return what a fit and new rows have in common."""
     outliers = int((labels == -1).sum())
     return {
         **preamble(command, SCHEMA),
@@ -70,7 +70,7 @@ def _described(
 
 
 def describe_input(data: "Dataset", source: Source) -> dict[str, Any]:
-    """Return what was read, and how to recognise it."""
+    """Return what was read, with its checksum."""
     counts = data.counts
     return {
         "name": source.name if source.is_stdin else source.path.name,
@@ -87,14 +87,14 @@ def describe_input(data: "Dataset", source: Source) -> dict[str, Any]:
 
 
 def distance_unit(model: "SubspaceEstimator") -> str:
-    """Say what the distances are that decide the labels."""
+    """Say in which unit the distances are."""
     if model.normalize and not model.affine_:
         return "relative: sine of the angle to the subspace"
     return "Euclidean: in the units of the data"
 
 
 def preamble(command: str, schema: int) -> dict[str, Any]:
-    """Return which command it was, and what computed the answer."""
+    """Return the command, and the versions that computed the result."""
     packages = ("numpy", "scipy", "scikit-learn")
     versions = {"python": platform.python_version(), **{name: version(name) for name in packages}}
     return {

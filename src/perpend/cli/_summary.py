@@ -1,4 +1,4 @@
-"""What a fitted model says, in words."""
+"""The summary of a fitted model."""
 
 import math
 import warnings
@@ -10,9 +10,9 @@ from perpend.cli._console import count, listed
 
 Lines = list[tuple[str, str]]
 NOT_SURE = 4  # exit code
-SHOWN = 6  # names in a line
-NAMES = {"table": "table", "image": "scene", "cloud": "point cloud"}
-IN_DOUBT = 0.4  # of a codimension that was given; doubts about noise alone leave more confidence
+NAMES_IN_LINE = 6
+KIND_NAMES = {"table": "table", "image": "scene", "cloud": "point cloud"}
+IN_DOUBT = 0.4  # confidence in a given codimension; doubts about noise alone leave more than this
 
 
 @contextmanager
@@ -29,21 +29,21 @@ def collected_warnings() -> Iterator[list[str]]:
 
 
 def exit_code(model: Any) -> int:
-    """Return 0 for an answer that can be relied on."""
+    """Return 0 for a subspace that is sure."""
     return 0 if is_sure(model) and model.codimension_ > 0 else NOT_SURE
 
 
 def is_sure(model: Any) -> bool:
-    """Whether the confidence is as high as the word "sure" asks for."""
+    """Whether the confidence is high enough to be called sure."""
     from perpend.structure import SURE
 
     return bool(model.confidence_ >= SURE)
 
 
 def unsaid_doubts(model: Any, remarks: list[str]) -> list[str]:
-    """Return why the answer is not sure, where no warning of the fit has said so.
+    """Return why the result is not sure, if no warning of the fit has said so.
 
-    A fit that is told the codimension does not doubt it aloud.
+    A fit with a given codimension does not warn about it.
     """
     if is_sure(model) or any("is not sure" in remark for remark in remarks):
         return []
@@ -51,17 +51,17 @@ def unsaid_doubts(model: Any, remarks: list[str]) -> list[str]:
     doubts = "; ".join(getattr(model, "doubts_", ()))
     if model.codimension == "auto":
         return [f"codimension {c} is not sure ({confidence}){': ' if doubts else ''}{doubts}."]
-    said = [f"the answer is not sure ({confidence}): {doubts}."] if doubts else []
+    said = [f"the result is not sure ({confidence}): {doubts}."] if doubts else []
     if not doubts or model.confidence_ < IN_DOUBT:
         said.append(
-            f"codimension {c} was given, but the rows do not bear it out ({confidence}). DPCP "
-            "without --codimension looks for the one that they show, and says what is unclear."
+            f"codimension {c} was given, but the rows do not support it ({confidence}). DPCP "
+            "without --codimension estimates it, and says what is unclear."
         )
     return said
 
 
-def answer(model: Any) -> Lines:
-    """Say which subspace was found, how sure that is, and which rows are outliers."""
+def estimate(model: Any) -> Lines:
+    """Say which subspace was found, with which confidence, and how many rows are outliers."""
     D, c, d = model.n_features_in_, model.codimension_, model.n_components_
     if c == 0 and getattr(model, "codimension", "auto") != 0:
         subspace = f"none found: the rows fill all {D} dimensions (codimension 0)"
@@ -78,11 +78,11 @@ def answer(model: Any) -> Lines:
 
 
 def seen(model: Any, record: str = "row") -> Lines:
-    """Say what the subspace is inside of, or holds, where several structures were seen."""
+    """Say which other structures contain the subspace or lie inside it, if there are any."""
     from perpend._structures import HOLDS_IT, INSIDE_IT, Words, relations
 
-    to_answer = relations(model)
-    if not {HOLDS_IT, INSIDE_IT} & set(to_answer):
+    to_chosen = relations(model)
+    if not {HOLDS_IT, INSIDE_IT} & set(to_chosen):
         return []
     words = Words(
         model.n_features_in_,
@@ -90,13 +90,13 @@ def seen(model: Any, record: str = "row") -> Lines:
         rows=f"{record}s",
         count=lambda n: count(round(n)),
     )
-    return [("seen", words.sentence(model.structures_, to_answer))]
+    return [("seen", words.sentence(model.structures_, to_chosen))]
 
 
 def which_affine(model: Any, kind: str, given: str | None) -> str:
-    """Say whether the subspace may miss the origin, and who decided that."""
+    """Say whether the subspace may miss the origin, and why."""
     says = "yes" if model.affine_ else "no"
-    why = f"--affine {given}" if given else f"the default for a {NAMES[kind]}"
+    why = f"--affine {given}" if given else f"the default for a {KIND_NAMES[kind]}"
     if model.affine != "auto":
         return f"{says} ({why})"
     why = f"--affine {given}" if given else f"auto, {why}"
@@ -117,52 +117,44 @@ def _about_origin(model: Any) -> str:
 
 
 def level(model: Any) -> str:
-    """Say the confidence in a word."""
-    if is_sure(model):
-        return "high"
-    return "medium" if model.confidence_ >= 0.5 else "low"
+    """Return the confidence as a word."""
+    from perpend.report._words import level
+
+    return level(model.confidence_)
 
 
 def _evidence(model: Any) -> list[str]:
-    """Say the main reasons for the confidence; `evidence_` has them all."""
-    evidence, texts = model.evidence_, []
+    """Return the main reasons for the confidence; `evidence_` has them all."""
+    from perpend._verdict import computed_evidence
+    from perpend.plots._words import THIN, factor
+
+    evidence, texts = computed_evidence(model), []
     if "rows_on_subspace" in evidence:
         rows, free = evidence["rows_on_subspace"], evidence["rows_on_any_subspace"]
         texts.append(f"{count(rows)} different rows lie on it, chance would give {free}")
     if "inlier_gap" in evidence:
-        times = _times(evidence["inlier_gap"])
+        times = factor(evidence["inlier_gap"]).replace(THIN, " ")
         texts.append(f"inliers vary {times} times more along it than across")
     return texts
 
 
-def _times(factor: float) -> str:
-    """Two digits are enough.
-
-    >>> _times(1.234), _times(2712.0), _times(3.92e13)
-    ('1.2', '2 700', '4e+13')
-    """
-    if factor >= 1e6:
-        return f"{factor:.0e}"
-    return f"{factor:.1f}" if factor < 10 else count(int(float(f"{factor:.2g}")))
-
-
 def outliers(model: Any, labels: Any) -> str:
     """Say how many rows are outliers, and by which threshold."""
-    n, found = len(labels), int((labels == -1).sum())
+    n, n_outliers = len(labels), int((labels == -1).sum())
     origin = "auto" if model.threshold == "auto" else "given"
     if model.contamination is not None:
         origin = f"for contamination {model.contamination:g}"
     return (
-        f"{count(found)} of {count(n)} rows ({100 * found / n:.1f} %), "
+        f"{count(n_outliers)} of {count(n)} rows ({100 * n_outliers / n:.1f} %), "
         f"distance threshold {model.threshold_:.2g} ({origin})"
     )
 
 
 def noise(model: Any, column: str = "column") -> Lines:
-    """Say how far noise moves inliers, as a whole and in one column; nothing if it does not.
+    """Say how far noise moves inliers, over all columns and in each; nothing without noise.
 
-    `noise_` is the expected length of an inlier's error, so that of each of D columns is by
-    sqrt(D) smaller.
+    `noise_` is the expected length of an inlier's error, so the error of each of D columns is
+    smaller by sqrt(D).
     """
     if model.noise_ == 0:
         return []
@@ -182,5 +174,5 @@ def left_out(data: Any) -> Lines:
         lines.append(f"{count(records - len(data.X))} of {count(records)} records ({why})")
     if counts.dropped_columns:
         names = [f'"{name}"' for name in counts.dropped_columns]
-        lines.append(f"columns {listed(names, SHOWN)}")
+        lines.append(f"columns {listed(names, NAMES_IN_LINE)}")
     return [("left out" if i == 0 else "", line) for i, line in enumerate(lines)]

@@ -18,10 +18,10 @@ from perpend.exceptions import InputError
 if TYPE_CHECKING:
     from perpend._typing import Array
     from perpend.estimator import SubspaceEstimator
-    from perpend.formats import Answer, Dataset
+    from perpend.formats import Dataset
 
-FEW = 0.01  # share of new rows below which hardly any fits,
-BY_CHANCE = 1e-3  # where rows like those of the fit would hardly ever be so few
+HARDLY_ANY = 0.01  # of the new rows fit: they may be another kind of data,
+LEAST_CHANCE = 1e-3  # if rows like those of the fit are so few with less than this probability
 
 
 def apply(
@@ -49,15 +49,14 @@ def apply(
 ) -> None:
     """Label new rows by a saved model.
 
-    The columns are found by the names that the model knows, whatever their order; without names
-    their number must be the same. Writes to DIR: labels.csv, an answer in the format of FILE, and
-    result.json.
+    Columns are matched by name, in any order; without names their number must be the same. Writes
+    to DIR: labels.csv, the labels in the format of FILE, and result.json.
     """
     from perpend.cli._result import describe_labels
 
     if nan is options.Nan.drop_cols:
         raise Refusal(
-            "--nan drop-cols would take columns away that the model needs. Use --nan drop-rows."
+            "--nan drop-cols would drop columns that the model needs. Use --nan drop-rows."
         )
     _output.check_folder(output, file, [_output.LABELS, _output.RESULT], force=force)
     began = time.perf_counter()
@@ -71,17 +70,17 @@ def apply(
         data = _matching(fitted, path, _input.read(source, variable, columns))
         data = _input.without_gaps(data, nan, (options.Nan.drop_rows,))
         with collected_warnings() as remarks:
-            said = _output.answer_of(fitted, data, fitted=False)
+            labelled = _output.label_rows(fitted, data, fitted=False)
         remarks += _doubts(fitted, path)
-        if threshold == "auto":  # a given one may be as strict as it likes
-            remarks += _strangers(fitted, path, said.labels)
+        if threshold == "auto":  # a given one may be strict
+            remarks += _other_data(fitted, path, labelled.labels)
         watch.phase("writing the results")
-        with _output.staging(output, source.path, data, said, force=force) as draft:
-            result = describe_labels(fitted, data, source, said, remarks)
+        with _output.staging(output, source.path, data, labelled, force=force) as draft:
+            result = describe_labels(fitted, data, source, labelled, remarks)
             _output.write_result(draft, result)
 
     def summary() -> str:
-        lines = _summary(fitted, path, data, source, said)
+        lines = _summary(fitted, path, data, source, labelled.labels)
         wrote = _output.wrote(output, result)
         return table([*lines, wrote, ("time", f"{time.perf_counter() - began:.1f} s")])
 
@@ -101,7 +100,7 @@ def _matching(model: "SubspaceEstimator", path: Path, data: "Dataset") -> "Datas
     """Return the columns that the model knows, in its order."""
     wanted = [str(name) for name in getattr(model, "feature_names_in_", ())]
     if hasattr(model, "feature_names_in_"):
-        del model.feature_names_in_  # they are checked here, by the names in the file
+        del model.feature_names_in_  # checked here, by the names in the file
     features = _input.FEATURES[data.kind]
     if wanted and data.columns is not None:
         there = list(data.columns)
@@ -128,20 +127,20 @@ def _doubts(model: "SubspaceEstimator", path: Path) -> list[str]:
     if model.codimension_ == 0:
         return [f"{path} found no subspace (codimension 0), so every row is an inlier to it."]
     if exit_code(model):
-        return [f"{path} itself is not sure (confidence {model.confidence_:.2f})."]
+        return [f"{path}: the model is not sure (confidence {model.confidence_:.2f})."]
     return []
 
 
-def _strangers(model: "SubspaceEstimator", path: Path, labels: "Array") -> list[str]:
-    """Say so if hardly any row fits, though many of those that the model was fitted to do.
+def _other_data(model: "SubspaceEstimator", path: Path, labels: "Array") -> list[str]:
+    """Warn if hardly any row fits, though many of the rows of the fit did.
 
-    Were the new rows of the same kind, as few as these would be rarer than `BY_CHANCE`.
+    For new rows of the same kind, so few would have a probability below `LEAST_CHANCE`.
     """
     from scipy.stats import binom
 
     n, fits = len(labels), int((labels == 1).sum())
     before = float((model.labels_ == 1).mean())
-    if fits >= FEW * n or binom.cdf(fits, n, before) >= BY_CHANCE:
+    if fits >= HARDLY_ANY * n or binom.cdf(fits, n, before) >= LEAST_CHANCE:
         return []
     return [
         f"{count(fits)} of {count(n)} rows fit the subspace of {path}, but "
@@ -151,7 +150,7 @@ def _strangers(model: "SubspaceEstimator", path: Path, labels: "Array") -> list[
 
 
 def _summary(
-    model: "SubspaceEstimator", path: Path, data: "Dataset", source: _input.Source, said: "Answer"
+    model: "SubspaceEstimator", path: Path, data: "Dataset", source: _input.Source, labels: "Array"
 ) -> Lines:
     D = data.X.shape[1]
     return [
@@ -159,5 +158,5 @@ def _summary(
         ("confidence", f"{level(model)} ({model.confidence_:.2f}), as it was fitted"),
         ("data", f"{source.name}: {_input.size(data)}"),
         *left_out(data),
-        ("outliers", outliers(model, said.labels)),
+        ("outliers", outliers(model, labels)),
     ]

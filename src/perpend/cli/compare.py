@@ -11,7 +11,7 @@ from perpend.cli import _options as options
 from perpend.cli._comparison import Row, compared, pca
 from perpend.cli._console import grid, say, say_json, table, warn
 from perpend.cli._memory import check_fit, limit
-from perpend.cli._model import Wanted, build, fit_model, must_be_told
+from perpend.cli._model import Wanted, build, fit_model, needs_codimension
 from perpend.cli._options import METHODS
 from perpend.cli._progress import monitor
 from perpend.cli._summary import NOT_SURE, exit_code, left_out
@@ -40,9 +40,9 @@ def compare(
 ) -> None:
     """Run all methods and PCA on the same rows, side by side.
 
-    Methods that must be told the codimension get the one that DPCP found. PCA gets it too, and
-    labels the same number of outliers. A method that fails is shown with its reason and stops no
-    other. Nothing is written.
+    Methods that need the codimension get the one that DPCP found. So does PCA, which labels the
+    same number of outliers. A method that fails is shown with the reason, and the others go on.
+    Nothing is written.
     """
     began = time.perf_counter()
     with (
@@ -53,9 +53,9 @@ def compare(
         data = _input.without_gaps(_input.read(source, variable, columns), nan)
         _input.check_rows(data)
         wanted = Wanted(METHODS[0], codimension, affine=affine, device=device, seed=seed)
-        asked = wanted.about(data)
-        check_fit(data, memory_limit, affine=asked.affine is not options.Affine.no)
-        rows = _run(asked, data, watch)
+        filled = wanted.about(data)
+        check_fit(data, memory_limit, affine=filled.affine is not options.Affine.no)
+        rows = _run(filled, data, watch)
     compared(rows)
     if json:
         say_json(_described(rows, data, source, seed))
@@ -71,19 +71,19 @@ def compare(
 
 
 def _run(wanted: Wanted, data: "Dataset", watch: "Monitor") -> list[Row]:
-    """Fit one method after the other; what goes wrong with one is its own affair."""
+    """Fit one method after the other; if one fails, the others go on."""
     watch.phase("loading scikit-learn")
     rows = []
     codimension = wanted.codimension
     for done, name in enumerate(METHODS):
         watch.part(name, done, len(METHODS) + 1)
-        row = Row(name, told=wanted.codimension != "auto")
-        if codimension == "auto" and must_be_told(name):
-            row.problem = f"not run: it must be told the codimension, and {METHODS[0]} found none"
-        elif codimension == 0 and must_be_told(name):
+        row = Row(name, given=wanted.codimension != "auto")
+        if codimension == "auto" and needs_codimension(name):
+            row.problem = f"not run: it needs the codimension, and {METHODS[0]} found none"
+        elif codimension == 0 and needs_codimension(name):
             row.problem = f"not run: {METHODS[0]} found codimension 0, so there is no subspace"
         else:
-            row.told = row.told or must_be_told(name)
+            row.given = row.given or needs_codimension(name)
             _fit(row, wanted._replace(method=name, codimension=codimension), data)
             if row.model is not None and codimension == "auto":
                 codimension = row.model.codimension_
@@ -103,7 +103,7 @@ def _fit(row: Row, wanted: Wanted, data: "Dataset") -> None:
         row.warnings = fit_model(model, data)
         row.distance = -model.score_samples(data.X)
         row.model, row.labels, row.normals = model, model.labels_, model.normals_
-    except Exception as error:  # noqa: BLE001  the others shall still run
+    except Exception as error:  # noqa: BLE001  the others go on
         row.error = error
         row.problem = _reason(error, data)
     row.seconds = time.perf_counter() - began
@@ -164,8 +164,8 @@ def _page(
     heads += [f"labels as {first}", f"angle to {first}"]
     lines = [("data", f"{source.name}: {_input.size(data)}"), *left_out(data)]
     notes = [
-        ("told", f"the codimension was given, by you or by {first}; PCA labels as many outliers"),
-        ("angle", "the largest between the two subspaces, in degrees; 0 is the same"),
+        ("given", f"the codimension, by you or by {first}; PCA labels as many outliers as {first}"),
+        ("angle", "the largest between the two subspaces, in degrees; 0: they are the same"),
         ("time", f"{seconds:.1f} s"),
         ("next", f"perpend fit {'-' if source.is_stdin else source.name} -o RESULTS{given}"),
     ]

@@ -9,7 +9,7 @@ import typer
 from perpend.cli._console import count, say, table, warn
 from perpend.cli._output import REPORT, check_folder
 from perpend.cli._progress import monitor
-from perpend.cli._summary import answer, collected_warnings, exit_code
+from perpend.cli._summary import collected_warnings, estimate, exit_code
 
 if TYPE_CHECKING:
     from perpend._typing import Array
@@ -24,7 +24,7 @@ def demo(
     ] = 0,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Folder for a report about the answer."),
+        typer.Option("--output", "-o", metavar="DIR", help="Folder for a report about the result."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a report that exists.")] = False,
 ) -> None:
@@ -45,7 +45,7 @@ def demo(
             random_state=seed,
         )
         began = time.perf_counter()
-        # Another seed than the data's, or the starts would be the numbers that drew the subspace.
+        # Not the seed of the data, or the starts would be the numbers that drew the subspace.
         model = DPCP(random_state=seed + 1, callback=watch).fit(data.X)
         seconds = time.perf_counter() - began
         error = subspace_error(model.normals_, data.normals)
@@ -64,11 +64,11 @@ def demo(
             [
                 ("data", _data_line(seed)),
                 ("", f"{count(N_INLIERS)} lie on a hidden subspace of dimension {dimension},"),
-                ("", f"{count(N_OUTLIERS)} are outliers; perpend is told neither number"),
-                *answer(model),
+                ("", f"{count(N_OUTLIERS)} are outliers; perpend knows neither number"),
+                *estimate(model),
                 ("truth", f"subspace error {error:.1g} (0 is perfect), F1 {f1:.3f} (1 is perfect)"),
                 ("PCA", f"would keep {needed} dimensions for 99 % of the variance;"),
-                ("", f"told to keep {dimension}, its subspace error is {pca_error:.2f}"),
+                ("", f"with the right {dimension}, its subspace error is {pca_error:.2f}"),
                 *page,
                 ("time", f"{seconds:.2f} s to fit"),
                 ("next", "perpend fit YOUR.csv -o RESULTS"),
@@ -84,7 +84,7 @@ def _data_line(seed: int) -> str:
 
 
 def _pca(X: "Array", normals: "Array") -> tuple[int, float]:
-    """Return how many dimensions PCA needs, and its error when it is told the right number."""
+    """Return how many dimensions PCA needs, and its error given the right number."""
     import numpy as np
 
     from perpend.metrics import subspace_error

@@ -96,7 +96,7 @@ def _extras() -> dict[str, dict[str, str | None]]:
 
 
 def _self_test() -> dict[str, Any]:
-    """Fit a small problem whose answer is known."""
+    """Fit a small problem with a known subspace."""
     began = time.perf_counter()
     try:
         with collected_warnings():
@@ -105,7 +105,7 @@ def _self_test() -> dict[str, Any]:
 
             X = make_subspace(120, 80, n_features=6, codimension=2, random_state=0).X
             model = DPCP(random_state=1).fit(X)
-    except Exception as error:  # noqa: BLE001  whatever is broken here is what one wants to know
+    except Exception as error:  # noqa: BLE001  the output shows it
         return {"passed": False, "problem": f"{type(error).__name__}: {error}"}
     right = model.codimension_ == 2
     problem = None if right else f"found codimension {model.codimension_} instead of 2"
@@ -139,9 +139,7 @@ def _kernel(compiled: dict[str, Any]) -> str:
         return f"compiled, in use ({compiled['variants'][-1]})"
     if compiled["there"]:
         return "compiled, but turned off (PERPEND_COMPILED=0) or not for this machine"
-    return (
-        "not compiled, NumPy does its work (slower): install a C compiler, then reinstall perpend"
-    )
+    return "not compiled, NumPy is used (slower): install a C compiler, then reinstall perpend"
 
 
 def _torch_line(torch: dict[str, Any] | None) -> str:
@@ -170,4 +168,4 @@ def _extra_lines(extras: dict[str, dict[str, str | None]]) -> Lines:
 def _test_line(test: dict[str, Any]) -> str:
     if test["passed"]:
         return f"passed in {test['seconds']:.1f} s"
-    return f"FAILED: {test['problem']}. Please report it with this page."
+    return f"FAILED: {test['problem']}. Please report it with this output."

@@ -16,7 +16,7 @@ from perpend.cli._page import add_report
 from perpend.cli._progress import monitor
 from perpend.cli._summary import (
     Lines,
-    answer,
+    estimate,
     exit_code,
     left_out,
     noise,
@@ -63,9 +63,9 @@ def fit(
     """Find the subspace of the rows of a file, and the outliers.
 
     Writes to DIR: report.html (open it in a browser), labels.csv (row from 0, distance, probability
-    of being an outlier, inlier 1 or 0), an answer in the format of FILE, model.npz (for perpend
-    apply and perpend.load), result.json (everything else) and report.json (what the page is drawn
-    from).
+    of being an outlier, inlier 1 or 0), the labels in the format of FILE, model.npz (for perpend
+    apply and perpend.load), result.json (everything else) and report.json (what report.html is
+    made from).
     """
     from perpend.cli._result import describe_fit
 
@@ -98,18 +98,18 @@ def fit(
         clock.append(time.perf_counter())
         watch.phase("loading scikit-learn")
         model = build(wanted, watch)
-        remarks = [] if columns else remark_on_ids(data)  # whoever names columns wants them
+        remarks = [] if columns else remark_on_ids(data)  # named columns are meant
         remarks += fit_model(model, data)
         remarks += unsaid_doubts(model, remarks)
         clock.append(time.perf_counter())
         watch.phase("writing the results")
-        said = _output.answer_of(model, data, fitted=True)
-        with _output.staging(output, source.path, data, said, force=force) as draft:
+        labelled = _output.label_rows(model, data, fitted=True)
+        with _output.staging(output, source.path, data, labelled, force=force) as draft:
             _output.save_model(draft / _output.MODEL, model, data)
             result = describe_fit(model, data, source, remarks)
             result["timings"] = {"read": clock[1] - clock[0], "fit": clock[2] - clock[1]}
             if not no_report:
-                remarks += add_report(draft, model, data, said, result, source)
+                remarks += add_report(draft, model, data, labelled, result, source)
             _output.write_result(draft, result)
 
     def summary() -> str:
@@ -137,7 +137,7 @@ def _summary(
     return [
         ("data", f"{source.name}: {_input.size(data)}, {data.X.dtype}"),
         *left_out(data),
-        *answer(model),
+        *estimate(model),
         ("affine", which_affine(model, data.kind, given)),
         *noise(model, features),
         *seen(model, records),

@@ -1,4 +1,4 @@
-"""``perpend inspect FILE``: what is in a file, as a fit would see it; nothing is fitted."""
+"""``perpend inspect FILE``: what is in a file; nothing is fitted."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from perpend.formats import Dataset
 
 SCHEMA = 1
-SHOWN = 12  # names in a line
+NAMES_IN_LINE = 12
 
 
 def inspect(
@@ -26,23 +26,23 @@ def inspect(
     format: options.Format = None,  # noqa: A002  the option's name
     json: options.Json = False,
 ) -> None:
-    """Say what is in a file: format, size, gaps, and what a fit would need.
+    """Say what is in a file: format, size, gaps, and the memory that a fit needs.
 
-    Nothing is fitted and nothing is written. In a file that holds several arrays they are listed.
+    Nothing is fitted and nothing is written. If the file holds several arrays, they are listed.
     """
     with monitor() as watch, _input.opened(file, format, limit(None)) as source:
         watch.phase(f"reading {source.name}")
-        found = _look(source, variable, columns)
+        found = _contents(source, variable, columns)
     if json:
         say_json(found)
     else:
         say(table(_lines(found, source)))
 
 
-def _look(
+def _contents(
     source: _input.Source, variable: str | None, columns: tuple[str, ...] | None
 ) -> dict[str, Any]:
-    """Everything there is to say, in the order in which it is said."""
+    """Return what is printed, in this order."""
     from perpend.formats import arrays_in
 
     arrays = arrays_in(source.path, format=source.format)
@@ -60,10 +60,10 @@ def _look(
     try:
         data = _input.read(source, variable, columns)
     except InputError:
-        if len(listed) > 1 and variable is None:  # which one, that is the question
+        if len(listed) > 1 and variable is None:  # one must be chosen
             return found | {"chosen": False}
         raise
-    remarks = [] if columns else remark_on_ids(data)  # whoever names columns wants them
+    remarks = [] if columns else remark_on_ids(data)  # named columns are meant
     return found | {"chosen": True} | _described(data) | {"remarks": remarks}
 
 
@@ -89,7 +89,7 @@ def _described(data: "Dataset") -> dict[str, Any]:
         "all_zero": data.counts.zero,
         "dropped_columns": data.counts.dropped_columns,
         "data_bytes": n * D * data.X.itemsize,
-        "fit_bytes": fit_memory(n, D, data.X.itemsize, affine=True),  # as it may be by default
+        "fit_bytes": fit_memory(n, D, data.X.itemsize, affine=True),  # the default may be affine
         "limit_bytes": limit(None),
     }
 
@@ -136,7 +136,7 @@ def _names(found: dict[str, Any], feature: str) -> Lines:
     names = found["columns"]
     if not names:
         return [(f"{feature}s", "without names; --columns counts them from 1")]
-    return [(f"{feature}s", listed(names, SHOWN))]
+    return [(f"{feature}s", listed(names, NAMES_IN_LINE))]
 
 
 def _gaps(found: dict[str, Any], record: str, feature: str) -> Lines:
@@ -148,7 +148,7 @@ def _gaps(found: dict[str, Any], record: str, feature: str) -> Lines:
     lines = [("gaps", ", ".join(texts))]
     dropped = found["dropped_columns"]
     if dropped:
-        lines.append(("left out", f"{feature}s {listed(dropped, SHOWN)}"))
+        lines.append(("left out", f"{feature}s {listed(dropped, NAMES_IN_LINE)}"))
     return lines
 
 
@@ -156,7 +156,7 @@ def _memory(found: dict[str, Any]) -> str:
     room = "" if found["fit_bytes"] <= found["limit_bytes"] else ": too much for this machine"
     return (
         f"{in_bytes(found['data_bytes'])} of numbers; a fit needs about "
-        f"{in_bytes(found['fit_bytes'])} more, {in_bytes(found['limit_bytes'])} may be used{room}"
+        f"{in_bytes(found['fit_bytes'])} more; the limit is {in_bytes(found['limit_bytes'])}{room}"
     )
 
 

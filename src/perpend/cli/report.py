@@ -29,7 +29,7 @@ def report(
 ) -> None:
     """Make report.html again from a folder of results.
 
-    It needs what perpend fit left there: report.json, or else model.npz and the files beside it.
+    It needs what perpend fit wrote: report.json, or model.npz and the files beside it.
     """
     _check(folder, force=force)
     with monitor(quiet=quiet) as watch, collected_warnings():

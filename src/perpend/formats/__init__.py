@@ -1,12 +1,11 @@
 r"""From files to rows and back: one module per format, chosen by the suffix of the file.
 
-Every reader compares what a file declares with what is there, and with the memory that is free,
-before it allocates. Whatever is wrong with a file becomes one
-:class:`~perpend.exceptions.InputError` that says what is wrong, where, and what to do. Answers go
-back in the same kind of file: ``scan.csv`` gets ``scan-answer.csv``.
+Every reader compares what a file declares with its size, and with the free memory, before it
+allocates. A bad file raises an :class:`~perpend.exceptions.InputError` that says what is wrong,
+where, and what to do. Labels are written in the same format: ``scan-answer.csv`` for ``scan.csv``.
 
 =============================  ==================================  ================================
-files                          what is read                        the answer
+files                          what is read                        what is written
 =============================  ==================================  ================================
 .npy                           2 dimensions: a table; 3: an        table: .npy with 3 more columns;
                                image, height x width x bands       image: .npy, the mask
@@ -33,9 +32,9 @@ files                          what is read                        the answer
 =============================  ==================================  ================================
 
 The three columns or arrays are ``distance`` (in the unit that decides the labels), ``probability``
-(of being an outlier) and ``inlier`` (1 or 0). Where a column has such a name already, they begin
-with ``perpend_``. Records without data have NaN, an empty cell, or 255 where the numbers are bytes:
-a mask is 1 for inliers, 0 for outliers and 255 where there is no data.
+(of being an outlier) and ``inlier`` (1 or 0). If a column has such a name already, the new name
+begins with ``perpend_``. Records without data have NaN, an empty cell, or 255 for bytes: a mask is
+1 for inliers, 0 for outliers and 255 for no data.
 
 A new format is one more module and one more line in ``_registry.FORMATS``.
 """
@@ -85,25 +84,24 @@ def read(
         Which array to take from a file that holds several. Not needed if one of them is by far
         the largest, such as a scene beside a mask of its pixels.
     columns : sequence of str, optional
-        Which columns, bands or fields to take, by name; where they have no names, by number,
-        counted from 1.
+        Which columns, bands or fields to take: names, or numbers from 1 if there are no names.
     format : str, optional
         Name of the format, such as "csv"; by default the suffix of the file decides.
 
     Returns
     -------
     Dataset
-        Its `X` has one row per sample and one column per feature, float32 if the file has it so,
+        Its `X` has one row per sample and one column per feature, float32 if the file is float32,
         float64 otherwise; it may be a read-only map of the file. Pixels and points with NaN or
-        infinite values are left out, and counted; rows of a table stay, see
+        infinite values are left out and counted; rows of a table stay, see
         :func:`without_missing`.
 
     Raises
     ------
     InputError
-        If the file cannot be used; the message tells the reason and a way out.
+        If the file cannot be used; the message says why, and what to do.
     MissingExtraError
-        If a package is needed to read it; the message tells how to install it.
+        If a package is needed to read it; the message says how to install it.
 
     Examples
     --------
@@ -130,7 +128,7 @@ def read(
             those = BY_SUFFIX if format is None else BY_NAME
             raise InputError(
                 f"{path}: cannot read files of type {wrong}. "
-                f"Those that work: {', '.join(sorted(those))}."
+                f"Known types: {', '.join(sorted(those))}."
             )
         chosen = None if columns is None else tuple(columns)
         reader = import_module(known.module)
@@ -143,16 +141,16 @@ def read(
 
 
 def write_answer(dataset: Dataset, answer: Answer, folder: str | os.PathLike[str]) -> Path:
-    r"""Write an answer in the format of the file that the rows came from.
+    r"""Write the labels of the rows in the format of their file.
 
     Parameters
     ----------
     dataset : Dataset
-        As it was read; text tables and the like are copied from the file that it names.
+        As it was read; text tables, for example, are copied from the file that it names.
     answer : Answer
         One label, distance and probability for each row of ``dataset.X``.
     folder : str or path
-        Where to write; it is made if it is not there. A file of the same name is replaced.
+        Where to write; it is created if needed. A file of the same name is replaced.
 
     Returns
     -------
@@ -174,7 +172,7 @@ def write_answer(dataset: Dataset, answer: Answer, folder: str | os.PathLike[str
     """
     lengths = {len(values) for values in answer}
     if lengths != {len(dataset.X)}:
-        raise ValueError(f"the dataset has {len(dataset.X)} rows, but the answer {lengths}.")
+        raise ValueError(f"the dataset has {len(dataset.X)} rows, but there are {lengths} labels.")
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     writer = import_module(BY_NAME[dataset.format].module)
@@ -224,7 +222,7 @@ def arrays_in(
     Returns
     -------
     dict
-        For each name, the shape and what it holds; empty where a file holds a single array, or
+        For each name, the shape and what it holds; empty if the file holds a single array or
         cannot be read: :func:`read` says why.
     """
     from perpend.formats._choice import ChoiceError

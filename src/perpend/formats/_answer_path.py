@@ -1,4 +1,4 @@
-"""Where answers go."""
+"""The file that the labels are written to."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from perpend.formats._registry import BY_NAME
 
 
 def answer_path(dataset: Dataset, folder: Path) -> Path:
-    """Name of the answer: that of the source, with ``-answer`` before the suffix."""
+    """Return the name of the source with ``-answer`` before the suffix."""
     source = Path(dataset.source)
     suffixes = BY_NAME[dataset.format].suffixes
     suffix = source.suffix if source.suffix.lower() in suffixes else suffixes[0]

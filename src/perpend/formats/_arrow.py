@@ -1,12 +1,12 @@
 """Arrow's tables in a file (``.arrow``, ``.feather``), read by pyarrow.
 
-A file is a row of messages: the schema, then batches of rows, each of them metadata and a body. In
-a file with random access, magic bytes stand before, and a list of the messages behind, the footer.
-Buffers of a body may be compressed, and each begins with the size that it becomes, which pyarrow
-believes. So all messages are looked at first, and their sizes compared with the file.
+A file is a sequence of messages: the schema, then batches of rows, each with metadata and a body. A
+file with random access has magic bytes before them and a list of the messages, the footer, behind.
+Buffers of a body may be compressed, and each begins with its unpacked size, which pyarrow trusts.
+So all messages are checked first, and their sizes compared with the file.
 
-Messages are read one after the other, but for files whose first message is not where it should be,
-such as those of polars: these have only the footer to go by.
+Messages are read one after the other. If the first message is not where it should be, as in files
+of polars, the footer is used instead.
 """
 
 import struct
@@ -19,14 +19,13 @@ from perpend._files import writing
 from perpend.exceptions import InputError
 from perpend.formats._answer_path import answer_path
 from perpend.formats._arrow_columns import (
-    BAD_ARROW,
     Columns,
     cannot_read,
     collect,
     pick,
     with_added,
 )
-from perpend.formats._checks import check_expansion, file_size, no_choice
+from perpend.formats._checks import DAMAGE_ERRORS, check_expansion, file_size, no_choice
 from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._registry import optional_package
 
@@ -36,7 +35,7 @@ FEATHER_1 = b"FEA1"
 # places in the tables of Arrow's flatbuffers
 HEADER, LENGTH, BUFFERS, COMPRESSION = 2, 0, 2, 3
 DICTIONARIES, BATCHES = 2, 3  # of the footer
-BLOCK = struct.Struct("<qi4xq")  # of the footer: where a message is, sizes of metadata and body
+FOOTER_ENTRY = struct.Struct("<qi4xq")  # place of a message, sizes of its metadata and body
 
 
 def read(path: Path, options: Options) -> Dataset:
@@ -55,7 +54,7 @@ def read(path: Path, options: Options) -> Dataset:
             return collect(path, "arrow", columns, n, _batches(source, columns))
     except (InputError, PermissionError):
         raise
-    except (*BAD_ARROW, struct.error) as error:
+    except DAMAGE_ERRORS as error:
         raise cannot_read(path, "Arrow", error) from error
 
 
@@ -98,7 +97,7 @@ def _opened(path: Path) -> Any:
 
 
 def _count(path: Path, size: int) -> int:
-    """Look at all messages; return the number of rows."""
+    """Check all messages; return the number of rows."""
     n_rows = expanded = 0
     with _opened(path) as source:
         for message in _messages(source, size):
@@ -142,7 +141,7 @@ def _messages(source: Any, size: int) -> Iterator[Any]:
 
 
 def _blocks(source: Any, size: int) -> Iterator[tuple[int, int, int]]:
-    """Places of the messages, by the footer: its bytes, their number, and the magic ones."""
+    """Places of the messages, from the footer, which ends with its size and the magic bytes."""
     source.seek(size - 10)
     (length,) = struct.unpack("<i", source.read(4))
     if not 0 < length <= size - 10:
@@ -155,7 +154,8 @@ def _blocks(source: Any, size: int) -> Iterator[tuple[int, int, int]]:
             start = _follow(footer, fields[field])
             (n,) = struct.unpack_from("<I", footer, start)
             # structs of 8-byte numbers begin right behind their count
-            yield from (BLOCK.unpack_from(footer, start + 4 + BLOCK.size * i) for i in range(n))
+            places = (start + 4 + FOOTER_ENTRY.size * i for i in range(n))
+            yield from (FOOTER_ENTRY.unpack_from(footer, place) for place in places)
 
 
 def _reader(source: Any, options: Any = None) -> Any:
@@ -209,7 +209,7 @@ def _table(data: bytes, place: int) -> list[int]:
 
 
 def _follow(data: bytes, place: int) -> int:
-    """Where a reference leads."""
+    """Follow a reference."""
     if place == 0:
         raise struct.error("a reference is missing")
     return place + int(struct.unpack_from("<I", data, place)[0])

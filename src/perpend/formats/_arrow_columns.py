@@ -12,12 +12,6 @@ from perpend.formats._checks import check_memory, quoted
 from perpend.formats._dataset import Answer, Dataset
 from perpend.formats._records import NO_DATA, added_values, from_table, select
 
-# what pyarrow may raise on damaged input; its own errors are among these
-BAD_ARROW = (
-    *(ValueError, TypeError, LookupError, EOFError, OSError, AttributeError, RuntimeError),
-    *(ArithmeticError, AssertionError, MemoryError, SystemError),
-)
-
 
 class Columns(NamedTuple):
     """Which columns of a table are read."""
@@ -86,7 +80,7 @@ def collect(path: Path, name: str, columns: Columns, n: int, batches: Iterable[A
     if n == 0:
         raise InputError(f"{path}: there are no rows in this table, only a header.")
     if begin != n:
-        raise InputError(f"{path}: declares {n} rows, but has others. Is it damaged or cut off?")
+        raise InputError(f"{path}: does not hold the {n} rows it declares. Damaged or cut off?")
     return from_table(
         X,
         path,
@@ -126,7 +120,7 @@ def with_added(
 
 
 def cannot_read(path: Path, what: str, error: Exception) -> InputError:
-    """Error that tells what pyarrow said, shortly."""
+    """Return an error with pyarrow's message in short."""
     reason = quoted(str(error).splitlines()[0] if str(error) else type(error).__name__)
     return InputError(
         f"{path}: not a readable {what} file ({reason}). Is it damaged, or another format?"

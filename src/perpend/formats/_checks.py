@@ -1,7 +1,9 @@
-"""The checks that every file must pass, and words for messages."""
+"""The checks that every file must pass, and texts for messages."""
 
 import math
 import stat
+import struct
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +13,17 @@ from perpend._typing import Array
 from perpend.exceptions import InputError, TooLargeError
 from perpend.formats._memory import memory_limit
 
-SHOWN = 40  # characters of a cell or a name that an error message repeats
+QUOTED = 40  # characters of a cell or a name in a message
 MAX_RATIO = 100  # a compressed file may expand this much,
 SMALL = 64 << 20  # or up to 64 MiB in any case
 REAL = "biuf"  # kinds of dtypes that hold real numbers
 DIMENSIONS = (2, 3)  # of a table and of an image
-ADVICE = (
+# what other libraries may raise on damaged input; their own errors are among these
+DAMAGE_ERRORS = (
+    *(ValueError, TypeError, LookupError, EOFError, OSError, AttributeError, RuntimeError),
+    *(ArithmeticError, AssertionError, MemoryError, SystemError, struct.error, zlib.error),
+)
+RESHAPE = (
     "Reshape it to 2: one row per sample, one column per feature; "
     "or, for an image, to 3: height x width x bands."
 )
@@ -28,7 +35,7 @@ def file_size(path: Path) -> int:
     Raises
     ------
     InputError
-        With the reason and a way out.
+        With the reason and what to do.
     """
     try:
         status = path.stat()
@@ -55,7 +62,7 @@ def no_choice(path: Path, variable: str | None) -> None:
 
 
 def check_array(where: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-    """Refuse whatever is not a table or an image of real numbers with at least one entry."""
+    """Refuse anything but a table or an image of real numbers with at least one entry."""
     if dtype.hasobject:
         raise InputError(
             f"{where}: holds Python objects, which only pickle can read, and a pickle can run any "
@@ -67,13 +74,13 @@ def check_array(where: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Non
             "Save a plain array of floats instead."
         )
     if len(shape) not in DIMENSIONS:
-        raise InputError(f"{where}: has {len(shape)} dimension(s), shape {shape}. {ADVICE}")
+        raise InputError(f"{where}: has {len(shape)} dimension(s), shape {shape}. {RESHAPE}")
     if min(shape) < 1:
         raise InputError(f"{where}: has shape {shape}, so there are no values to read.")
 
 
 def check_memory(where: str, needed: int) -> None:
-    """Refuse to allocate more bytes than are to be had.
+    """Refuse to allocate more bytes than are available.
 
     Raises
     ------
@@ -83,13 +90,13 @@ def check_memory(where: str, needed: int) -> None:
     limit = memory_limit()
     if needed > limit:
         raise TooLargeError(
-            f"{where}: needs {in_bytes(needed)} of memory, and at most {in_bytes(limit)} can be "
-            "had. Read fewer rows or columns, or save it as .npy of float32, which stays on disk."
+            f"{where}: needs {in_bytes(needed)} of memory, and at most {in_bytes(limit)} may be "
+            "used. Read fewer rows or columns, or save it as .npy of float32, which stays on disk."
         )
 
 
 def check_expansion(where: str, stored: int, plain: int) -> None:
-    """Refuse what would expand more than a hundredfold, unless it is small."""
+    """Refuse data that would expand more than a hundredfold, unless it is small."""
     if plain > max(SMALL, MAX_RATIO * stored):
         raise InputError(
             f"{where}: {in_bytes(stored)} would expand to {in_bytes(plain)}, more than "
@@ -98,7 +105,7 @@ def check_expansion(where: str, stored: int, plain: int) -> None:
 
 
 def float_bytes(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
-    """Bytes of an array as it is stored and, where it is converted, as floats besides.
+    """Bytes of an array as it is stored, and as floats if it is converted.
 
     >>> float_bytes((10, 2), np.dtype("f4")), float_bytes((10, 2), np.dtype("i2"))
     (80, 200)
@@ -116,17 +123,17 @@ def as_floats(array: Array) -> Array:
 
 
 def quoted(text: str) -> str:
-    r"""Text from a file, safe and short enough for a message.
+    r"""Return text from a file in quotes, safe and short enough for a message.
 
     >>> print(quoted("n/a"), quoted("\x1b[31m"))
     "n/a" "\x1b[31m"
     """
-    short = text if len(text) <= SHOWN else text[:SHOWN] + "..."
+    short = text if len(text) <= QUOTED else text[:QUOTED] + "..."
     return '"' + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in short) + '"'
 
 
 def in_bytes(n: int) -> str:
-    """Size for people.
+    """Return a size with its unit.
 
     >>> in_bytes(999), in_bytes(3_500_000), in_bytes(8 * 2**40)
     ('999 bytes', '3.5 MB', '8.8 TB')

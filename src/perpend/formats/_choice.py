@@ -1,4 +1,4 @@
-"""Which of several arrays in one file is meant."""
+"""The choice among several arrays in one file."""
 
 import math
 from collections.abc import Mapping
@@ -6,21 +6,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 from perpend.exceptions import InputError
-from perpend.formats._checks import ADVICE, DIMENSIONS, quoted
+from perpend.formats._checks import DIMENSIONS, RESHAPE, quoted
 
 LISTED = 20  # arrays named in a message
-FAR_MORE = 4  # times as many bands: a scene beside maps that were made of it
+FAR_MORE = 4  # times as many bands: a scene beside maps that were computed from it
 
 
 class Entry(NamedTuple):
     """What is known of an array before its values are read."""
 
-    shape: tuple[int, ...] | None  # None if even that is unreadable
-    oddity: str = ""  # what it holds, where these are no real numbers
+    shape: tuple[int, ...] | None  # None if unreadable
+    oddity: str = ""  # what it holds instead of real numbers
 
 
 class ChoiceError(InputError):
-    """An array must be chosen, or the one that was asked for is not there."""
+    """An array must be chosen, or the chosen one does not exist."""
 
     def __init__(self, message: str, entries: Mapping[str, Entry]) -> None:
         super().__init__(message)
@@ -28,15 +28,15 @@ class ChoiceError(InputError):
 
 
 def choose(path: Path, variable: str | None, entries: Mapping[str, Entry]) -> str:
-    """Name of the one array that is meant.
+    """Return the name of the array to read.
 
     Parameters
     ----------
     path : Path
         The file, for messages.
     variable : str or None
-        The name that the caller asked for. Without it, the only array is taken, or the only one
-        that is a table or an image, or of a scene and maps over its pixels, the scene.
+        The name that the caller gave. Without it, the only array is taken, or the only table or
+        image, or a scene if the others are maps of its pixels.
     entries : mapping
         All arrays of the file, by name.
 
@@ -48,7 +48,7 @@ def choose(path: Path, variable: str | None, entries: Mapping[str, Entry]) -> st
     Raises
     ------
     ChoiceError
-        If there is a choice to be made; the message lists the names and shapes.
+        If the caller must choose; the message lists the names and shapes.
     """
     if variable is None and len(entries) == 1:
         return next(iter(entries))
@@ -65,7 +65,7 @@ def choose(path: Path, variable: str | None, entries: Mapping[str, Entry]) -> st
     elif not fitting and not unreadable:
         raise InputError(
             f"{path}: none of its arrays holds real numbers in 2 or 3 dimensions: "
-            f"{_listing(entries, fitting)}. {ADVICE}"
+            f"{_listing(entries, fitting)}. {RESHAPE}"
         )
     else:
         also = ", some of them unreadable" if unreadable else ""

@@ -1,7 +1,7 @@
 """Text tables: ``.csv``, ``.tsv``, ``.txt``, and point clouds in text: ``.xyz``.
 
-Cells are separated by tabs in a ``.tsv``, and elsewhere by commas, semicolons or tabs, found out
-from the first lines; in a ``.txt`` or ``.xyz`` also by white space, however much of it.
+Cells are separated by tabs in a ``.tsv``, otherwise by commas, semicolons or tabs, detected in the
+first lines; in a ``.txt`` or ``.xyz`` also by any amount of white space.
 
 The text is UTF-8, with or without a byte order mark. A first row that begins with text is taken as
 the names of the columns; blank lines, and lines above the table that begin with ``#``, are skipped,
@@ -9,10 +9,10 @@ in a ``.txt`` or ``.xyz`` also between the rows.
 Empty cells and the usual words for a missing value, such as "NA", "n/a", "null" or "?", become NaN,
 which the validation of the data reports later by row and column.
 A column without any number, such as names or dates, is left out and listed in the counts. Anything
-else that is no number is an error that names the line and the column.
+else that is not a number is an error that names the line and the column.
 
-Of a ``.xyz`` the columns x, y and z are read, or the first three where none are named so, unless
-others are asked for; points that are not finite are left out.
+In a ``.xyz``, the columns x, y and z are read, or the first three without such names, unless others
+are chosen; points that are not finite are left out.
 """
 
 import csv
@@ -36,13 +36,13 @@ from perpend.formats._dialect import SAMPLE_BYTES, SPACE, Dialect, find_dialect,
 from perpend.formats._points import PLACE, from_points
 from perpend.formats._records import NO_DATA, added_values, from_table, select
 
-CLOUD = "xyz"  # the format that is a cloud of points
-# Words for a missing value: those of pandas and R, and the question mark of older collections. As
-# they are written: "Na" is sodium.
-MISSING = frozenset(
+CLOUD = "xyz"  # the format that is a point cloud
+# Words for a missing value: those of pandas and R, and the question mark of older collections. Case
+# matters: "Na" is sodium.
+MISSING_WORDS = frozenset(
     ("", "NA", "N/A", "n/a", "#N/A", "NULL", "null", "NaN", "nan", "None", "<NA>", "?")
 )
-NOT_A_NAME = MISSING | {"-"}
+NOT_A_NAME = MISSING_WORDS | {"-"}
 FORMULA = ("=", "+", "-", "@")  # what spreadsheets run
 
 
@@ -59,7 +59,7 @@ class _Table(NamedTuple):
 
 
 def read(path: Path, options: Options) -> Dataset:
-    """Read a text table, or a cloud of points."""
+    """Read a text table, or a point cloud."""
     no_choice(path, options.variable)
     size = file_size(path)
     with path.open("rb") as stream:
@@ -111,7 +111,7 @@ def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
 
 
 def _harmless(cell: str) -> str:
-    """Text as it is, but for what a spreadsheet would take for a formula: that gets an apostrophe.
+    """Return a cell as it is, or with an apostrophe if a spreadsheet would run it as a formula.
 
     >>> _harmless("s1"), _harmless("-1.5"), _harmless("=A1+1")
     ('s1', '-1.5', "'=A1+1")
@@ -120,7 +120,7 @@ def _harmless(cell: str) -> str:
 
 
 def _cells(added: dict[str, Array], record: int, gap: str) -> list[str]:
-    """Three cells of an answer, or three gaps where there is no data."""
+    """Return three cells for a record, or three gaps if it has no data."""
     distance, probability, inlier = (values[record].item() for values in added.values())
     return [gap] * 3 if inlier == NO_DATA else [repr(distance), repr(probability), str(inlier)]
 
@@ -133,7 +133,7 @@ class _Collector:
         self.columns = columns
         self.droppable = droppable  # columns of text may be left out
         self.values = array("d")
-        self.text: dict[int, InputError] = {}  # columns, and what to say if a number follows
+        self.text: dict[int, InputError] = {}  # columns, and the error if a number follows
 
     def add(self, line: int, cells: list[str]) -> None:
         """Add the values of a row; those of text are NaN."""
@@ -163,7 +163,7 @@ class _Collector:
         return _Table(X[:, keep], tuple(names[j] for j in keep), dropped)
 
     def _value(self, line: int, j: int, cell: str) -> float:
-        """Read a cell that may be missing or no number."""
+        """Read a cell that may be missing or text."""
         if _is_missing(cell):
             return math.nan
         if _is_number(cell):
@@ -236,7 +236,7 @@ def _rows(path: Path, text: Iterable[str], dialect: Dialect) -> Iterator[_Row]:
 
 def _floats(row: list[str]) -> list[float] | None:
     """Read a row of numbers, all at once."""
-    if "_" in "".join(row):  # to Python, 2024_05 is a way to write 202405
+    if "_" in "".join(row):  # Python would read 2024_05 as 202405
         return None
     try:
         return list(map(float, row))
@@ -245,7 +245,7 @@ def _floats(row: list[str]) -> list[float] | None:
 
 
 def _advice(cell: str) -> str:
-    """What to do about numbers in another writing; nothing for plain text."""
+    """What to do about numbers in another notation; nothing for plain text."""
     if re.fullmatch(r"\s*[-+]?\d+,\d+\s*", cell):
         return "Write a decimal point instead of the comma."
     parts = cell.split()
@@ -255,7 +255,7 @@ def _advice(cell: str) -> str:
 
 
 def _is_missing(cell: str) -> bool:
-    return cell.strip() in MISSING
+    return cell.strip() in MISSING_WORDS
 
 
 def _is_number(cell: str) -> bool:
@@ -280,11 +280,11 @@ def _names_of_points(width: int) -> tuple[str, ...]:
 
 
 def _place(path: Path, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Names of the columns with the place of a point: x, y and z, or else the first three."""
+    """Names of the columns with the coordinates of a point: x, y and z, or the first three."""
     if len(names) < len(PLACE):
         raise InputError(
-            f"{path}: has {len(names)} column(s), but a point has x, y and z. If it is no cloud of "
-            'points, read it as format "txt".'
+            f"{path}: has {len(names)} column(s), but a point has x, y and z. If it is not a point "
+            'cloud, read it as format "txt".'
         )
     letters = [name.lstrip("/").lower() for name in names]  # some write //X Y Z
     if set(PLACE) <= set(letters):

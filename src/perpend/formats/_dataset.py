@@ -1,4 +1,4 @@
-"""What every reader returns and every writer takes: rows, and how to go back to the file."""
+"""What every reader returns and every writer takes: rows, and how they relate to the file."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
@@ -9,18 +9,18 @@ Kind = Literal["table", "image", "cloud"]
 
 
 class Options(NamedTuple):
-    """What the caller may choose about reading; a format ignores what does not concern it."""
+    """The caller's choices; a format ignores those that do not concern it."""
 
-    variable: str | None = None  # which array of a file that holds several
+    variable: str | None = None  # which array, if the file holds several
     columns: tuple[str, ...] | None = None  # which columns, fields or bands, by name
     format: str = ""  # name of the format, for modules that read several
 
 
 class Counts(NamedTuple):
-    """What a reader noticed, for people: of all records of the file, before any is left out."""
+    """Counts over all records of the file, before any is left out."""
 
     nan: int = 0  # records with a NaN or an infinity
-    ignored: int = 0  # records that the file itself marks as no data
+    ignored: int = 0  # records that the file marks as no data
     zero: int = 0  # records whose values are all zero
     dropped_columns: tuple[str, ...] = ()  # bands marked as bad, columns without numbers
     partly_ignored: int = 0  # records that stay, though some values are marked as no data
@@ -28,26 +28,26 @@ class Counts(NamedTuple):
 
 @dataclass(frozen=True)
 class Dataset:
-    """The rows of a file that can be used, and what is needed to write an answer beside it.
+    """The usable rows of a file, and what is needed to write their labels in its format.
 
-    A record is what the file has many of: a row of a table, a pixel, a point. Records without data
-    are left out of `X`; `positions` says where the others stood.
+    A record is a row of a table, a pixel or a point. Records without data are left out of `X`;
+    `positions` has the places of the others.
     """
 
     X: Array  # (n, D) float32 or float64; may be a read-only view of the file
-    source: str  # the path as it was given, for messages
+    source: str  # the path as given, for messages
     format: str  # name of the format, such as "envi"
     kind: Kind  # "table", "image" or "cloud"
     shape: tuple[int, ...]  # of the records: (n_records,) or (height, width)
-    columns: tuple[str, ...] | None = None  # names of the features, where the file has them
+    columns: tuple[str, ...] | None = None  # names of the features, if the file has them
     positions: Array | None = None  # (n,) index of each row among the records; None: all, in order
     stored_dtype: str = ""  # as in the file
     counts: Counts = field(default_factory=Counts)  # what the reader noticed
-    origin: Any = None  # whatever the format's writer needs: headers, coordinates, other fields
+    origin: Any = None  # what the format's writer needs: headers, coordinates, other fields
 
 
 class Answer(NamedTuple):
-    """What a model says of the rows of a dataset."""
+    """Labels, distances and probabilities of the rows of a dataset."""
 
     labels: Array  # (n,) 1 for inliers, -1 for outliers
     distance: Array  # (n,) in the unit that decides the labels

@@ -1,4 +1,4 @@
-"""What separates the cells of a text table: found out from its first lines."""
+"""The separator of the cells of a text table, detected in its first lines."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 DELIMITERS = ("\t", ";", ",")  # the comma last: it may also be a decimal comma
 SPACE = " "  # stands for white space of any length
-PLAIN = ("txt", "xyz")  # formats whose cells may be separated by it
+PLAIN_TEXT = ("txt", "xyz")  # formats whose cells may be separated by it
 SAMPLE_BYTES = 1 << 16  # read ahead to find the delimiter,
-SAMPLE_LINES = 10  # of which so many lines have a say
+SAMPLE_LINES = 10  # in so many lines
 
 
 class Dialect(NamedTuple):
@@ -19,14 +19,14 @@ class Dialect(NamedTuple):
 
 
 def find_dialect(sample: bytes, form: str) -> Dialect:
-    """Find the dialect of a text, by its first bytes and the name of its format."""
-    is_plain = form in PLAIN
+    """Find the dialect of a text from its first bytes and the name of its format."""
+    is_plain = form in PLAIN_TEXT
     delimiter = "\t" if form == "tsv" else _find_delimiter(sample, spaces=is_plain)
     return Dialect(delimiter, is_plain)
 
 
 def n_cells(sample: bytes, dialect: Dialect) -> int:
-    """Count the cells of a piece of text; rather too many than too few."""
+    """Return an upper bound on the cells of a piece of text."""
     if dialect.delimiter == SPACE:
         return len(sample.split()) + 1
     return sample.count(dialect.delimiter.encode()) + sample.count(b"\n") + 1

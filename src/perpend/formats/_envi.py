@@ -2,15 +2,15 @@
 
 The raw file is mapped, never read at once. Floats in the byte order of this machine stay on disk if
 the bands are stored pixel by pixel (``bip``) or one after the other (``bsq``, seen transposed), the
-bands taken are neighbours, and no pixel is left out. Whatever else there is (integers, a foreign
-byte order, ``bil``) is copied once, into float64 or, if the file has it so, float32.
+chosen bands are neighbours, and no pixel is left out. Everything else (integers, a foreign byte
+order, ``bil``) is copied once, into float32 if the file is float32, otherwise into float64.
 
-Bands that the header marks as bad (``bbl``) are left out, unless they are asked for by name. Values
+Bands that the header marks as bad (``bbl``) are left out, unless they are chosen by name. Values
 are taken as stored: gains, offsets and scale factors of the header are not applied.
 
-The answer is a classification image (0 no data, 1 inlier, 2 outlier; ENVI wants classes counted
-from 0) and, beside it, an image of two bands with the distances and probabilities. Both have the
-map coordinates of the scene.
+The labels are written as a classification image (0 no data, 1 inlier, 2 outlier; ENVI counts
+classes from 0) and an image of two bands with the distances and probabilities. Both have the map
+coordinates of the scene.
 """
 
 from pathlib import Path
@@ -33,11 +33,11 @@ SIDES = {  # axes of the raw file, slowest first
     "bil": ("lines", "bands", "samples"),
     "bip": ("lines", "samples", "bands"),
 }
-LONGER_THAN_SAID = "'data type', 'bands' or 'header offset'"
+WRONG_IF_LONGER = "'data type', 'bands' or 'header offset'"
 
 
 class Origin(NamedTuple):
-    """What the answer takes over from the scene."""
+    """What the output takes over from the scene."""
 
     stem: str  # name of the raw file without its suffix
     coordinates: tuple[str, ...]  # lines of the header
@@ -68,7 +68,7 @@ def read(path: Path, options: Options) -> Dataset:
 
 
 def _pair(path: Path) -> tuple[Path, Path]:
-    """Header and raw file of a scene, whichever of the two is given."""
+    """Header and raw file of a scene, from either of the two."""
     if path.suffix.lower() == ".hdr":
         bare = path.with_suffix("")
         names = {bare.name + suffix for suffix in RAW_SUFFIXES}
@@ -80,7 +80,7 @@ def _pair(path: Path) -> tuple[Path, Path]:
             )
         if len(found) > 1:
             those = ", ".join(quoted(other.name) for other in found)
-            raise InputError(f"{path}: may belong to {those}. Give the one that is meant.")
+            raise InputError(f"{path}: may belong to {those}. Give one of these instead.")
         return path, found[0]
     headers = _beside(path, {f"{path.name}.hdr", f"{path.stem}.hdr"})
     if not headers:
@@ -100,23 +100,23 @@ def _beside(path: Path, names: set[str]) -> list[Path]:
 
 
 def _check_size(path: Path, header: Header, raw: Path) -> None:
-    """Compare what the header declares with the bytes that are there."""
+    """Compare the declared size with the size of the file."""
     declared, present = header.offset + header.n_values * header.dtype.itemsize, file_size(raw)
     if declared == present:
         return
     cause = "cut-off copy, or wrong 'data type'?"
     if declared < present:
-        cause = f"wrong {LONGER_THAN_SAID}?"
+        cause = f"wrong {WRONG_IF_LONGER}?"
     raise InputError(
-        f"{path} says {_told_apart(declared, present)} but {raw.name} is "
-        f"{_told_apart(present, declared)} ({cause})."
+        f"{path} says {_distinct_size(declared, present)} but {raw.name} is "
+        f"{_distinct_size(present, declared)} ({cause})."
     )
 
 
-def _told_apart(n: int, other: int) -> str:
-    """Size for people, exact if rounding would hide the difference.
+def _distinct_size(n: int, other: int) -> str:
+    """Return a size with its unit, exact if rounding would hide the difference.
 
-    >>> _told_apart(9_100_000_000, 4_550_000_000), _told_apart(1_000_001, 1_000_000)
+    >>> _distinct_size(9_100_000_000, 4_550_000_000), _distinct_size(1_000_001, 1_000_000)
     ('9.1 GB', '1000001 bytes')
     """
     return in_bytes(n) if in_bytes(n) != in_bytes(other) else f"{n} bytes"
@@ -132,7 +132,7 @@ def _bands(path: Path, header: Header, wanted: tuple[str, ...] | None) -> list[i
 
 
 def _map(raw: Path, header: Header, bands: list[int], where: str) -> Array:
-    """All pixels as rows of floats; a view of the file where that is possible."""
+    """All pixels as rows of floats; a view of the file if possible."""
     sides = {"bands": header.bands, "lines": header.lines, "samples": header.samples}
     shape = tuple(sides[side] for side in SIDES[header.interleave])
     mapped: Array = np.asarray(np.memmap(raw, header.dtype, "r", header.offset, shape))
@@ -186,7 +186,7 @@ def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
 
 
 def _write(path: Path, image: Array, origin: Origin, entries: dict[str, Any]) -> Path:
-    """Write bands x height x width; the header last, as it makes the scene."""
+    """Write bands x height x width; the header last, so that the scene is complete."""
     bands, lines, samples = image.shape
     layout = {
         "samples": samples,

@@ -10,7 +10,7 @@ from perpend.exceptions import InputError
 from perpend.formats._checks import file_size, in_bytes, quoted
 from perpend.formats._pixels import band_names, check_extent
 
-LIMIT = 4 << 20  # bytes; headers have some ten thousand
+LIMIT = 4 << 20  # bytes; usual headers have about ten thousand
 TYPES = {1: "u1", 2: "i2", 3: "i4", 4: "f4", 5: "f8"} | {12: "u2", 13: "u4", 14: "i8", 15: "u8"}
 MAX_BANDS = 1 << 20  # each gets a name
 COMPLEX = (6, 9)
@@ -23,7 +23,7 @@ COORDINATES = (
 
 
 class Header(NamedTuple):
-    """What a header says of the raw file."""
+    """What a header declares about the raw file."""
 
     lines: int
     samples: int
@@ -43,7 +43,7 @@ class Header(NamedTuple):
 
 
 def read_header(path: Path) -> Header:
-    """Read a header; whatever is missing or contradicts itself is named."""
+    """Read a header; errors name what is missing or contradictory."""
     size = file_size(path)
     if size > LIMIT:
         raise InputError(f"{path}: {in_bytes(size)} is too much for an ENVI header.")
@@ -96,7 +96,7 @@ def _entries(path: Path, text: str) -> dict[str, str]:
 
 
 def _check_kind(path: Path, entries: dict[str, str]) -> None:
-    """Refuse what is in an ENVI file, but no plain scene."""
+    """Refuse ENVI files that are not plain scenes."""
     kind = entries.get("file type", "").lower()
     if "spectral library" in kind:
         raise InputError(f"{path}: is a library of spectra, not a scene. Save it as a table.")
@@ -119,7 +119,7 @@ def _integer(path: Path, entries: dict[str, str], key: str, default: int | None 
     if value is None:
         raise InputError(f"{path}: has no line '{key} = ...', which a scene needs. Add it.")
     if not re.fullmatch(r"\+?[0-9]{1,15}", value):
-        raise InputError(f"{path}: {key} = {quoted(value)} is no count. Correct the line.")
+        raise InputError(f"{path}: {key} = {quoted(value)} is not a count. Correct the line.")
     return int(value)
 
 
@@ -131,7 +131,7 @@ def _dtype(path: Path, entries: dict[str, str]) -> np.dtype[Any]:
         )
     if code not in TYPES:
         known = ", ".join(map(str, TYPES))
-        raise InputError(f"{path}: 'data type = {code}' is unknown. Those that work: {known}.")
+        raise InputError(f"{path}: 'data type = {code}' is unknown. Known types: {known}.")
     order = _integer(path, entries, "byte order", 0)
     if order not in (0, 1):
         raise InputError(f"{path}: 'byte order = {order}' is neither 0 (Intel) nor 1 (network).")
@@ -142,13 +142,13 @@ def _interleave(path: Path, entries: dict[str, str]) -> str:
     value = entries.get("interleave", "bsq").lower()
     if value not in INTERLEAVES:
         raise InputError(
-            f"{path}: interleave = {quoted(value)} is none of {', '.join(INTERLEAVES)}."
+            f"{path}: interleave = {quoted(value)} is not one of {', '.join(INTERLEAVES)}."
         )
     return value
 
 
 def _names(entries: dict[str, str], bands: int) -> tuple[str, ...]:
-    """Band names, or the wavelengths with their unit; lists of another length are no help."""
+    """Band names, or the wavelengths with their unit; lists of another length are ignored."""
     names = _list(entries.get("band names", ""))
     if len(names) == bands and all(names):
         return tuple(names)
@@ -179,4 +179,4 @@ def _number(path: Path, key: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise InputError(f"{path}: {key}: {quoted(text)} is no number. Correct it.") from None
+        raise InputError(f"{path}: {key}: {quoted(text)} is not a number. Correct it.") from None

@@ -1,13 +1,13 @@
 """TIFF and GeoTIFF scenes: bands of one image, or a stack of pages of equal size.
 
 rasterio reads them if it is installed, otherwise tifffile (which needs rasterio for some kinds of
-compression). A band for transparency is no feature: what it hides is no data, as is what the
-file's mask hides and pixels in which every band has its nodata value. Previews are skipped. Values
-are copied into float64 or, if the file has it so, float32, some rows at a time.
+compression). A band for transparency is not a feature. Transparent pixels, those outside the file's
+mask, and those in which every band has its nodata value have no data. Previews are skipped. Values
+are copied into float32 if the file is float32, otherwise into float64, some rows at a time.
 
-The answer is a mask (1 inlier, 0 outlier, 255 no data, which it declares as nodata) and, beside it,
-an image of two bands with the distances and probabilities, NaN where there is no data. Both are in
-the same place on Earth as the scene.
+The labels are written as a mask (1 inlier, 0 outlier, 255 no data, declared as nodata) and an image
+of two bands with the distances and probabilities, NaN for no data. Both have the georeference of
+the scene.
 """
 
 from pathlib import Path
@@ -31,7 +31,7 @@ DISTANCES = ("distance", "probability of being an outlier")
 
 
 class Origin(NamedTuple):
-    """What the answer takes over from the scene."""
+    """What the output takes over from the scene."""
 
     library: str
     place: Any

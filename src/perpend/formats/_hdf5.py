@@ -1,19 +1,17 @@
 """HDF5 files (``.h5 .hdf5 .he5``, and MATLAB's ``.mat`` of version 7.3), read by h5py.
 
-A file is not trusted. Only what lies in the file itself is read: links to other files, virtual
-datasets and values in other files are refused, and so are references, text and records. What a
-dataset declares is compared with what is stored, and compressed values are unpacked by
-:mod:`perpend.formats._hdf5_chunks`, which knows how large they may become.
+A file is not trusted. Only values in the file itself are read: links to other files, virtual
+datasets and external values are refused, and so are references, text and records. The declared size
+of a dataset is compared with the stored one, and compressed values are unpacked by
+:mod:`perpend.formats._hdf5_chunks`, which limits their size.
 
-An array has the axes of the file; but MATLAB, which counts the first axis fastest, stores height x
-width x bands as bands x width x height, and this is undone. So is the order of PRISMA's scenes,
-height x bands x width.
+An array has the axes of the file, with two exceptions. MATLAB, whose first axis is the fastest,
+stores height x width x bands as bands x width x height; this is undone. So is the order of PRISMA's
+scenes, height x bands x width.
 """
 
 import io
 import re
-import struct
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +21,7 @@ from perpend._files import writing
 from perpend.exceptions import InputError
 from perpend.formats._answer_path import answer_path
 from perpend.formats._checks import (
+    DAMAGE_ERRORS,
     REAL,
     as_floats,
     check_array,
@@ -43,13 +42,8 @@ SIGNATURE = b"\x89HDF\r\n\x1a\n"
 MATLAB = b"MATLAB 7.3"
 HIDDEN = {"#refs#", "#subsystem#"}  # MATLAB's own
 PRISMA = re.compile(r"/PRS_L\w+/Data Fields/\w+_Cube$")
-MAX_OBJECTS = 10_000  # groups and datasets that are looked at
+MAX_OBJECTS = 10_000  # groups and datasets
 NO_LINKS = "Links are not followed: name the array itself, or copy it into this file."
-# what h5py may raise on damaged input
-BAD_HDF5 = (
-    *(ValueError, TypeError, LookupError, EOFError, OSError, AttributeError, RuntimeError),
-    *(ArithmeticError, AssertionError, MemoryError, SystemError, struct.error, zlib.error),
-)
 
 
 def read(path: Path, options: Options) -> Dataset:
@@ -62,7 +56,7 @@ def read(path: Path, options: Options) -> Dataset:
             return _read(path, file, size, options)
     except InputError:
         raise
-    except BAD_HDF5 as error:
+    except DAMAGE_ERRORS as error:
         reason = quoted(str(error).splitlines()[0] if str(error) else type(error).__name__)
         raise InputError(
             f"{path}: not a readable HDF5 file ({reason}). Is it damaged or cut off?"
@@ -83,7 +77,7 @@ def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
 
 
 def is_hdf5(start: bytes) -> bool:
-    """Whether a file that begins so is HDF5; MATLAB puts 512 bytes of its own before."""
+    """Whether a file that begins like this is HDF5; MATLAB puts 512 bytes before."""
     return start.startswith((SIGNATURE, MATLAB)) or start[512 : 512 + len(SIGNATURE)] == SIGNATURE
 
 
@@ -170,11 +164,11 @@ def _address(item: Any) -> Any:
 
 
 def _entry(item: Any, *, is_matlab: bool) -> Entry:
-    """What a dataset declares; its values are not touched."""
+    """What a dataset declares, without reading its values."""
     try:
         shape = item.shape
         oddity = _oddity(item) or (_matlab_oddity(item) if is_matlab else "")
-    except BAD_HDF5:
+    except DAMAGE_ERRORS:
         return Entry(None)
     if shape is None:
         return Entry((), oddity or "nothing")
@@ -182,7 +176,7 @@ def _entry(item: Any, *, is_matlab: bool) -> Entry:
 
 
 def _oddity(item: Any) -> str:
-    """What a dataset holds, where these are no real numbers in the file."""
+    """What a dataset holds instead of real numbers in the file, if so."""
     try:
         kind = item.dtype.kind
     except (TypeError, ValueError):  # no equivalent in NumPy
@@ -196,7 +190,7 @@ def _oddity(item: Any) -> str:
 
 
 def _matlab_oddity(item: Any) -> str:
-    """What an array of MATLAB is, where it is none of numbers."""
+    """What an array of MATLAB holds instead of numbers, if so."""
     if "MATLAB_empty" in item.attrs:
         return "nothing"
     kind = item.attrs.get("MATLAB_class", b"double")
@@ -205,7 +199,7 @@ def _matlab_oddity(item: Any) -> str:
 
 
 def _check(where: str, item: Any, size: int, *, moved: bool) -> None:
-    """Compare what a dataset declares with what is stored, before anything is allocated."""
+    """Compare the declared size with the stored one, before anything is allocated."""
     check_array(where, item.shape, item.dtype)
     stored, plain = item.id.get_storage_size(), item.size * item.dtype.itemsize
     if stored > size or (item.chunks is None and 0 < stored < plain):

@@ -1,7 +1,7 @@
-"""Unpack the chunks of an HDF5 dataset, each at most to the size that it declares.
+"""Unpack the chunks of an HDF5 dataset, each at most to its declared size.
 
-The C library unpacks gzip to whatever it becomes, once for every time that a file names the filter:
-a file of 20 kB may take 20 GB. So chunks that are packed by gzip are read raw and unpacked here.
+The C library unpacks gzip without a limit, once for every time that a file names the filter: a file
+of 20 kB may take 20 GB. So chunks that are packed by gzip are read raw and unpacked here.
 """
 
 import math
@@ -15,7 +15,7 @@ from perpend.exceptions import InputError
 from perpend.formats._checks import quoted
 
 GZIP, SHUFFLE, FLETCHER32 = 1, 2, 3
-# of these, the C library knows how large a chunk becomes: szip, nbit, scaleoffset, lzf
+# for these, the C library limits the size of a chunk: szip, nbit, scaleoffset, lzf
 BOUNDED = {SHUFFLE, FLETCHER32, 4, 5, 6, 32000}
 CHECKSUM_BYTES = 4
 
@@ -26,7 +26,7 @@ def packed_by(item: Any) -> list[tuple[int, tuple[int, ...]]]:
     Raises
     ------
     InputError
-        If there is a filter that is not known.
+        If a filter is unknown.
     """
     settings = item.id.get_create_plist()
     filters = [settings.get_filter(i) for i in range(settings.get_nfilters())]
@@ -36,8 +36,8 @@ def packed_by(item: Any) -> list[tuple[int, tuple[int, ...]]]:
     if codes.count(GZIP) > 1 or not set(codes) <= {GZIP, SHUFFLE, FLETCHER32}:
         names = ", ".join(quoted(name.decode("latin-1")) for *_, name in filters)
         raise InputError(
-            f"{item.file.filename}, array {quoted(item.name)}: is compressed in a way that is not "
-            f"known ({names}). Save it by gzip, lzf or not compressed."
+            f"{item.file.filename}, array {quoted(item.name)}: is compressed in an unknown way "
+            f"({names}). Save it with gzip or lzf, or uncompressed."
         )
     return [(code, values) for code, _, values, _ in filters]
 
@@ -97,7 +97,7 @@ def _unpack(
 
 
 def _unshuffle(raw: bytes, width: int) -> bytes:
-    """Bring the bytes of each number together again; first came all first bytes."""
+    """Bring the bytes of each number together; in the file, all first bytes come first."""
     n = len(raw) // width if width > 0 else 0
     if n == 0:
         return raw

@@ -1,12 +1,12 @@
 """KITTI's laser scans: a ``.bin`` of nothing but float32, four to a point: x, y, z, reflectance.
 
-There is no header, and many things end in .bin. So the size must be a multiple of 16 bytes, and the
-numbers must look like a scan: within a kilometre of the sensor, reflectances from 0 on.
+There is no header, and other formats end in .bin, too. So the size must be a multiple of 16 bytes,
+and the numbers must look like a scan: within a kilometre of the sensor, reflectances from 0 on.
 
-x, y and z are read unless other columns are asked for. A scan has no room for labels, and the
-numbers of SemanticKITTI's ``.label`` files mean other things (1 is an outlier there). So the answer
-is a PLY cloud, which any viewer opens: x, y, z, reflectance, distance, probability and inlier (1,
-or 0 for outliers; 255 if the point is not finite), the points in the order of the scan.
+x, y and z are read unless other columns are chosen. A scan has no room for labels, and the numbers
+of SemanticKITTI's ``.label`` files mean other things (1 is an outlier there). So the labels are
+written to a PLY cloud, which any viewer opens: x, y, z, reflectance, distance, probability and
+inlier (1, or 0 for outliers; 255 if the point is not finite), in the order of the scan.
 """
 
 from pathlib import Path
@@ -24,9 +24,9 @@ from perpend.formats._records import select
 
 FIELDS = ("x", "y", "z", "reflectance")
 POINT = 16  # bytes
-NEAR, FAR = 0.01, 1000.0  # metres; a laser on a car sees some 120
+NEAREST, FARTHEST = 0.01, 1000.0  # metres; a laser on a car reaches about 120
 BRIGHTEST = 65535.0  # 1 in KITTI itself; others store bytes or 16-bit counts
-ENOUGH = 0.9  # share of points that must look like a scan
+SCAN_SHARE = 0.9  # of points that must look like a scan
 ROWS = 1 << 18
 
 
@@ -36,12 +36,12 @@ def read(path: Path, options: Options) -> Dataset:
     size = file_size(path)
     if size % POINT:
         raise InputError(
-            f"{path}: {in_bytes(size)} are no whole number of points of 4 float32 values. Is it a "
-            "cut-off copy, or something else than a KITTI scan?"
+            f"{path}: {in_bytes(size)} are not a whole number of points of 4 float32 values. Is it "
+            "a cut-off copy, or not a KITTI scan?"
         )
     columns = chosen(path, options.columns, FIELDS)
     points = _mapped(path)
-    _check_looks(path, points)
+    _check_values(path, points)
     check_memory(str(path), len(points) * len(columns) * 4)
     X = np.empty((len(points), len(columns)), np.float32)
     for j, field in enumerate(select(path, columns, FIELDS)):
@@ -65,29 +65,28 @@ def _mapped(path: Path) -> Array:
     return np.asarray(np.memmap(path, "<f4", "r")).reshape(-1, len(FIELDS))
 
 
-def _check_looks(path: Path, points: Array) -> None:
-    """Refuse numbers that are no scan, such as an array of another type."""
-    good = judged = 0
+def _check_values(path: Path, points: Array) -> None:
+    """Refuse numbers that are not a scan, such as an array of another type."""
+    good = total = 0
     low, high = np.full(3, np.inf), np.full(3, -np.inf)
     for begin in range(0, len(points), ROWS):
         block = points[begin : begin + ROWS]
-        with np.errstate(invalid="ignore"):  # there are NaN that complain
+        with np.errstate(invalid="ignore"):  # signalling NaN
             x, y, z, light = block.T
             extent = np.maximum(np.maximum(np.abs(x), np.abs(y)), np.abs(z))
             known = extent > 0  # no echo: NaN, or zeros
-            looks = (extent >= NEAR) & (extent <= FAR) & (light >= 0) & (light <= BRIGHTEST)
-            looks &= known
-        judged += int(np.count_nonzero(known))
-        good += int(np.count_nonzero(looks))
+            fits = known & (extent >= NEAREST) & (extent <= FARTHEST)
+            fits &= (light >= 0) & (light <= BRIGHTEST)
+        total += int(np.count_nonzero(known))
+        good += int(np.count_nonzero(fits))
         for j, values in enumerate((x, y, z)):
-            low[j] = values.min(where=looks, initial=low[j])
-            high[j] = values.max(where=looks, initial=high[j])
-    # halves of small float64 numbers: one of two coordinates is always 0
+            low[j] = values.min(where=fits, initial=low[j])
+            high[j] = values.max(where=fits, initial=high[j])
+    # small float64 numbers, read as pairs of float32, have a zero in every second coordinate
     on_a_line = good > 1 and np.count_nonzero(low == high) > 1
-    if good == 0 or good < ENOUGH * judged or on_a_line:
+    if good == 0 or good < SCAN_SHARE * total or on_a_line:
         raise InputError(
             f"{path}: does not look like a KITTI scan (x, y, z and reflectance as float32): "
             f"{'all on one line, ' if on_a_line else ''}{good} of {len(points)} points are within "
-            f"{FAR:.0f} m of the sensor and have a reflectance. Is it another format that ends in "
-            ".bin?"
+            f"{FARTHEST:.0f} m of the sensor and have a reflectance. Is it another format?"
         )

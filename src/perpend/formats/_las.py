@@ -4,11 +4,11 @@ x, y and z are scaled and moved as the header says, in float64: coordinates may 
 before the point. Other dimensions, such as intensity, are read on request. Points are read a block
 at a time.
 
-laspy trusts counts in the header, so they are compared with the file before it is asked.
+laspy trusts the counts in the header, so they are compared with the file first.
 
-The answer is the same scan with three more dimensions (as extra bytes): distance and probability
-(float32) and inlier (uint8: 1, or 0 for outliers; 255 if the point is not finite). The
-classification stays as it is: its codes are for ground, vegetation, buildings.
+The labels are written to a copy of the scan with three more dimensions (as extra bytes): distance
+and probability (float32) and inlier (uint8: 1, or 0 for outliers; 255 if the point is not finite).
+The classification stays as it is: its codes are for ground, vegetation, buildings.
 """
 
 import copy
@@ -31,14 +31,14 @@ from perpend.formats._points import PLACE, added_fields, chosen, clean, from_poi
 from perpend.formats._registry import optional_package
 
 ROWS = 1 << 18  # points read together
-HEADER = 375  # bytes of the longest header
+LONGEST_HEADER = 375  # bytes
 VLR, EVLR = 54, 60  # bytes of the shortest records between header and points, and behind them
-SIZES = {0: 227, 1: 227, 2: 227, 3: 235, 4: 375, 5: 393}  # of the header, by minor version
+HEADER_SIZES = {0: 227, 1: 227, 2: 227, 3: 235, 4: 375, 5: 393}  # bytes, by minor version
 DESCRIPTIONS = {"distance": "to the subspace", "probability": "of being an outlier"}
 
 
 class Layout(NamedTuple):
-    """What the header says of the bytes."""
+    """What the header declares about the bytes."""
 
     minor: int  # version 1.minor
     header_size: int
@@ -121,7 +121,7 @@ def _with_more(laspy: Any, header: Any, points: Any, more: dict[str, Array]) -> 
 
 @contextmanager
 def _reader(path: Path) -> Iterator[Any]:
-    """Open a file by laspy; whatever goes wrong inside becomes an InputError."""
+    """Open a file with laspy; errors inside become an InputError."""
     laspy = optional_package("laspy", path, "pointcloud")
     if _layout(path).compressed:
         optional_package("lazrs", path, "pointcloud")
@@ -130,7 +130,7 @@ def _reader(path: Path) -> Iterator[Any]:
             yield reader
     except (PerpendError, OSError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
-    except BaseException as error:  # a panic of the decompressor is no Exception
+    except BaseException as error:  # a panic of the decompressor is not an Exception
         raise InputError(
             f"{path}: cannot be read as a laser scan ({type(error).__name__}: {clean(str(error))}) "
             "Is it damaged or cut off?"
@@ -139,17 +139,17 @@ def _reader(path: Path) -> Iterator[Any]:
 
 def _layout(path: Path) -> Layout:
     with path.open("rb") as stream:
-        start = stream.read(HEADER)
+        start = stream.read(LONGEST_HEADER)
     if not start.startswith(b"LASF"):
         raise InputError(f"{path}: does not begin with LASF. Is it another format?")
-    if len(start) < min(SIZES.values()):
+    if len(start) < min(HEADER_SIZES.values()):
         raise InputError(f"{path}: ends within its header. Is it a cut-off copy?")
     major, minor = start[24:26]
     header_size, offset, vlrs, kind, point_bytes, points = struct.unpack_from("<HIIBHI", start, 94)
-    if major != 1 or minor not in SIZES:
+    if major != 1 or minor not in HEADER_SIZES:
         raise InputError(f"{path}: is of LAS version {major}.{minor}; 1.0 to 1.5 can be read.")
     evlr_start = evlrs = 0
-    if len(start) < SIZES[min(minor, 4)] or header_size < SIZES[minor]:
+    if len(start) < HEADER_SIZES[min(minor, 4)] or header_size < HEADER_SIZES[minor]:
         raise InputError(f"{path}: its header is too short for LAS 1.{minor}. It is damaged.")
     if minor >= 4:
         evlr_start, evlrs, points = struct.unpack_from("<QIQ", start, 235)
@@ -160,7 +160,7 @@ def _layout(path: Path) -> Layout:
 
 
 def _check(path: Path, layout: Layout, size: int) -> None:
-    """Compare all counts with the bytes that are there."""
+    """Compare all counts with the size of the file."""
     if not layout.header_size + layout.vlrs * VLR <= layout.offset <= size:
         raise InputError(
             f"{path}: {layout.vlrs} records do not fit between the header and the points at byte "
@@ -181,7 +181,7 @@ def _check(path: Path, layout: Layout, size: int) -> None:
 
 
 def _check_blocks(path: Path, header: Any, layout: Layout) -> None:
-    """Look at the compressed blocks before they are unpacked."""
+    """Check the compressed blocks before they are unpacked."""
     lazrs = optional_package("lazrs", path, "pointcloud")
     records = header.vlrs.get("LasZipVlr")
     if len(records) != 1:

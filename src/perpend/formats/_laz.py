@@ -1,9 +1,9 @@
 """Compressed blocks of a LAZ file, checked before the decompressor trusts them.
 
-Points of format 6 and above are stored in layers: after the first point of a block, which is plain,
-come the number of its points and the length of each layer. The decompressor takes memory for these
-lengths as they stand, up to 4 GB each. So the blocks are walked first; together they must fill the
-space between the beginning and their table.
+Points of format 6 and above are stored in layers: a block has its first point, uncompressed, then
+the number of its points and the length of each layer. The decompressor allocates these lengths
+unchecked, up to 4 GB each. So the blocks are walked first; together they must fill the space up to
+their table.
 """
 
 import math
@@ -14,8 +14,8 @@ from typing import IO, Any
 from perpend.exceptions import InputError
 
 LAYERED = 3  # kind of compression
-LAYERS = {10: 9, 11: 1, 12: 2, 13: 1}  # by kind of item: point, colours, with infrared, waveform
-BYTES = 14  # the kind of item that has one layer for each of its bytes
+N_LAYERS = {10: 9, 11: 1, 12: 2, 13: 1}  # by kind of item: point, colours, with infrared, waveform
+BYTES = 14  # the kind of item with one layer for each of its bytes
 VARIABLE = 0xFFFFFFFF  # instead of the number of points in a block
 HEAD = struct.Struct("<H10xI16xH")  # kind, points in a block, number of items
 ITEM = struct.Struct("<HHH")  # kind, bytes, version
@@ -24,14 +24,14 @@ ITEM = struct.Struct("<HHH")  # kind, bytes, version
 def check_blocks(
     path: Path, record: bytes, lazrs: Any, *, offset: int, size: int, points: int
 ) -> None:
-    """Refuse blocks that declare more than there is.
+    """Refuse blocks that declare more than the file holds.
 
     Parameters
     ----------
     path : Path
         The file.
     record : bytes
-        What it says of its compression.
+        Its description of the compression.
     lazrs : module
         Reads the table of the blocks.
     offset, size : int
@@ -40,10 +40,10 @@ def check_blocks(
         Number of points.
     """
     if len(record) < HEAD.size:
-        raise InputError(f"{path}: what it says of its compression is cut off. It is damaged.")
+        raise InputError(f"{path}: the record of its compression is cut off. It is damaged.")
     kind, block_points, n_items = HEAD.unpack_from(record)
     if len(record) < HEAD.size + n_items * ITEM.size:
-        raise InputError(f"{path}: what it says of its compression is cut off. It is damaged.")
+        raise InputError(f"{path}: the record of its compression is cut off. It is damaged.")
     items = [ITEM.unpack_from(record, HEAD.size + i * ITEM.size) for i in range(n_items)]
     with path.open("rb") as stream:
         end = _table(path, stream, offset, size)
@@ -63,7 +63,7 @@ def _table(path: Path, stream: IO[bytes], offset: int, size: int) -> int:
     """Where the table of the blocks begins; it must fit into the file."""
     stream.seek(offset)
     place = int.from_bytes(stream.read(8), "little", signed=True)
-    if place == -1 and size >= offset + 16:  # written without seeking: told at the very end
+    if place == -1 and size >= offset + 16:  # written without seeking: the place is at the end
         stream.seek(size - 8)
         place = int.from_bytes(stream.read(8), "little", signed=True)
     if not offset + 8 <= place <= size - 8:
@@ -80,7 +80,7 @@ def _walk(
 ) -> list[int]:
     """Numbers of points that the blocks declare, if their layers fit."""
     first = sum(size for _, size, _ in items)
-    layers = sum(size if kind == BYTES else LAYERS.get(kind, 0) for kind, size, _ in items)
+    layers = sum(size if kind == BYTES else N_LAYERS.get(kind, 0) for kind, size, _ in items)
     lengths = struct.Struct(f"<{1 + layers}I")
     counts = []
     while place < end:

@@ -7,7 +7,7 @@ of the output, and as many more as the following byte says if c >> 5 is 7; they 
 
 from perpend.exceptions import InputError
 
-MAX_RATIO = 88  # three bytes make at most 264
+LZF_RATIO = 88  # three bytes make at most 264
 
 
 def decompress(where: str, data: bytes, size: int) -> bytearray:
@@ -20,19 +20,19 @@ def decompress(where: str, data: bytes, size: int) -> bytearray:
     data : bytes
         Compressed.
     size : int
-        What the file declares; memory for no more than that is taken.
+        The declared size; no more memory than that is allocated.
 
     Raises
     ------
     InputError
-        If the size is impossible, or the data are not what they should be.
+        If the size is impossible, or the data are damaged.
 
     Examples
     --------
     >>> bytes(decompress("x.pcd", b"\x02abc\xe0\x01\x02", 13))
     b'abcabcabcabca'
     """
-    if size > MAX_RATIO * len(data):
+    if size > LZF_RATIO * len(data):
         raise InputError(f"{where}: {len(data)} bytes cannot expand to {size}. It is damaged.")
     out = bytearray(size)
     place = at = 0  # in the output and in the data
@@ -53,7 +53,7 @@ def decompress(where: str, data: bytes, size: int) -> bytearray:
                 at += 1
                 begin = place - back
                 if begin < 0:
-                    raise InputError(f"{where}: refers to what is not there. It is damaged.")
+                    raise InputError(f"{where}: refers to bytes before its start. It is damaged.")
                 if back >= length:
                     piece = out[begin : begin + length]
                 else:  # the copy overlaps itself: a pattern repeats

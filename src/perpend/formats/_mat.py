@@ -3,15 +3,14 @@
 Those of version 7.3 are HDF5 files, see :mod:`perpend.formats._hdf5`.
 
 A file is not trusted, and SciPy's parser can crash on a damaged one (and ``scipy.io.whosmat`` fails
-on every file with one of MATLAB's newer objects, such as a string). So before SciPy sees it, one
-pass over the variables compares every declared size with what is there, refuses a file that expands
-more than a hundredfold, and notes name, shape and class of each variable. Only arrays of real
-numbers are then loaded: cells, structs and objects hold other variables, nested as deep as they
-like.
+on every file with one of MATLAB's newer objects, such as a string). So one pass over the variables
+comes before SciPy. It compares every declared size with the file, refuses a file that expands more
+than a hundredfold, and notes name, shape and class of each variable. Then only arrays of real
+numbers are loaded: cells, structs and objects hold other variables, nested to any depth.
 
-The pass knows this much of the format: a header of 128 bytes, then the variables. A variable is a
-tag (type and size) and contents, mostly compressed by zlib, that are once more a tag, and then the
-flags, the shape, the name and the values, each with a tag of its own.
+The pass uses this much of the format: a header of 128 bytes, then the variables. A variable is a
+tag (type and size) and contents, mostly compressed by zlib. The contents are again a tag, then the
+flags, the shape, the name and the values, each with its own tag.
 """
 
 import math
@@ -27,6 +26,7 @@ from perpend._files import writing
 from perpend.exceptions import InputError
 from perpend.formats._answer_path import answer_path
 from perpend.formats._checks import (
+    DAMAGE_ERRORS,
     MAX_RATIO,
     SMALL,
     as_floats,
@@ -47,17 +47,11 @@ COMPRESSED = 15  # type of a variable
 DENSE = range(6, 16)  # classes of numeric arrays: double, single, int8, ..., uint64
 OPAQUE = 17  # class of newer objects, which have no shape and hide their name
 CLASSES = {1: "cell", 2: "struct", 3: "object", 4: "char", 5: "sparse", 16: "function"}
-HIDDEN = {"", "None"}  # MATLAB's own; and the name by which SciPy would load the first object
-COMPLEX = 1 << 11  # one of the flags
+HIDDEN = {"", "None"}  # MATLAB's own, and the name under which SciPy loads the first object
+COMPLEX_FLAG = 1 << 11
 ITEM_BYTES = {1: 1, 2: 1, 3: 2, 4: 2, 5: 4, 6: 4, 7: 4, 9: 8, 12: 8, 13: 8}  # by type of values
 START_BYTES = 1024  # of a variable: all but its values; at most 32 dimensions and a name
-CHUNK = 1 << 20
-# what SciPy's reader may raise on damaged input, besides its own MatReadError
-BAD_MAT = (
-    *(ValueError, TypeError, LookupError, EOFError, OSError, AttributeError, NameError),
-    *(ArithmeticError, AssertionError, MemoryError, RuntimeError, SystemError),
-    *(struct.error, zlib.error),
-)
+PIECE = 1 << 20  # bytes that are unpacked at once
 
 
 class _Variable(NamedTuple):
@@ -65,7 +59,7 @@ class _Variable(NamedTuple):
     shape: tuple[int, ...] = ()
     name: str = ""
     is_complex: bool = False
-    n_values: float = math.nan  # as many as its bytes make; nan if they are no numbers
+    n_values: float = math.nan  # by the number of its bytes; nan if they are not numbers
 
 
 def read(path: Path, options: Options) -> Dataset:
@@ -83,7 +77,7 @@ def read(path: Path, options: Options) -> Dataset:
         name = choose(path, options.variable, entries)
         where = f"{path}, array {quoted(name)}"
         _check_variable(where, [v for v in variables if v.name == name])
-        # at most: the bytes of the file, unpacked, and what SciPy and we make of them
+        # at most: the unpacked bytes of the file, SciPy's array and ours
         check_memory(where, 3 * 8 * math.prod(entries[name].shape or ()))
         values = _load(path, stream, name)
     if not isinstance(values, np.ndarray) or values.shape != entries[name].shape:
@@ -107,7 +101,7 @@ def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
 
 
 def _check_version(path: Path, stream: IO[bytes]) -> str:
-    """Refuse what is not of version 5; return the byte order, "<" or ">"."""
+    """Refuse other versions than 5; return the byte order, "<" or ">"."""
     start = stream.read(HEADER_BYTES)
     order = {b"IM": "<", b"MI": ">"}.get(start[126:128])
     version = struct.unpack(f"{order}H", start[124:126])[0] if order else 0
@@ -168,7 +162,7 @@ def _parse(start: bytes, order: str) -> _Variable:
         return _Variable(class_code, shape, name)
     kind, _, length, _ = _part(start, place, order)
     n_values = length / ITEM_BYTES.get(kind, math.nan)
-    return _Variable(class_code, shape, name, bool(flags & COMPLEX), n_values)
+    return _Variable(class_code, shape, name, bool(flags & COMPLEX_FLAG), n_values)
 
 
 def _part(start: bytes, place: int, order: str) -> tuple[int, int, int, int]:
@@ -181,15 +175,15 @@ def _part(start: bytes, place: int, order: str) -> tuple[int, int, int, int]:
 
 
 def _inflate(path: Path, stream: IO[bytes], length: int, limit: int) -> tuple[bytes, int]:
-    """First bytes of a compressed variable and its size, which is counted, not believed."""
+    """First bytes of a compressed variable, and its size by unpacking it."""
     unpacker = zlib.decompressobj()
     start, count = b"", 0
     try:
         while length > 0 and not unpacker.eof:
-            packed = stream.read(min(length, CHUNK))
+            packed = stream.read(min(length, PIECE))
             length -= len(packed) or length  # nothing: the file has shrunk meanwhile
             while packed and not unpacker.eof:
-                piece = unpacker.decompress(packed, CHUNK)
+                piece = unpacker.decompress(packed, PIECE)
                 packed = unpacker.unconsumed_tail
                 start += piece[: START_BYTES - len(start)]
                 count += len(piece)
@@ -204,7 +198,7 @@ def _inflate(path: Path, stream: IO[bytes], length: int, limit: int) -> tuple[by
 
 
 def _load(path: Path, stream: IO[bytes], name: str) -> Any:
-    """Let SciPy read one variable; whatever it raises is one error."""
+    """Let SciPy read one variable; all of its errors become one."""
     import scipy.io
     from scipy.io.matlab import MatReadError
 
@@ -214,7 +208,7 @@ def _load(path: Path, stream: IO[bytes], name: str) -> Any:
             warnings.simplefilter("ignore")  # remarks on variables that are not read
             # mat_dtype: in the class that it has in MATLAB, which writes whole numbers as integers
             return scipy.io.loadmat(stream, variable_names=[name], mat_dtype=True).get(name)
-    except (*BAD_MAT, MatReadError) as error:
+    except (*DAMAGE_ERRORS, NameError, MatReadError) as error:
         raise _damaged(path, error) from error
 
 
@@ -231,7 +225,7 @@ def _oddity(variable: _Variable) -> str:
 
 
 def _check_variable(where: str, found: list[_Variable]) -> None:
-    """Judge a variable by what is known before it is loaded."""
+    """Check a variable before it is loaded."""
     if len(found) > 1:
         raise InputError(f"{where}: is there twice. Write the file anew.")
     oddity = _oddity(found[0])

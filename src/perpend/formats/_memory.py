@@ -1,4 +1,4 @@
-"""How much memory a reader may ask for."""
+"""How much memory a reader may use."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ CONTAINER = Path("/sys/fs/cgroup")
 
 
 def memory_limit() -> int:
-    """Bytes that one file may take: 80 % of what is available, also to a container."""
+    """Bytes that one file may take: 80 % of the available memory, also in a container."""
     return int(SHARE * min(_of_machine(), _of_container()))
 
 
@@ -20,7 +20,7 @@ def _of_machine() -> float:
                 return 1024 * int(line.split()[1])
     except (OSError, ValueError, IndexError):
         pass
-    try:  # not Linux: all of it, whatever else runs
+    try:  # not Linux: all of the memory
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
         return float(1 << 34)  # not POSIX either: 16 GiB

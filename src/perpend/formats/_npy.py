@@ -1,7 +1,7 @@
 """NumPy's ``.npy`` files: one array.
 
-A file is not trusted. Pickles are refused, and the size that the header declares is compared with
-the size of the file before anything is allocated (a file of 128 bytes can declare 8 TB).
+A file is not trusted. Pickles are refused, and the declared size is compared with the size of the
+file before anything is allocated (a file of 128 bytes can declare 8 TB).
 """
 
 import io
@@ -28,7 +28,7 @@ from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._records import NO_DATA, added_values, from_array
 
 HEADER_BYTES = 1 << 16  # NumPy itself reads no header longer than 10,000 characters
-ROWS = 1 << 14  # of an answer that are written together
+ROWS = 1 << 14  # that are written together
 HEADER_PARSERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -42,7 +42,7 @@ BAD_HEADER = (
 
 
 class Header(NamedTuple):
-    """What an array in the .npy format says of itself."""
+    """What an array in the .npy format declares."""
 
     shape: tuple[int, ...]
     order: Literal["C", "F"]
@@ -109,7 +109,7 @@ def read_header(where: str, stream: IO[bytes]) -> Header:
 
 
 def check_size(where: str, header: Header, size: int) -> None:
-    """Compare what the header declares with the bytes that are there."""
+    """Compare the declared size with the size of the file."""
     check_array(where, header.shape, header.dtype)
     declared = math.prod(header.shape) * header.dtype.itemsize
     present = size - header.offset

@@ -1,7 +1,7 @@
 """NumPy's ``.npz`` files: a zip archive of arrays, each in the .npy format.
 
-An archive is not trusted either: one whose contents expand more than a hundredfold is refused, and
-names inside it are only ever compared, never used as paths.
+An archive is not trusted: one that expands more than a hundredfold is refused, and names inside it
+are never used as paths.
 """
 
 import math
@@ -30,7 +30,7 @@ from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._npy import Header, check_size, read_header
 from perpend.formats._records import added_values, from_array
 
-CHUNK = 4 << 20
+PIECE = 4 << 20  # bytes that are unpacked at once
 BAD_ARCHIVE = (
     *(zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError, OverflowError),
     *(LookupError, MemoryError),
@@ -70,7 +70,7 @@ def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
 def _choose(
     archive: zipfile.ZipFile, path: Path, variable: str | None
 ) -> tuple[str, zipfile.ZipInfo]:
-    """Find the one array that is meant."""
+    """Find the array to read."""
     members: dict[str, zipfile.ZipInfo] = {}
     for member in archive.infolist():
         name = member.filename.removesuffix(".npy")
@@ -81,7 +81,7 @@ def _choose(
     if not members:
         raise InputError(f"{path}: there is no array in this archive.")
     if variable in members:
-        return variable, members[variable]  # whatever the others are
+        return variable, members[variable]
     entries = {name: _entry(archive, member) for name, member in members.items()}
     name = choose(path, variable, entries)
     return name, members[name]
@@ -106,7 +106,7 @@ def _open(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
 
 
 def _check_member(where: str, member: zipfile.ZipInfo, size: int) -> None:
-    """Judge a member by the archive's directory, before unpacking."""
+    """Check a member in the archive's directory, before unpacking."""
     if member.compress_size > size:
         raise InputError(f"{where}: larger than the archive itself. The archive is damaged.")
     check_expansion(where, member.compress_size, member.file_size)
@@ -125,8 +125,8 @@ def _extract(
     buffer = memoryview(values.view(np.uint8))
     with _open(archive, member) as stream:
         stream.read(header.offset)
-        for begin in range(0, len(buffer), CHUNK):
-            piece = buffer[begin : begin + CHUNK]
+        for begin in range(0, len(buffer), PIECE):
+            piece = buffer[begin : begin + PIECE]
             if stream.readinto(piece) != len(piece):  # type: ignore[attr-defined]
                 raise InputError(f"{where}: ends too early. Is the archive a cut-off copy?")
     return values.reshape(header.shape, order=header.order)

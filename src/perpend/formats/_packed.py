@@ -1,15 +1,15 @@
-"""How large a packed chunk may become, found out without unpacking it into memory.
+"""How large a packed chunk becomes, without unpacking it into memory.
 
-Each function returns an upper bound in bytes. The libraries that unpack chunks believe what these
-say of themselves, so a chunk of a few kilobytes may take gigabytes.
+Each function returns an upper bound in bytes. The libraries that unpack chunks trust the sizes in
+them, so a chunk of a few kilobytes may take gigabytes.
 """
 
 import struct
 import zlib
 from collections.abc import Callable
 
-CHUNK = 1 << 20
-FAR = 1 << 62  # more than anybody has
+PIECE = 1 << 20  # bytes that are unpacked at once
+NO_BOUND = 1 << 62  # bytes: more than any machine has
 ZSTD_MAGIC = 0xFD2FB528
 ZSTD_SKIPPED = range(0x184D2A50, 0x184D2A60)  # magic numbers of frames without values
 ZSTD_BLOCK = 1 << 17  # bytes that a block may become, at most
@@ -22,7 +22,7 @@ def of_zlib(packed: bytes) -> int:
         unpacker = zlib.decompressobj(wbits=47)  # either of the two headers
         tail = packed
         while tail and not unpacker.eof:
-            count += len(unpacker.decompress(tail, CHUNK))
+            count += len(unpacker.decompress(tail, PIECE))
             tail = unpacker.unconsumed_tail
         if not unpacker.eof or len(unpacker.unused_data) == len(packed):
             break
@@ -32,16 +32,16 @@ def of_zlib(packed: bytes) -> int:
 
 def of_blosc(packed: bytes) -> int:
     """Read the size in the header, which bounds what is unpacked."""
-    return struct.unpack_from("<I", packed, 4)[0] if len(packed) >= 16 else FAR
+    return struct.unpack_from("<I", packed, 4)[0] if len(packed) >= 16 else NO_BOUND
 
 
 def of_lz4(packed: bytes) -> int:
     """Read the size in the first four bytes, which bounds what is unpacked."""
-    return struct.unpack_from("<I", packed)[0] if len(packed) >= 4 else FAR
+    return struct.unpack_from("<I", packed)[0] if len(packed) >= 4 else NO_BOUND
 
 
 def of_zstd(packed: bytes) -> int:
-    """Walk along the blocks of all frames; the larger of what they can hold and what they declare.
+    """Walk along the blocks of all frames; return the larger of what they hold and declare.
 
     >>> of_zstd(bytes.fromhex("28b52ffd2003190000616263"))  # "abc", not compressed
     3
@@ -54,7 +54,7 @@ def of_zstd(packed: bytes) -> int:
                 place += 8 + struct.unpack_from("<I", packed, place + 4)[0]
                 continue
             if magic != ZSTD_MAGIC:
-                return FAR
+                return NO_BOUND
             has_checksum = packed[place + 4] >> 2 & 1
             place, size = _zstd_header(packed, place + 4)
             declared += size
@@ -62,8 +62,8 @@ def of_zstd(packed: bytes) -> int:
             bound += size
             place += 4 * has_checksum
     except (struct.error, IndexError):
-        return FAR
-    return max(bound, declared) if place == len(packed) else FAR
+        return NO_BOUND
+    return max(bound, declared) if place == len(packed) else NO_BOUND
 
 
 def _zstd_header(packed: bytes, place: int) -> tuple[int, int]:

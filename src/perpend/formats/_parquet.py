@@ -1,7 +1,7 @@
 """Parquet tables (``.parquet``), read by pyarrow.
 
-The metadata at the end of a file say how many rows and bytes there are; they are compared with the
-file before anything is allocated. Then the rows come in batches.
+The numbers of rows and bytes in the metadata at the end of a file are compared with the file before
+anything is allocated. Then the rows are read in batches.
 """
 
 from collections.abc import Iterator
@@ -12,19 +12,18 @@ from perpend._files import writing
 from perpend.exceptions import InputError
 from perpend.formats._answer_path import answer_path
 from perpend.formats._arrow_columns import (
-    BAD_ARROW,
     Columns,
     cannot_read,
     collect,
     pick,
     with_added,
 )
-from perpend.formats._checks import check_expansion, file_size, no_choice
+from perpend.formats._checks import DAMAGE_ERRORS, check_expansion, file_size, no_choice
 from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._registry import optional_package
 
 MAGIC = b"PAR1"
-BATCH = 1 << 16  # rows
+BATCH_ROWS = 1 << 16
 
 
 def read(path: Path, options: Options) -> Dataset:
@@ -40,7 +39,7 @@ def read(path: Path, options: Options) -> Dataset:
             return collect(path, "parquet", columns, n, _batches(file, columns))
     except (InputError, PermissionError):
         raise
-    except BAD_ARROW as error:
+    except DAMAGE_ERRORS as error:
         raise cannot_read(path, "Parquet", error) from error
 
 
@@ -50,7 +49,9 @@ def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
 
     path = answer_path(dataset, folder)
     with parquet.ParquetFile(dataset.source) as file, writing(path) as stream:
-        schema, batches = with_added(dataset, answer, file.schema_arrow, file.iter_batches(BATCH))
+        schema, batches = with_added(
+            dataset, answer, file.schema_arrow, file.iter_batches(BATCH_ROWS)
+        )
         with parquet.ParquetWriter(stream, schema) as writer:
             for batch in batches:
                 writer.write_batch(batch)
@@ -71,7 +72,7 @@ def _check_magic(path: Path) -> None:
 def _check(path: Path, file: Any, size: int, columns: Columns) -> int:
     """Compare rows and bytes with the file; return the number of rows.
 
-    The columns of the groups are not asked: pyarrow ends the whole process where their statistics
+    The columns of the groups are not checked: pyarrow ends the whole process if their statistics
     are damaged.
     """
     meta = file.metadata
@@ -86,4 +87,4 @@ def _check(path: Path, file: Any, size: int, columns: Columns) -> int:
 
 
 def _batches(file: Any, columns: Columns) -> Iterator[Any]:
-    return iter(file.iter_batches(BATCH, columns=list(columns.names), use_threads=False))
+    return iter(file.iter_batches(BATCH_ROWS, columns=list(columns.names), use_threads=False))

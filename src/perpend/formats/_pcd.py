@@ -1,11 +1,12 @@
 """PCD: point clouds of PCL, as text, binary, or binary and compressed by LZF.
 
-x, y and z are read unless other columns are asked for; a field of several numbers, such as fpfh,
-has the columns fpfh_0, fpfh_1 and so on. An organised cloud (WIDTH x HEIGHT) is read row by row;
-its points without a place, which PCL marks by NaN, are left out. Text is read as float64.
+x, y and z are read unless other columns are chosen; a field of several numbers, such as fpfh, has
+the columns fpfh_0, fpfh_1 and so on. An organised cloud (WIDTH x HEIGHT) is read row by row; its
+points without coordinates, which PCL marks by NaN, are left out. Text is read as float64.
 
-The answer is the same cloud with three more fields: distance and probability (F 4) and inlier (U 1:
-1, or 0 for outliers; 255 if there is no data). It is text if the cloud is, binary otherwise.
+The labels are written to a copy of the cloud with three more fields: distance and probability (F 4)
+and inlier (U 1: 1, or 0 for outliers; 255 for no data). It is text if the cloud is, otherwise
+binary.
 """
 
 import io
@@ -33,7 +34,7 @@ from perpend.formats._points import (
 )
 from perpend.formats._records import select
 
-SIZES = 8  # bytes before the compressed ones: how many, packed and unpacked
+SIZES_BYTES = 8  # before the compressed points: their sizes, packed and unpacked
 
 
 def read(path: Path, options: Options) -> Dataset:
@@ -81,7 +82,7 @@ def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
 
 
 def _check_size(path: Path, header: Header, size: int) -> None:
-    """Compare the number of points with the bytes that are there."""
+    """Compare the number of points with the size of the file."""
     present = size - header.offset
     least = header.points * header.point_bytes
     if header.kind == "ascii":  # a digit and a blank or line end for each, the last may lack it
@@ -101,16 +102,16 @@ def _mapped(path: Path, header: Header) -> Array:
 
 
 def _unpacked(path: Path, header: Header) -> Array:
-    """Points of a compressed file, in which each field stands as a block of its own."""
+    """Points of a compressed file, in which each field is a block of its own."""
     size = file_size(path)
     with path.open("rb") as stream:
         stream.seek(header.offset)
-        sizes = stream.read(SIZES)
+        sizes = stream.read(SIZES_BYTES)
         packed, unpacked = (int.from_bytes(sizes[i : i + 4], "little") for i in (0, 4))
-        if header.offset + SIZES + packed > size:
+        if header.offset + SIZES_BYTES + packed > size:
             raise InputError(
                 f"{path}: declares {in_bytes(packed)} of compressed points but holds "
-                f"{in_bytes(max(0, size - header.offset - SIZES))}. Is it a cut-off copy?"
+                f"{in_bytes(max(0, size - header.offset - SIZES_BYTES))}. Is it a cut-off copy?"
             )
         if unpacked != header.points * header.point_bytes:
             raise InputError(
@@ -132,7 +133,7 @@ def _unpacked(path: Path, header: Header) -> Array:
 
 
 def _header_text(header: Header, added: dict[str, Array]) -> bytes:
-    """Return the header with more fields; whatever else it says stays."""
+    """Return the header with more fields; everything else stays."""
     more = {
         "FIELDS": list(added),
         "COLUMNS": list(added),
@@ -153,7 +154,7 @@ def _header_text(header: Header, added: dict[str, Array]) -> bytes:
 
 
 def _with_more(dtype: np.dtype[Any], added: dict[str, Array]) -> np.dtype[Any]:
-    """Return a record with more numbers behind those it has; gaps stay where they are."""
+    """Return a record type with more numbers at its end; gaps stay where they are."""
     place, names, formats, offsets = dtype.itemsize, [], [], []
     for name, (kind, offset, *_) in (dtype.fields or {}).items():
         names.append(name)

@@ -41,7 +41,7 @@ class Header(NamedTuple):
     fields: tuple[Field, ...]
     points: int
     kind: str  # one of KINDS
-    lines: tuple[bytes, ...]  # as they stand in the file
+    lines: tuple[bytes, ...]  # as in the file
     offset: int  # where the values begin
 
     @property
@@ -88,7 +88,7 @@ def read_header(path: Path) -> Header:
         offset = stream.tell()
     kind = " ".join(entries["DATA"])
     if kind not in KINDS:
-        raise InputError(f"{path}: DATA {quoted(kind)} is none of {', '.join(KINDS)}.")
+        raise InputError(f"{path}: DATA {quoted(kind)} is not one of {', '.join(KINDS)}.")
     fields = _fields(path, entries)
     return Header(fields, _points(path, entries), kind, tuple(lines), offset)
 
@@ -145,5 +145,5 @@ def _points(path: Path, entries: dict[str, list[str]]) -> int:
 
 def _count(path: Path, word: str, *values: str) -> int:
     if len(values) != 1 or not re.fullmatch(r"[0-9]{1,15}", values[0]):
-        raise InputError(f"{path}: {word} {quoted(' '.join(values))} is no count.")
+        raise InputError(f"{path}: {word} {quoted(' '.join(values))} is not a count.")
     return int(values[0])

@@ -1,4 +1,4 @@
-"""From the pixels of a scene to a dataset: what is no data, and what people should know."""
+"""From the pixels of a scene to a dataset, without those that have no data."""
 
 import math
 from pathlib import Path
@@ -28,10 +28,10 @@ def from_pixels(
 ) -> Dataset:
     """Dataset of the pixels that have data.
 
-    A pixel is marked as no data if *every* band has its ignore value, or by the file's mask. If
-    only some bands have it, the value may be a measurement (0 in a dark band), so that the pixel
-    stays and is counted as partly ignored; a robust method calls it an outlier if it is one. Pixels
-    with NaN or infinities are left out as well.
+    A pixel has no data if *every* band has its ignore value, or by the file's mask. If only some
+    bands have it, the value may be a measurement (0 in a dark band), so the pixel stays and is
+    counted as partly ignored; a robust method finds out whether it is an outlier. Pixels with NaN
+    or infinities are left out as well.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def from_pixels(
     ignore : array of shape (D,), optional
         The ignore value of each band; NaN in bands that have none.
     masked : array of bool of shape (height * width,), optional
-        Pixels that the file's own mask leaves out.
+        Pixels that the file's mask leaves out.
     dropped : tuple of str
         Names of the bands that were left out.
     origin : object
@@ -99,7 +99,7 @@ def band_names(n: int) -> tuple[str, ...]:
 
 
 def check_extent(where: str, extent: dict[str, int]) -> int:
-    """Number of values of an image, if every side has one.
+    """Return the number of values of an image; refuse one with an empty side.
 
     Parameters
     ----------

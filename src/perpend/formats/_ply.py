@@ -1,11 +1,11 @@
 """PLY: point clouds and meshes, as text or binary in either byte order.
 
-Only the element ``vertex`` is read; x, y and z unless other columns are asked for. Elements after
-it (faces) are left alone; those before it are stepped over, lists and all. Text is read as float64.
+Only the element ``vertex`` is read; x, y and z unless other columns are chosen. Elements after it
+(faces) are ignored; those before it are skipped, lists included. Text is read as float64.
 
-The answer is the same file, faces and all, in which every vertex has three more properties:
-distance and probability (float) and inlier (uchar: 1, or 0 for outliers; 255 if the point is not
-finite).
+The labels are written to a copy of the file, faces included, in which every vertex has three more
+properties: distance and probability (float) and inlier (uchar: 1, or 0 for outliers; 255 if the
+point is not finite).
 """
 
 import io
@@ -133,7 +133,7 @@ def _records(path: Path, header: Header, size: int) -> Array:
 
 
 def _start(path: Path, header: Header) -> int:
-    """Where the points of a binary file begin, behind whatever comes before."""
+    """Where the points of a binary file begin, after the other elements."""
     place = header.offset
     if not any(e.has_lists for e in header.before):
         return place + sum(e.n * e.smallest for e in header.before)
@@ -147,7 +147,7 @@ def _start(path: Path, header: Header) -> int:
 
 
 def _after(data: memoryview, place: int, element: Element) -> int:
-    """Return the place behind all of an element, whose lists tell their lengths one by one."""
+    """Return the place after an element, whose lists have their lengths before them."""
     if not element.has_lists:
         return place + element.n * element.smallest
     steps = [(p.dtype.itemsize, _unpacker(p.length)) for p in element.properties]

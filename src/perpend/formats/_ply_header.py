@@ -1,4 +1,4 @@
-"""The text header of a PLY file: which elements there are, how many, and what they hold."""
+"""The text header of a PLY file: the elements, their numbers and their properties."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,7 +27,7 @@ class Property(NamedTuple):
 
 
 class Element(NamedTuple):
-    """Something that the file has many of."""
+    """A kind of thing in the file, such as vertices."""
 
     name: str
     n: int
@@ -35,12 +35,12 @@ class Element(NamedTuple):
 
     @property
     def smallest(self) -> int:
-        """Bytes of one in a binary file if its lists are empty."""
+        """Bytes of one in a binary file with empty lists."""
         return sum((p.length or p.dtype).itemsize for p in self.properties)
 
     @property
     def has_lists(self) -> bool:
-        """Whether they may differ in size."""
+        """Whether their sizes may differ."""
         return any(p.length is not None for p in self.properties)
 
 
@@ -49,7 +49,7 @@ class Header(NamedTuple):
 
     encoding: str
     elements: tuple[Element, ...]
-    lines: tuple[bytes, ...]  # as they stand in the file
+    lines: tuple[bytes, ...]  # as in the file
     last: int  # number of the line with the last property of a vertex
     offset: int  # where the values begin
 
@@ -126,11 +126,11 @@ def _property(where: str, words: Sequence[str], order: str) -> Property:
 
 
 def _check_elements(path: Path, elements: list[Element]) -> None:
-    """Refuse a header without points, or with an odd kind of them."""
-    found = [element for element in elements if element.name == "vertex"]
-    if len(found) != 1:
-        raise InputError(f'{path}: declares {len(found)} elements "vertex" instead of one.')
-    vertex = found[0]
+    """Refuse a header without points, or with points that cannot be read."""
+    vertices = [element for element in elements if element.name == "vertex"]
+    if len(vertices) != 1:
+        raise InputError(f'{path}: declares {len(vertices)} elements "vertex" instead of one.')
+    vertex = vertices[0]
     names = [p.name for p in vertex.properties]
     if vertex.n == 0 or not names:
         raise InputError(f"{path}: declares no points, so there is nothing to read.")
@@ -145,7 +145,7 @@ def _check_elements(path: Path, elements: list[Element]) -> None:
 
 
 def check_size(path: Path, header: Header, size: int) -> None:
-    """Compare the counts with the bytes that are there, before anything is read."""
+    """Compare the counts with the size of the file, before anything is read."""
     if header.encoding == "ascii":  # a digit and a blank or line end for each, the last may lack it
         least = sum(2 * e.n * len(e.properties) for e in header.elements) - 1
     else:

@@ -1,4 +1,4 @@
-"""What the readers of point clouds share: fields to columns, text, and answers."""
+"""What the readers of point clouds share: columns, text, and labels."""
 
 import re
 import warnings
@@ -12,12 +12,12 @@ import numpy as np
 from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.formats._checks import check_memory
-from perpend.formats._dataset import Answer, Counts, Dataset
-from perpend.formats._records import added_values, select, survey
+from perpend.formats._dataset import Answer, Dataset
+from perpend.formats._records import added_values, finite_only, select
 
-PLACE = ("x", "y", "z")  # what a cloud is read as, unless told otherwise
+PLACE = ("x", "y", "z")  # the columns of a cloud, unless others are chosen
 ROWS = 1 << 16  # points that are converted or written together
-TOLD = 160  # characters of a parser's complaint
+LIBRARY_WORDS = 160  # characters of another library's message
 
 
 def from_points(
@@ -29,19 +29,9 @@ def from_points(
     stored_dtype: str,
     origin: Any = None,
 ) -> Dataset:
-    """Dataset of the points that are somewhere; those with NaN or infinities are left out."""
-    finite, zero = survey(X)
-    counts = Counts(nan=int(np.count_nonzero(~finite)), zero=zero)
-    n, positions = len(X), None
-    if counts.nan == n:
-        raise InputError(f"{path}: all of its {n} points have a NaN or an infinity.")
-    if counts.nan:
-        positions = np.flatnonzero(finite)
-        check_memory(str(path), len(positions) * X.shape[1] * X.itemsize)
-        X = X[positions]
-    return Dataset(
-        X, str(path), name, "cloud", (n,), columns, positions, stored_dtype, counts, origin
-    )
+    """Dataset of points; those with NaN or infinities are left out."""
+    more = {"stored_dtype": stored_dtype, "origin": origin}
+    return finite_only(X, path, name, "cloud", shape=(len(X),), columns=columns, **more)
 
 
 def chosen(path: Path, wanted: tuple[str, ...] | None, names: Sequence[str]) -> tuple[str, ...]:
@@ -54,14 +44,14 @@ def chosen(path: Path, wanted: tuple[str, ...] | None, names: Sequence[str]) -> 
 def columns_of(path: Path, records: Array, columns: tuple[str, ...]) -> tuple[Array, str]:
     """Some fields of structured records as one array of floats, and their type in the file.
 
-    The array is a copy, so that it is aligned whatever the length of a record is: float32 if all
-    of the fields are, float64 otherwise.
+    The array is a copy, so it is aligned for any length of a record: float32 if all of the fields
+    are, otherwise float64.
     """
     types = [records.dtype[name].newbyteorder("=") for name in columns]
     dtype = np.dtype(np.float32 if set(types) == {np.dtype(np.float32)} else np.float64)
     check_memory(str(path), len(records) * len(columns) * dtype.itemsize)
     X = np.empty((len(records), len(columns)), dtype)
-    for begin in range(0, len(X), ROWS):  # pages of the file are visited once, not once per field
+    for begin in range(0, len(X), ROWS):  # each page of the file is read once, not once per field
         block = records[begin : begin + ROWS]
         for j, name in enumerate(columns):
             X[begin : begin + ROWS, j] = block[name]
@@ -92,17 +82,17 @@ def text_rows(path: Path, stream: IO[str], n: int, width: int) -> Array:
 
 
 def clean(text: str) -> str:
-    r"""Words of another library, safe and short enough for a message.
+    r"""Return another library's message, safe and short enough for ours.
 
     >>> clean("bad value \x1b[31m at row 3;\n use converters.")
     'bad value ?[31m at row 3.'
     """
-    first = re.split(r"[;\n]", text)[0].strip().rstrip(".")[:TOLD]
+    first = re.split(r"[;\n]", text)[0].strip().rstrip(".")[:LIBRARY_WORDS]
     return "".join(c if c.isprintable() else "?" for c in first) + "."
 
 
 def added_fields(dataset: Dataset, answer: Answer, taken: Sequence[str]) -> dict[str, Array]:
-    """Return the fields that an answer adds: distance and probability as float32, inlier as bytes.
+    """Return the fields to add: distance and probability as float32, inlier as bytes.
 
     Points without data have NaN, and 255 as inlier.
     """

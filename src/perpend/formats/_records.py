@@ -1,4 +1,4 @@
-"""From an array to a dataset, and from an answer back to the places of the records."""
+"""From an array to a dataset, and from labels back to the places of the records."""
 
 import math
 from collections.abc import Sequence
@@ -11,29 +11,29 @@ import numpy as np
 from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.formats._checks import check_memory, quoted
-from perpend.formats._dataset import Answer, Counts, Dataset
+from perpend.formats._dataset import Answer, Counts, Dataset, Kind
 
-BLOCK = 1 << 22  # bytes of rows that are looked at together
+BLOCK = 1 << 22  # bytes of rows that are checked together
 LISTED = 20  # names of columns in a message
 NO_DATA = 255  # in a mask of bytes
 
 
 class Survey(NamedTuple):
-    """What is in the rows of a table."""
+    """Which rows are finite, and how many are zero."""
 
     finite: Array  # (n,) bool: no NaN and no infinity
     zero: int  # rows of nothing but zeros
 
 
 def survey(X: Array) -> Survey:
-    """Look at all rows, a block at a time."""
+    """Check all rows, a block at a time."""
     finite = np.empty(len(X), bool)
     zero = 0
     step = max(1, BLOCK // max(1, X.shape[1] * X.itemsize))
     for begin in range(0, len(X), step):
         block = X[begin : begin + step]
         finite[begin : begin + step] = np.isfinite(block).all(axis=1)
-        with np.errstate(invalid="ignore"):  # some NaN are meant to raise that flag
+        with np.errstate(invalid="ignore"):  # signalling NaN
             zero += int(np.count_nonzero(~block.any(axis=1)))
     return Survey(finite, zero)
 
@@ -72,20 +72,35 @@ def from_array(
     if wanted is not None:
         names = [str(j + 1) for j in range(X.shape[1])]
         X, columns = X[:, select(path, wanted, names)], wanted
+    more: dict[str, Any] = {"stored_dtype": stored_dtype, "origin": origin}
     if len(shape) == 1:
-        return from_table(X, path, name, columns, stored_dtype=stored_dtype, origin=origin)
+        return from_table(X, path, name, columns, **more)
+    return finite_only(X, path, name, "image", shape=shape, columns=columns, **more)
+
+
+def finite_only(
+    X: Array,
+    path: Path,
+    name: str,
+    kind: Kind,
+    *,
+    shape: tuple[int, ...],
+    columns: tuple[str, ...] | None,
+    **more: Any,
+) -> Dataset:
+    """Dataset of the pixels or points without NaN and infinities; the others are counted."""
     finite, zero = survey(X)
+    counts = Counts(nan=int(np.count_nonzero(~finite)), zero=zero)
     positions = None
-    if not finite.all():
+    if counts.nan == len(X):
+        advice = " Leave out bad bands." if kind == "image" else ""
+        what = "pixels" if kind == "image" else "points"
+        raise InputError(f"{path}: all of its {len(X)} {what} have a NaN or an infinity.{advice}")
+    if counts.nan:
         positions = np.flatnonzero(finite)
-        if len(positions) == 0:
-            raise InputError(f"{path}: every pixel has a NaN or an infinity. Leave out bad bands.")
         check_memory(str(path), len(positions) * X.shape[1] * X.itemsize)
         X = X[positions]
-    counts = Counts(nan=int(np.count_nonzero(~finite)), zero=zero)
-    return Dataset(
-        X, str(path), name, "image", shape, columns, positions, stored_dtype, counts, origin
-    )
+    return Dataset(X, str(path), name, kind, shape, columns, positions, counts=counts, **more)
 
 
 def from_table(
@@ -112,7 +127,7 @@ def select(path: Path, wanted: Sequence[str], names: Sequence[str]) -> list[int]
     Raises
     ------
     InputError
-        If a name is not there, or there twice.
+        If a name is missing, or occurs twice.
     """
     if not wanted:
         raise InputError(f"{path}: no columns were chosen. Name at least one.")
@@ -123,9 +138,7 @@ def select(path: Path, wanted: Sequence[str], names: Sequence[str]) -> list[int]
         if name not in places:
             more = f" and {len(places) - LISTED} more" if len(places) > LISTED else ""
             there = ", ".join(map(quoted, list(places)[:LISTED])) + more
-            raise InputError(
-                f"{path}: has no column {quoted(name)}. Those that are there: {there}."
-            )
+            raise InputError(f"{path}: has no column {quoted(name)}. Its columns: {there}.")
         if len(places[name]) > 1:
             raise InputError(
                 f"{path}: has {len(places[name])} columns {quoted(name)}. Rename them."
@@ -145,7 +158,7 @@ def without_missing(dataset: Dataset, drop: str) -> Dataset:
     if len(keep) == 0:
         other = "columns" if drop == "rows" else "rows"
         raise InputError(
-            f"{dataset.source}: all {drop} have a NaN or an infinity, so that none would be left. "
+            f"{dataset.source}: all {drop} have a NaN or an infinity, so none would be left. "
             f"Drop {other} instead, or fill the gaps."
         )
     if drop == "rows":
@@ -162,7 +175,7 @@ def without_missing(dataset: Dataset, drop: str) -> Dataset:
 
 
 def in_place(dataset: Dataset, values: Array, missing: float) -> Array:
-    """Put one value for each row where its record stood, and `missing` where there is no row."""
+    """Put one value for each row at the place of its record, and `missing` elsewhere."""
     full = np.full(math.prod(dataset.shape), missing, dtype=values.dtype)
     full[slice(None) if dataset.positions is None else dataset.positions] = values
     return full.reshape(dataset.shape)

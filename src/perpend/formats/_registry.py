@@ -1,4 +1,4 @@
-"""Which formats there are; nothing heavy is imported here, so that ``--help`` can list them."""
+"""All formats; nothing heavy is imported here, so ``--help`` can list them."""
 
 from importlib import import_module
 from pathlib import Path
@@ -8,7 +8,7 @@ from perpend.exceptions import MissingExtraError
 
 
 class Format(NamedTuple):
-    """A kind of file, and the module that reads it and writes answers beside it.
+    """A kind of file, and the module that reads it and writes labels in its format.
 
     The module has ``read(path, options) -> Dataset`` and ``write_answer(dataset, answer, folder) ->
     Path``, and is imported when it is used.
@@ -17,8 +17,8 @@ class Format(NamedTuple):
     name: str  # such as "csv"
     suffixes: tuple[str, ...]  # in small letters
     module: str  # its full name
-    extra: str  # the extra of perpend that has the package it needs; "" if it needs none
-    about: str  # one line for people
+    extra: str  # the extra of perpend with the package it needs; "" if it needs none
+    about: str  # one line
 
 
 FORMATS = (

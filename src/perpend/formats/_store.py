@@ -3,8 +3,7 @@
 import stat
 import zipfile
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 from perpend.exceptions import InputError
 from perpend.formats._checks import check_expansion, quoted
@@ -21,11 +20,14 @@ class Store(Protocol):
         """Content of a file; up to `limit` bytes."""
 
     def open_array(self, name: str, version: int) -> Any:
-        """The array as zarr sees it."""
+        """Open an array with zarr."""
+
+    def close(self) -> None:
+        """Close what is open."""
 
 
 class FolderStore:
-    """A folder; only regular files in it count, and links are refused."""
+    """A folder of regular files; links are refused."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -58,20 +60,12 @@ class FolderStore:
         store = zarr.storage.LocalStore(self.path, read_only=True)
         return zarr.open_array(store, path=name, mode="r", zarr_format=version)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Leave nothing open."""
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 class ZippedStore:
-    """A zip archive; its members are judged by the archive's directory before they are unpacked."""
+    """A zip archive; its members are checked in its directory before they are unpacked."""
 
     def __init__(self, path: Path, size: int) -> None:
         self.path = path
@@ -104,15 +98,7 @@ class ZippedStore:
         self.opened = zarr.storage.ZipStore(self.path, mode="r", read_only=True)
         return zarr.open_array(self.opened, path=name, mode="r", zarr_format=version)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         """Close the archive, and zarr's own view of it."""
         self.archive.close()
         if self.opened is not None:

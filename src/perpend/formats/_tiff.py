@@ -1,4 +1,4 @@
-"""What the two ways into a TIFF file share: what they find, and checks before anything is read."""
+"""What the two readers of TIFF files share: pages, and checks before anything is read."""
 
 import logging
 import math
@@ -35,13 +35,13 @@ class Page(NamedTuple):
     width: int
     bands: int  # without one for transparency
     dtype: str
-    names: tuple[str, ...]  # of the bands; "" where there is none
+    names: tuple[str, ...]  # of the bands; "" for none
     nodata: tuple[float, ...]  # of each band, NaN if none
     alpha: bool  # whether a band for transparency follows
     stored: int  # bytes of all values
     block: int  # bytes of the largest piece that is unpacked at once
     compressed: bool
-    handle: Any  # for whoever reads the values
+    handle: Any  # for the library that reads the values
 
     @property
     def size(self) -> tuple[int, int, str]:
@@ -59,7 +59,7 @@ class Raster(NamedTuple):
     dtype: str
     ignore: Array  # (D,)
     masked: Array | None
-    place: Any  # where on Earth it is, as the library has it
+    place: Any  # the georeference, as the library has it
 
 
 def read_pages(
@@ -69,9 +69,10 @@ def read_pages(
     values: Callable[[list[Page], list[int]], tuple[Array, Array | None]],
     place: Callable[[Page], Any],
 ) -> Raster:
-    """Read the bands that are asked for by `values`, from pages that fit together and in memory.
+    """Read the chosen bands with `values`, from pages that fit together and into memory.
 
-    `values` returns those of some bands, and which pixels are masked; `place` says where a page is.
+    `values` returns those of some bands, and which pixels are masked; `place` returns the
+    georeference of a page.
     """
     pages = choose_pages(path, pages, options.variable)
     check_pages(path, pages, file_size(path))
@@ -93,12 +94,12 @@ def read_pages(
 
 
 def choose_pages(path: Path, pages: Sequence[Page], variable: str | None) -> list[Page]:
-    """Pages that make up the image: all of equal size, or the one that is asked for.
+    """Pages that make up the image: all of equal size, or the chosen one.
 
     Raises
     ------
     InputError
-        If there is a choice to be made.
+        If the caller must choose.
     """
     if variable is not None:
         number = int(variable) if variable.isdecimal() and len(variable) < 9 else 0
@@ -116,7 +117,7 @@ def choose_pages(path: Path, pages: Sequence[Page], variable: str | None) -> lis
 
 
 def check_pages(path: Path, pages: Sequence[Page], size: int) -> None:
-    """Compare what is declared with the size of the file, and with the memory there is."""
+    """Compare the declared size with that of the file, and with the free memory."""
     first = pages[0]
     extent = {"height": first.height, "width": first.width, "bands": first.bands}
     check_extent(str(path), extent)
@@ -161,12 +162,12 @@ def band_labels(pages: Sequence[Page]) -> tuple[str, ...]:
 
 
 def taken(page: Page, before: int, bands: Sequence[int]) -> list[tuple[int, int]]:
-    """Which bands of a page go to which columns, if `before` bands stand on earlier pages."""
+    """Which bands of a page go to which columns, if earlier pages have `before` bands."""
     return [(b - before, j) for j, b in enumerate(bands) if before <= b < before + page.bands]
 
 
 def together(places: Sequence[int]) -> slice | list[int]:
-    """Return places on an axis as a slice if they are neighbours, which is far quicker.
+    """Return places on an axis as a slice if they are neighbours, which is much faster.
 
     >>> together([2, 3, 4]), together([4, 2])
     (slice(2, 5, None), [4, 2])
@@ -183,7 +184,7 @@ def rows_at_once(page: Page, block_rows: int) -> int:
 
 @contextmanager
 def quiet(name: str) -> Iterator[None]:
-    """Silence what a library logs about damaged files; it raises as well."""
+    """Silence the log of a library about damaged files; it raises as well."""
     logger = logging.getLogger(name)
     before = logger.level
     logger.setLevel(logging.CRITICAL + 1)

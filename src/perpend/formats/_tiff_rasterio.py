@@ -28,7 +28,7 @@ MAX_PAGES = 1 << 12  # files that are open together
 
 
 class Place(NamedTuple):
-    """Where on Earth an image is."""
+    """The georeference of an image."""
 
     crs: Any
     transform: Any
@@ -56,7 +56,7 @@ def save(
     nodata: float,
     place: Place,
 ) -> None:
-    """Write bands x height x width as a GeoTIFF in the same place."""
+    """Write bands x height x width as a GeoTIFF with this georeference."""
     bands, height, width = image.shape
     where: dict[str, Any] = {"crs": place.crs, "transform": place.transform}
     if place.gcps is not None:
@@ -81,10 +81,10 @@ def save(
 
 @contextmanager
 def _damage_named(rasterio: Any, path: Path) -> Iterator[None]:
-    """Turn complaints of GDAL, of which there are many kinds, into an InputError."""
+    """Turn GDAL's many kinds of errors into an InputError."""
     try:
         with warnings.catch_warnings(), quiet("rasterio"), rasterio.Env():
-            warnings.simplefilter("ignore")  # a plain TIFF is nowhere on Earth
+            warnings.simplefilter("ignore")  # a plain TIFF has no georeference
             yield
     except PerpendError:
         raise

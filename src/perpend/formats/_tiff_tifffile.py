@@ -1,4 +1,4 @@
-"""TIFF through tifffile, where rasterio is not installed: plain files, and the tags of GeoTIFF."""
+"""TIFF through tifffile, if rasterio is not installed: plain files, and the tags of GeoTIFF."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ from perpend.formats._tiff import (
     together,
 )
 
-PLACE = (33550, 33922, 34264, 34735, 34736, 34737)  # tags: scale, tie points, matrix, and keys
+GEO_TAGS = (33550, 33922, 34264, 34735, 34736, 34737)  # scale, tie points, matrix, and keys
 NODATA = 42113  # GDAL's tag for the value of pixels without data
 MAX_PAGES = 1 << 14
 AXES = {"YX": ("Y", "X"), "YXS": ("Y", "X", "S"), "SYX": ("S", "Y", "X")}
@@ -46,7 +46,7 @@ def save(
     nodata: float,
     place: Any,
 ) -> None:
-    """Write bands x height x width, with the tags that tell where on Earth it is."""
+    """Write bands x height x width, with the tags of the georeference."""
     tifffile.imwrite(
         stream,
         image,
@@ -60,7 +60,7 @@ def save(
 
 @contextmanager
 def _damage_named(path: Path) -> Iterator[None]:
-    """Turn complaints of tifffile, of which there are many kinds, into an InputError."""
+    """Turn tifffile's many kinds of errors into an InputError."""
     try:
         with quiet("tifffile"):
             yield
@@ -82,8 +82,8 @@ def _pages(path: Path, file: Any) -> list[Page]:
     """All images of the file but previews and masks; nothing read yet."""
     if len(file.pages) > MAX_PAGES:
         raise InputError(f"{path}: has {len(file.pages)} pages; at most {MAX_PAGES} can be read.")
-    found = [page.aspage() for page in file.pages]
-    pages = [_page(path, page) for page in found if not page.subfiletype & (REDUCED | MASK)]
+    pages = [page.aspage() for page in file.pages]
+    pages = [_page(path, page) for page in pages if not page.subfiletype & (REDUCED | MASK)]
     if not pages:
         raise InputError(f"{path}: there is no image in this file, only previews or masks.")
     return pages
@@ -144,7 +144,7 @@ def _values(pages: Sequence[Page], bands: list[int]) -> tuple[Array, Array | Non
             continue
         values = page.handle.asarray(maxworkers=1)
         if values.shape != page.handle.shape:
-            raise ValueError("a page has another shape than it says")
+            raise ValueError("a page has another shape than declared")
         values = values.reshape(values.shape + (1,) * (page.handle.axes == "YX"))
         values = np.moveaxis(values, 0, -1) if page.handle.axes == "SYX" else values
         if pairs:
@@ -159,7 +159,7 @@ def _values(pages: Sequence[Page], bands: list[int]) -> tuple[Array, Array | Non
 def _place(page: Any) -> list[tuple[int, Any, int, Any, bool]]:
     """Tags of GeoTIFF, as they are written again."""
     tags: list[tuple[int, Any, int, Any, bool]] = []
-    for code in PLACE:
+    for code in GEO_TAGS:
         tag = page.tags.get(code)
         if tag is not None and isinstance(tag.value, str):
             tags.append((code, "s", 0, tag.value, True))

@@ -1,9 +1,9 @@
 """Zarr 2 and 3: a folder ``.zarr`` or a ``.zip`` of it, read by zarr.
 
-A store is not trusted. The metadata of its arrays are read here first: only arrays of real numbers
-in chunks whose packing is known are given to zarr, after the sizes that they declare were compared
-with the bytes that are stored, and each chunk with what it would become
-(:mod:`perpend.formats._packed`). Addresses of other machines are never followed.
+A store is not trusted. The metadata of its arrays are read here first. Only arrays of real numbers
+with known compression are given to zarr, after their declared sizes were compared with the stored
+bytes, and each chunk with its unpacked size (:mod:`perpend.formats._packed`). Links to other
+machines are never followed.
 """
 
 import json
@@ -12,7 +12,7 @@ import secrets
 import shutil
 import warnings
 import zipfile
-import zlib
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.formats._answer_path import answer_path
 from perpend.formats._checks import (
+    DAMAGE_ERRORS,
     REAL,
     as_floats,
     check_array,
@@ -39,18 +40,13 @@ from perpend.formats._registry import optional_package
 from perpend.formats._store import FolderStore, Store, ZippedStore
 
 METADATA = {"zarr.json": 3, ".zarray": 2}
-PLAIN_CODECS = {"bytes", "transpose", "crc32c"}  # of Zarr 3: these do not unpack anything
+PLAIN_CODECS = {"bytes", "transpose", "crc32c"}  # of Zarr 3: these unpack nothing
 PLAIN_FILTERS = {"shuffle", "delta", "fixedscaleoffset", "crc32c"}  # of Zarr 2
-FEW_CHUNKS = 10_000  # may be declared whatever is stored
-SPARSE = 100  # times as many chunks may be declared as are stored
-WIDER = 8  # filters may make a byte a float
+FEW_CHUNKS = 10_000  # so many may always be declared,
+MAX_SPARSITY = 100  # and so many times the stored ones
+WIDER = 8  # filters may turn a byte into a float
 SLACK = 1 << 18  # bytes by which the bound of a small chunk may be too high
-# what zarr and its codecs may raise on damaged input
-BAD_ZARR = (
-    *(ValueError, TypeError, LookupError, EOFError, OSError, AttributeError, RuntimeError),
-    *(ArithmeticError, AssertionError, MemoryError, SystemError, ImportError),
-    *(zipfile.BadZipFile, zlib.error),
-)
+BAD_ZARR = (*DAMAGE_ERRORS, ImportError, zipfile.BadZipFile)  # zarr and its codecs raise these
 
 
 class _Meta(NamedTuple):
@@ -68,7 +64,8 @@ def read(path: Path, options: Options) -> Dataset:
     """Read one array of a Zarr store; `variable` is its path inside, such as ``a/b``."""
     optional_package("zarr", path, "zarr")
     try:
-        with FolderStore(path) if path.is_dir() else ZippedStore(path, file_size(path)) as store:
+        store = FolderStore(path) if path.is_dir() else ZippedStore(path, file_size(path))
+        with closing(store):
             return _read(path, store, options)
     except (InputError, PermissionError):
         raise
@@ -169,7 +166,7 @@ def _parse_3(content: dict[str, Any]) -> _Meta:
     if not isinstance(content["data_type"], str):
         raise InputError(f"holds values of type {quoted(str(content['data_type']))}")
     if content["chunk_grid"]["name"] != "regular" or content.get("storage_transformers"):
-        raise InputError("is stored in a way that is not known")
+        raise InputError("is stored in an unknown way")
     packers = [str(c["name"]) for c in content["codecs"] if c["name"] not in PLAIN_CODECS]
     chunks = content["chunk_grid"]["configuration"]["chunk_shape"]
     dtype = np.dtype(content["data_type"])
@@ -190,12 +187,12 @@ def _meta(
         raise InputError("declares an impossible shape")
     if not set(packers) <= set(UNPACKED_SIZE) or len(packers) > 1:
         names = ", ".join(map(quoted, packers))
-        raise InputError(f"is packed in a way that is not read ({names})")
+        raise InputError(f"is compressed in an unknown way ({names})")
     return _Meta(version, tuple(shape), dtype, tuple(chunks), "".join(packers), filtered)
 
 
 def _check(where: str, store: Store, name: str, meta: _Meta) -> None:
-    """Compare what an array declares with what is stored, before anything is allocated."""
+    """Compare the declared size with the stored one, before anything is allocated."""
     prefix = f"{name}/" if name else ""
     sizes = {
         key: size
@@ -204,7 +201,7 @@ def _check(where: str, store: Store, name: str, meta: _Meta) -> None:
     }
     stored, chunk = sum(sizes.values()), math.prod(meta.chunks) * meta.dtype.itemsize
     declared = math.prod(-(-n // c) for n, c in zip(meta.shape, meta.chunks, strict=True))
-    if declared > max(FEW_CHUNKS, SPARSE * len(sizes)):
+    if declared > max(FEW_CHUNKS, MAX_SPARSITY * len(sizes)):
         raise InputError(
             f"{where}: declares {declared} chunks, but {len(sizes)} files are stored. "
             "Is it incomplete?"
@@ -215,7 +212,7 @@ def _check(where: str, store: Store, name: str, meta: _Meta) -> None:
     for key in sizes if meta.packer else ():
         if UNPACKED_SIZE[meta.packer](store.get(key, limit=None)) > limit:
             raise InputError(
-                f"{where}: chunk {quoted(key)} would become larger than the array says. "
+                f"{where}: chunk {quoted(key)} would become larger than declared. "
                 "The store is damaged."
             )
 
@@ -223,7 +220,7 @@ def _check(where: str, store: Store, name: str, meta: _Meta) -> None:
 def _load(store: Store, name: str, meta: _Meta) -> Array:
     """Let zarr read one array."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # remarks on parts of the format that are not settled
+        warnings.simplefilter("ignore")  # remarks on parts of the format that may change
         array = store.open_array(name, meta.version)
         if tuple(array.shape) != meta.shape or array.dtype != meta.dtype:
             raise ValueError("zarr reads other metadata")

@@ -1,13 +1,12 @@
 """Pictures: plain arrays in, matplotlib figures out.
 
-*Displays*, in the manner of scikit-learn, show a fitted model: ``from_estimator`` takes what is
-drawn from a model and draws it, ``plot(ax=...)`` draws onto axes that are given, and
-`description` says in words what is seen. The functions draw several panels from plain arrays.
+*Displays*, as in scikit-learn, show a fitted model: ``from_estimator`` draws it, ``plot(ax=...)``
+draws onto given axes, and `description` says in words what the picture shows. The functions draw
+several panels from plain arrays.
 
-matplotlib is imported inside the functions, so that it is needed only by those who draw. A display
-that is given no axes makes its figure with pyplot, as scikit-learn's do: ``plt.show()`` shows it.
-The figures of the functions belong to no screen and no global state. `save` writes either as PNG
-and SVG.
+matplotlib is imported inside the functions, so only drawing needs it. Without axes, a display makes
+its figure with pyplot, as in scikit-learn: ``plt.show()`` shows it. The figures of the functions
+need no screen and no global state. `save` writes either as PNG and SVG.
 """
 
 from perpend.plots._angles import PrincipalAnglesDisplay

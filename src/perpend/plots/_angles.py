@@ -12,7 +12,7 @@ from perpend.plots._display import Display
 from perpend.plots._picture import Axis, Dots, Line, Picture, empty
 from perpend.rows.kinds import to_numpy
 
-LEAST = 1e-14  # degrees; smaller angles are rounding errors
+SMALLEST = 1e-14  # degrees; smaller angles are rounding errors
 
 
 class PrincipalAnglesDisplay(Display):
@@ -23,8 +23,8 @@ class PrincipalAnglesDisplay(Display):
     angles : array of shape (k,)
         In radians.
     dimensions : pair of int
-        Of the two subspaces. The smaller one has as many angles; further directions of the larger
-        one have no partner.
+        Of the two subspaces. There are as many angles as the smaller dimension; the other
+        directions of the larger subspace have no partner.
     what : str
         What was compared, for the title.
 
@@ -60,8 +60,8 @@ class PrincipalAnglesDisplay(Display):
 
         Notes
         -----
-        The largest angle between the complements is that between the subspaces themselves, if their
-        dimensions are equal. Offsets of affine subspaces are not compared.
+        If the dimensions are equal, the largest angle between the complements is that between the
+        subspaces. Offsets of affine subspaces are not compared.
         """
         check_is_fitted(model)
         return cls.from_subspaces(_normals(model), _normals(other), what="normals", ax=ax)
@@ -103,10 +103,10 @@ class PrincipalAnglesDisplay(Display):
         if len(self.angles) == 0:
             note = f"none: there are {k} and {m} {self.what}"
             return empty("Principal angles", note, self.description)
-        degrees = np.maximum(np.rad2deg(self.angles), LEAST)
+        degrees = np.maximum(np.rad2deg(self.angles), SMALLEST)
         place = np.arange(1.0, len(degrees) + 1)
         log = bool(degrees[-1] < 1)
-        low = max(degrees[-1] / 100, LEAST / 10) if log else 0.0
+        low = max(degrees[-1] / 100, SMALLEST / 10) if log else 0.0
         stems = np.stack([0 * degrees + low, degrees, np.nan * degrees], axis=1)
         title = f"Largest angle {_degrees(float(degrees[0]))}"
         return Picture(
@@ -122,13 +122,13 @@ class PrincipalAnglesDisplay(Display):
 
 
 def _degrees(angle: float) -> str:
-    """Return an angle in words.
+    """Return an angle as text.
 
     >>> _degrees(12.34), _degrees(1e-9), _degrees(0.0)
     ('12.3°', '1e-09°', 'below 1e-14°')
     """
-    if angle <= LEAST:
-        return f"below {LEAST:.0e}°"
+    if angle <= SMALLEST:
+        return f"below {SMALLEST:.0e}°"
     return f"{angle:.3g}°" if angle >= 0.01 else f"{angle:.0e}°"
 
 

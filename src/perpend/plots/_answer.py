@@ -1,4 +1,4 @@
-"""The four pictures that answer "can I trust this?"."""
+"""The four pictures that help to judge a fit."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -16,10 +16,10 @@ from perpend.plots._words import verdict
 
 
 class AnswerDisplay(ModelDisplay):
-    """A verdict and four panels: what decided, distances, convergence and the inliers' spread.
+    """A verdict and four panels: the codimension, distances, convergence and the inliers' spread.
 
-    This is what ``model.plot()`` draws. The first panel is the profile where scales have decided,
-    and otherwise the spectrum of the directions, which then are what the codimension rests on.
+    This is what ``model.plot()`` draws. The first panel shows what decided the codimension: the
+    profile over scales, or the spectrum of the directions.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class AnswerDisplay(ModelDisplay):
     Attributes
     ----------
     panels, verdict :
-        As they were given; the panels hold the arrays.
+        As given; the panels hold the arrays.
     figure_ : matplotlib.figure.Figure
     ax_ : array of four matplotlib.axes.Axes
         In reading order.
@@ -53,7 +53,7 @@ class AnswerDisplay(ModelDisplay):
 
     @classmethod
     def of(cls, model: Any, X: Array | None = None) -> Self:
-        """Take what is drawn from a fitted model, and do not draw it yet."""
+        """Make the display of a fitted model, without drawing it."""
         decided: type[ModelDisplay] = ProfileDisplay if scales_matter(model) else SpectrumDisplay
         kinds = (decided, DistanceDisplay, ConvergenceDisplay, SpreadDisplay)
         return cls([kind.of(model, X) for kind in kinds], verdict(model))

@@ -19,12 +19,12 @@ from perpend.plots._picture import (
     Text,
     placed,
 )
-from perpend.plots._style import MISSING, MUTED, RIGHT, WRONG
+from perpend.plots._style import MISSING_COLOR, MUTED, RIGHT, WRONG
 
-COLOR = {"in": RIGHT, "out": WRONG, "muted": MUTED, "light": MISSING, "text": "black"}
+COLOR = {"in": RIGHT, "out": WRONG, "muted": MUTED, "light": MISSING_COLOR, "text": "black"}
 CELLS = "#FFFFFF", "#CFE3F1", "#8DB9D8"  # from no contrast to the largest
-QUIET = "#555555"  # of words that are beside the point
-SIZE = 9  # of labels, in points
+QUIET = "#555555"  # of minor words
+LABEL_SIZE = 9  # points
 
 
 def draw(ax: Any, picture: Picture) -> None:
@@ -38,7 +38,7 @@ def draw(ax: Any, picture: Picture) -> None:
         ax.grid(visible=False)
         ax.spines[:].set_visible(False)
         return
-    # Above what is drawn there is room for the legend.
+    # There is room for the legend above the content.
     _set_axis(ax, "x", picture.x, picture.x.high)
     _set_axis(ax, "y", picture.y, picture.y.at(1 / (1 - picture.room)))
     for level, layer in enumerate(picture.layers):
@@ -73,7 +73,7 @@ def few_ticks(axis: Any) -> None:
 
 @singledispatch
 def add(layer: Any, ax: Any, picture: Picture, level: float) -> None:
-    """Draw a layer; the higher its level, the more it hides."""
+    """Draw a layer, above those of lower levels."""
 
 
 @add.register
@@ -131,7 +131,7 @@ def _(layer: Cells, ax: Any, _: Picture, level: float) -> None:
 @add.register
 def _(layer: Text, ax: Any, _: Picture, level: float) -> None:
     ax.annotate(
-        layer.text, (layer.x, layer.y), xytext=(-5 if layer.ends else 5, 0), fontsize=SIZE,
+        layer.text, (layer.x, layer.y), xytext=(-5 if layer.ends else 5, 0), fontsize=LABEL_SIZE,
         textcoords="offset points", va="center", ha="right" if layer.ends else "left",
         zorder=level, path_effects=_outlined(),
     )  # fmt: skip
@@ -145,11 +145,11 @@ def _add_labels(ax: Any, labels: list[Label]) -> None:
         right, up = (ax.transData.transform((x, y)) - [box.x0, box.y0]) * points
         return float(right), float(up)
 
-    for label, x, y in placed(labels, at, box.width * points, SIZE):
+    for label, x, y in placed(labels, at, box.width * points, LABEL_SIZE):
         here = at(label.x, label.y)
         ax.annotate(
             label.text, (label.x, label.y), xytext=(x - here[0], y - here[1]),
-            textcoords="offset points", ha="center", va="center", zorder=6, fontsize=SIZE,
+            textcoords="offset points", ha="center", va="center", zorder=6, fontsize=LABEL_SIZE,
             color=QUIET if label.color == "muted" else COLOR[label.color],
             fontweight="bold" if label.strong else "normal",
             path_effects=_outlined(),
@@ -157,7 +157,7 @@ def _add_labels(ax: Any, labels: list[Label]) -> None:
 
 
 def _outlined() -> list[Any]:
-    """Return what sets words apart from what is below them."""
+    """Return a white outline, so that words stand out."""
     from matplotlib.patheffects import withStroke
 
     return [withStroke(linewidth=2.5, foreground="white")]

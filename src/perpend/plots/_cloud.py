@@ -1,4 +1,4 @@
-"""A cloud of points in space, its outliers, and the plane or line that was found."""
+"""A point cloud in space, its outliers, and the fitted plane or line."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -16,12 +16,12 @@ from perpend.plots._words import count, percent
 from perpend.rows.kinds import to_numpy
 
 MOST_POINTS = 20_000
-VIEW = (1.0, 99.0)  # percentiles of the points' coordinates; half as much again is in view
-BEYOND = 0.5
+VIEW = (1.0, 99.0)  # percentiles of the coordinates that are always in view,
+MARGIN = 0.5  # and so many times their range on each side
 
 
 class CloudDisplay(Display):
-    """Points in space, coloured by label, with the plane or line that was found.
+    """Points in space, coloured by label, with the fitted plane or line.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class CloudDisplay(Display):
         random_state: RandomState = 0,
         ax: Any = None,
     ) -> Self:
-        """Draw the points of a cloud, and the subspace if the model knows no other coordinates.
+        """Draw the points of a cloud, and the subspace if there are only three features.
 
         Parameters
         ----------
@@ -93,9 +93,9 @@ class CloudDisplay(Display):
         columns : three of the features
             The coordinates to draw.
         n_points : int
-            At most so many points are drawn, a random choice; all of them are counted.
+            The largest number of points to draw, chosen at random; all of them are counted.
         random_state : int, Generator, RandomState or None
-            Of that choice.
+            For this choice.
         ax : matplotlib axes with ``projection="3d"``, optional
 
         Returns
@@ -200,19 +200,19 @@ class CloudDisplay(Display):
 
     @property
     def _view(self) -> tuple[Array, Array]:
-        """The corners of what is shown: a few far points must not shrink the others."""
+        """The corners of the view: a few far points must not shrink the others."""
         if len(self.points) == 0:
             return np.full(3, -1.0), np.full(3, 1.0)
         low, high = np.percentile(self.points, VIEW, axis=0)
         width = high - low
         width = np.maximum(width, 1e-3 * np.max(width) or 1.0)
-        low = np.maximum(low - BEYOND * width, self.points.min(axis=0) - 0.02 * width)
-        high = np.minimum(high + BEYOND * width, self.points.max(axis=0) + 0.02 * width)
+        low = np.maximum(low - MARGIN * width, self.points.min(axis=0) - 0.02 * width)
+        high = np.minimum(high + MARGIN * width, self.points.max(axis=0) + 0.02 * width)
         return low, high
 
     @property
     def _corners(self) -> Array | None:
-        """Ends of the line (2, 3) or corners of the plane (4, 3): as far as there are inliers."""
+        """Ends of the line (2, 3) or corners of the plane (4, 3), around the inliers."""
         inliers = self.points[self.labels == 1]
         if self.location is None or self.components is None or len(inliers) == 0:
             return None

@@ -1,4 +1,4 @@
-"""How a fit came to rest."""
+"""How a fit converged."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,32 +12,32 @@ from perpend.plots._picture import Axis, Band, Layer, Line, Mark, Picture, empty
 from perpend.plots._words import count
 
 DESCENT = "descent"
-STEEP = 30.0  # times smaller at the end: a logarithmic axis shows the way
+LOG_FROM = 30.0  # times smaller than at the start: the axis is logarithmic
 
 
 class ConvergenceDisplay(ModelDisplay):
     """The objective over the steps: the mean of all starts, and the range from least to largest.
 
-    Descents of one fit may come in several runs, as more starts are added or more rows asked; they
-    are drawn one after the other, each relative to its own first step. Where a fit needed no
-    descent, the steps that it took instead are drawn.
+    The descents of a fit may come in several runs, with more starts or more rows each time. They
+    are drawn one after the other, each relative to its own first step. If a fit needed no descent,
+    its other steps are drawn.
 
     Parameters
     ----------
     stages : sequence of str
-        What each run was for.
+        The stage of each run, such as "descent".
     n_steps : array of shape (n_runs,)
     objective, least, largest, change : arrays of shape (n_steps.sum(),)
-        Mean, least and largest objective of the starts after every step of all runs, and what the
-        run stops by: of descents the share of the starts that are not at rest.
+        Mean, least and largest objective of the starts after every step of all runs, and the
+        quantity that stops a run: for descents, the share of the starts that have not converged.
     converged : bool, optional
-        Whether the fit came to rest as a whole.
+        Whether the whole fit converged.
 
     Notes
     -----
-    The objective of a descent is the mean of ``|x @ b|`` over the rows; of a finish or a polish it
-    is the inliers' noise. Descents are stopped as soon as the answer is clear, many of them before
-    they rest.
+    The objective of a descent is the mean of ``|x @ b|`` over the rows, and the inliers' noise for
+    a finish or a polish. Descents stop as soon as the codimension is clear, often before they have
+    converged.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class ConvergenceDisplay(ModelDisplay):
 
     @classmethod
     def of(cls, model: Any, X: Array | None = None) -> Self:  # noqa: ARG003
-        """Take what is drawn from a fitted model, and do not draw it yet."""
+        """Make the display of a fitted model, without drawing it."""
         history = getattr(model, "history_", None)
         if history is None:
             return cls((), [], objective=[], least=[], largest=[], change=[])
@@ -80,14 +80,14 @@ class ConvergenceDisplay(ModelDisplay):
     def description(self) -> str:
         """The picture in words."""
         if not self.stages:
-            return f"How the fit came to rest: {self._nothing}."
+            return f"How the fit converged: {self._nothing}."
         runs = self._runs()
         steps = sum(len(run) for run in runs)
         fall = self.objective[runs[-1][-1]] / max(self.objective[runs[-1][0]], 1e-300)
         end = self._end(runs[-1])
         return (
-            f"Objective over {count(steps)} steps of {self._stage}: in the last run its mean went "
-            f"to {fall:.2g} of what it was after the first step{end and f'; {end}'}."
+            f"Objective over {count(steps)} steps of {self._stage}: in the last run its mean fell "
+            f"to {fall:.2g} of its value after the first step{end and f'; {end}'}."
         )
 
     @property
@@ -112,13 +112,13 @@ class ConvergenceDisplay(ModelDisplay):
             return "did not converge"
         if self._stage != DESCENT:
             return ""
-        resting = 1 - self.change[run[-1]]
-        return "all at rest" if resting == 1 else f"{100 * resting:.0f} % at rest when stopped"
+        share = 1 - self.change[run[-1]]
+        return "all converged" if share == 1 else f"{100 * share:.0f} % converged when stopped"
 
     def _picture(self) -> Picture:
         """Describe the runs one after the other, each relative to its own first step."""
         if not self.stages:
-            return empty("How it came to rest", self._nothing, self.description)
+            return empty("Convergence", self._nothing, self.description)
         runs, x, layers, spans = self._runs(), 0, list[Layer](), list[Array]()
         for run in runs:
             first = self.objective[run[0]] or 1.0
@@ -133,7 +133,7 @@ class ConvergenceDisplay(ModelDisplay):
             x, spans = x + len(run), [*spans, low, high]
         if any(isinstance(layer, Band) for layer in layers):
             layers[-1] = replace(layers[-1], name="mean")
-        log = 0 < np.min(np.concatenate(spans)) < 1 / STEEP
+        log = 0 < np.min(np.concatenate(spans)) < 1 / LOG_FROM
         return Picture(
             self._title(runs),
             self.description,

@@ -1,9 +1,8 @@
-"""What all displays have in common: they hold plain arrays, and draw them when asked.
+"""What all displays have in common: they hold plain arrays, and `plot` draws them.
 
-A display is made from a fitted model by `from_estimator`, or from arrays by its constructor, and
-`plot` draws it, onto axes that are given or into a figure of its own. As with scikit-learn's
-displays that one is pyplot's, so ``plt.show()`` and notebooks show it. Once it is closed, the
-display shows itself in a notebook.
+A display is made from a fitted model by `from_estimator`, or from arrays by its constructor. `plot`
+draws it onto given axes or into a new figure of pyplot, as in scikit-learn, so ``plt.show()`` and
+notebooks show it. After the figure is closed, the display shows itself in a notebook.
 """
 
 import html
@@ -28,14 +27,14 @@ from perpend.plots._style import (
 
 
 class Display(ABC):
-    """Base of all displays, which keep what their constructors take under the same names.
+    """Base of all displays; they keep the arguments of their constructors under the same names.
 
     Attributes
     ----------
     ax_ : matplotlib.axes.Axes
-        What `plot` has drawn on.
+        The axes that `plot` used.
     figure_ : matplotlib.figure.Figure
-        The figure that holds it.
+        Their figure.
     """
 
     size: ClassVar[tuple[float, float]] = (5.2, 3.7)  # inches of a figure of its own
@@ -86,16 +85,16 @@ class Display(ABC):
         """What the picture shows, in a sentence or two with the numbers; usable as alt text."""
 
     def _picture(self) -> Picture:
-        """Describe it in plain arrays and words, as both matplotlib and the report draw it."""
+        """Describe it in plain arrays and words, for matplotlib and for the report."""
         raise NotImplementedError
 
     def _draw(self, ax: Any) -> None:
         draw(ax, self._picture())
 
     def _repr_html_(self) -> str | None:
-        """Show the picture in a notebook, with its description for those who cannot see it.
+        """Show the picture in a notebook, with its description as alt text.
 
-        Not while pyplot has it open: the notebook shows it at the end of the cell, then.
+        While pyplot has it open, the notebook shows it at the end of the cell, and this does not.
         """
         if not hasattr(self, "figure_"):
             return None
@@ -116,13 +115,13 @@ class ModelDisplay(Display):
 
     @classmethod
     def from_estimator(cls, model: Any, X: Array | None = None, *, ax: Any = None) -> Self:
-        """Draw what a fitted model says.
+        """Draw a fitted model.
 
         Parameters
         ----------
         model : a fitted method of perpend
         X : array-like of shape (n_samples, n_features), optional
-            Only distances depend on rows: those of X are drawn instead of those of the fit.
+            Rows whose distances are drawn instead of those of the fit; other displays ignore them.
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default a new figure, which ``plt.show()`` shows.
 
@@ -136,13 +135,13 @@ class ModelDisplay(Display):
     @classmethod
     @abstractmethod
     def of(cls, model: Any, X: Array | None = None) -> Self:
-        """Take what is drawn from a fitted model, and do not draw it yet.
+        """Make the display of a fitted model, without drawing it.
 
         Parameters
         ----------
         model : a fitted method of perpend
         X : array-like of shape (n_samples, n_features), optional
-            Rows to draw, where a picture draws any; by default those of the fit.
+            Rows to draw, for displays that draw rows; by default those of the fit.
 
         Returns
         -------

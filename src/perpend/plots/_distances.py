@@ -1,4 +1,4 @@
-"""How far the rows are from the subspace, and where inliers end."""
+"""Distances of the rows to the subspace, and the threshold."""
 
 from typing import Any, Self
 
@@ -13,15 +13,15 @@ from perpend.plots._words import count, number, percent, unit
 from perpend.rows.kinds import to_numpy
 
 N_BARS = 48
-UNEQUAL = 25.0  # times as many rows in the highest bar of one group: a logarithmic axis shows both
+UNEQUAL = 25.0  # times higher is one group's highest bar than the other's: the axis is logarithmic
 
 
 class DistanceDisplay(ModelDisplay):
     """Histogram of the distances to the subspace, with the threshold and the two-group model.
 
-    The model has inliers with Gaussian noise, and outliers without preferred direction, whose law
-    has no parameter. Where the bars follow the two curves, the labels can be trusted; where the
-    curves overlap, nobody could tell all rows apart.
+    The model has inliers with Gaussian noise, and outliers without preferred direction, whose
+    distribution has no parameter. If the bars follow the two curves, the labels can be trusted.
+    Where the curves overlap, inliers and outliers cannot be separated.
 
     Parameters
     ----------
@@ -32,11 +32,11 @@ class DistanceDisplay(ModelDisplay):
     threshold : float
         Rows farther away are outliers.
     inliers, outliers : arrays of shape (m,), optional
-        Rows of each group in each bin, as the model expects them. The inliers are left out where
-        they have no noise: all of them are expected in the first bin.
+        Rows of each group in each bin, as the model expects them. Without noise there is no curve
+        of inliers: all of them are expected in the first bin.
     fitted : bool
-        Whether the model was fitted to these rows. If not, its curves say what these rows would
-        look like if they were the same mixture.
+        Whether the model was fitted to these rows. If not, its curves show what is expected of the
+        same mixture.
     xlabel : str
 
     Examples
@@ -68,13 +68,13 @@ class DistanceDisplay(ModelDisplay):
 
     @classmethod
     def of(cls, model: Any, X: Array | None = None) -> Self:
-        """Take what is drawn from a fitted model, and do not draw it yet."""
+        """Make the display of a fitted model, without drawing it."""
         distance = None if X is None else -to_numpy(model.score_samples(X)).astype(float)
         return cls._of_distances(model, distance)
 
     @classmethod
     def _of_distances(cls, model: Any, distance: Array | None, *, fitted: bool = False) -> Self:
-        """Take distances (n,) of rows to a model's subspace; None stands for those of the fit."""
+        """Take distances (n,) of rows to a model's subspace; None means those of the fit."""
         stored = getattr(model, "_distance_record", None)
         record = None if stored is None else DistanceRecord(**stored)
         names: dict[str, Any] = {"threshold": float(model.threshold_), "xlabel": unit(model)}
@@ -82,9 +82,9 @@ class DistanceDisplay(ModelDisplay):
             return cls(*_without_model(model, distance), **names)
         scale = 1.0
         if distance is not None:
-            seen = record.n_inliers + record.n_outliers
+            n_fitted = record.n_inliers + record.n_outliers
             record = record.counted(distance)
-            scale = float(record.counts.sum()) / seen
+            scale = float(record.counts.sum()) / n_fitted
         inliers, outliers = (
             scale * np.diff(total, prepend=0.0) for total in record.expected(record.edges)
         )
@@ -99,7 +99,7 @@ class DistanceDisplay(ModelDisplay):
 
     @property
     def n_beyond(self) -> int:
-        """How many rows are in bins beyond the threshold."""
+        """The number of rows in bins beyond the threshold."""
         return round(float(self.counts[self._last_near + 1 :].sum()))
 
     @property
@@ -128,10 +128,10 @@ class DistanceDisplay(ModelDisplay):
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default a new figure, which ``plt.show()`` shows.
         log_y : bool, optional
-            Whether the numbers of rows are on a logarithmic axis; by default if one of the groups
-            could not be seen otherwise.
+            Whether the numbers of rows are on a logarithmic axis; by default if one group would be
+            invisible otherwise.
         n_bars : int
-            About so many bars; neighbouring bins are put together.
+            The approximate number of bars; neighbouring bins are put together.
 
         Returns
         -------
@@ -169,7 +169,7 @@ class DistanceDisplay(ModelDisplay):
                 layers.append(Line(x, y, color, name))
                 tops.append(float(y.max()))
                 name = ""
-        # A threshold of zero has no place on a logarithmic axis: its place is the left end.
+        # A threshold of zero is drawn at the left end of the logarithmic axis.
         at = max(self.threshold, borders[0])
         layers.append(Mark(at, "text", f"threshold {number(self.threshold, 2)}"))
         log = self._unequal(bars, n_near) if log_y is None else log_y
@@ -192,9 +192,9 @@ class DistanceDisplay(ModelDisplay):
         return int(np.searchsorted(self.edges, self.threshold).clip(max=len(self.edges) - 1))
 
     def _bars(self, n_bars: int) -> tuple[Array, Array, int]:
-        """Return the borders of bars (k + 1,), the same as bins, and how many bars are near.
+        """Return the borders of bars (k + 1,), their bins, and how many bars are inliers.
 
-        They hold every bin with rows, and the threshold, at which a bar ends.
+        The bars hold every bin with rows, and one ends at the threshold.
         """
         seen, at = np.flatnonzero(self.counts), self._last_near
         first, last = min(seen[0], at), max(seen[-1], at)
@@ -221,10 +221,10 @@ class DistanceDisplay(ModelDisplay):
 
 
 def _without_model(model: Any, J: Array | None) -> tuple[Array, Array]:
-    """Return edges and counts where no two groups were fitted.
+    """Return edges and counts if no two groups were fitted.
 
-    Then all rows of the fit lie on the subspace and are inliers, unless that is the origin alone,
-    or the model is from an earlier version.
+    Then all rows of the fit lie on the subspace and are inliers, unless the subspace is the origin
+    alone or the model is from an earlier version.
     """
     if J is None:
         known = hasattr(model, "_distance_record") and model.n_components_ > 0

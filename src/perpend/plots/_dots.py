@@ -22,11 +22,11 @@ def dots(
     Parameters
     ----------
     panels : dict
-        Title -> {name: values}; NaN is left out. All panels have the names of all, in the order
-        in which they first appear.
+        Title -> {name: values}; NaN is left out. Every panel has all names, in the order of their
+        first appearance.
     xlabel : str
     highlight : str
-        The name that is drawn in a colour of its own.
+        The name with a different colour.
     xlim : pair of float, optional
     columns : int, optional
         Panels in a row.

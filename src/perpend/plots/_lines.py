@@ -18,7 +18,7 @@ from perpend.plots._style import (
     small_multiples,
 )
 
-GAP = 0.055  # least distance of two direct labels, as a share of the panel's height
+LABEL_GAP = 0.055  # least distance of two direct labels, as a share of the panel's height
 
 
 def curves(
@@ -35,7 +35,7 @@ def curves(
     columns: int | None = None,
     panel: tuple[float, float] | None = None,
 ) -> Any:
-    """Draw lines, each in its colour with its name at its end, or in a legend for several panels.
+    """Draw lines, with their names at their ends, or in a legend for several panels.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def curves(
     levels : dict, optional
         Name -> y: dashed lines across all panels, such as a published number.
     markers : bool
-        Whether to mark the points; leave it out for lines of hundreds of points.
+        Whether to mark the points; use False for lines of hundreds of points.
     columns : int, optional
         Panels in a row.
     panel : pair of float, optional
@@ -94,7 +94,7 @@ def _line(
     x, y, *band = (np.asarray(value, dtype=float) for value in values)
     color, marker = COLORS[i % len(COLORS)], MARKERS[i % len(MARKERS)] if markers else None
     style = ("-", "--", ":")[i // len(COLORS) % 3]
-    if log_y:  # a logarithmic axis has no place for them
+    if log_y:
         y = np.where(y > 0, y, np.nan)
         band = [np.where(edge > 0, edge, np.nan) for edge in band]
     ax.plot(x, y, style, color=color, marker=marker, label=name)
@@ -107,7 +107,7 @@ def _label_ends(ax: Any, panels: Mapping[str, Mapping[str, tuple[Array, ...]]]) 
 
     Names that would overlap are moved apart, in the order of the line ends.
     """
-    (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()  # also settles the scales
+    (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()  # also fixes the scales
     ends = {}
     for line in ax.get_lines():
         x, y = line.get_data()
@@ -130,7 +130,7 @@ def _label_ends(ax: Any, panels: Mapping[str, Mapping[str, tuple[Array, ...]]]) 
 
 
 def _apart(heights: list[float]) -> list[float]:
-    """Move increasing heights apart, at least GAP from one another, with the least shift.
+    """Move increasing heights apart, at least LABEL_GAP from one another, with the least shift.
 
     >>> [round(h, 2) for h in _apart([0.5, 0.5, 0.9])]
     [0.47, 0.53, 0.9]
@@ -138,11 +138,11 @@ def _apart(heights: list[float]) -> list[float]:
     groups: list[tuple[float, int]] = []  # middle and number of those that touch
     for height in heights:
         middle, n = height, 1
-        while groups and middle - (n - 1) / 2 * GAP < groups[-1][0] + (groups[-1][1] + 1) / 2 * GAP:
+        while groups and middle - groups[-1][0] < (n + groups[-1][1]) / 2 * LABEL_GAP:
             other, m = groups.pop()
             middle, n = (middle * n + other * m) / (n + m), n + m
         groups.append((middle, n))
-    return [middle + (k - (n - 1) / 2) * GAP for middle, n in groups for k in range(n)]
+    return [middle + (k - (n - 1) / 2) * LABEL_GAP for middle, n in groups for k in range(n)]
 
 
 def estimates_against_truth(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from perpend._typing import Array
-from perpend.plots._style import COLOR_MAP, COLORS, MISSING, shared_legend, small_multiples
+from perpend.plots._style import COLOR_MAP, COLORS, MISSING_COLOR, shared_legend, small_multiples
 
 
 def heatmaps(
@@ -60,7 +60,7 @@ def heatmaps(
                 _write_numbers(mesh, values, (xs, ys), numbers)
             for i, (name, (x, y)) in enumerate((lines or {}).items()):
                 style = ("-", "--", ":", "-.")[i % 4]
-                # White under colour: the line is seen on dark and on light cells.
+                # White below the colour, so that the line is visible on dark and on light cells.
                 ax.plot(x, y, color="white", linewidth=4, scalex=False, scaley=False)
                 color = COLORS[1:][i % (len(COLORS) - 1)]
                 ax.plot(x, y, style, color=color, label=name, scalex=False, scaley=False)
@@ -83,7 +83,7 @@ def draw_cells(
         cell_edges(xs), cell_edges(ys), np.asarray(values, dtype=float),
         cmap=cmap, vmin=limits[0], vmax=limits[1], rasterized=True,
     )  # fmt: skip
-    ax.set(facecolor=MISSING)
+    ax.set(facecolor=MISSING_COLOR)
     ax.grid(visible=False)
     _ticks(ax.xaxis, xs)
     _ticks(ax.yaxis, ys)
@@ -105,16 +105,16 @@ def images(
     ----------
     panels : dict
         Title -> array of shape (height, width), or (height, width, 3) with colours in [0, 1].
-        Booleans become black and white; NaN pixels are light red, a colour no image has.
+        Booleans become black and white; NaN pixels are light red.
     columns : int, optional
         Images in a row.
     limits : pair of float, optional
-        Black and white; by default each image's own smallest and largest value.
+        The values of black and white; by default each image's smallest and largest value.
     cmap : str
     label : str, optional
         Of a colour bar for all images, which needs `limits`.
     legend : dict, optional
-        Meaning -> colour, for colours that stand for something.
+        Meaning -> colour.
 
     Returns
     -------
@@ -145,7 +145,7 @@ def images(
     return drawing
 
 
-def cell_edges(middles: Sequence[float]) -> Array:
+def cell_edges(middles: Sequence[float] | Array) -> Array:
     """Return the borders between cells, half way between their middles.
 
     >>> cell_edges([1, 2, 4])
@@ -159,7 +159,7 @@ def cell_edges(middles: Sequence[float]) -> Array:
 
 
 def _ticks(axis: Any, values: Sequence[float]) -> None:
-    """Put the ticks on cells: all of them, or every second, third..., as many as have room."""
+    """Put the ticks on all cells, or on every second, third..., if there are many."""
     every = -(-len(values) // 7)
     shown = list(values)[::every]
     axis.set_ticks(shown, [f"{value:g}" for value in shown])
@@ -172,7 +172,7 @@ def _write_numbers(
     for y, line in zip(ys, np.asarray(values, dtype=float), strict=True):
         for x, value in zip(xs, line, strict=True):
             if np.isfinite(value):
-                # Dark on light cells, light on dark ones, by how bright the eye sees them.
+                # Dark on light cells, light on dark ones, by the brightness that the eye sees.
                 r, g, b = mesh.cmap(mesh.norm(value))[:3]
                 ink = "black" if 0.3 * r + 0.59 * g + 0.11 * b > 0.5 else "white"
                 text = form.format(value)

@@ -1,4 +1,4 @@
-"""Outliers of an image over the image itself."""
+"""The outliers of an image, drawn over it."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -15,9 +15,9 @@ from perpend.plots._words import count, percent
 from perpend.rows.kinds import to_numpy
 
 STRETCH = (2.0, 98.0)  # percentiles that become black and white
-LARGEST = 1200  # pixels drawn on the longer side
-NO_DATA = (0.6, 0.6, 0.6)
-STRONG = 0.85  # opacity of a pixel that is an outlier
+LONGEST_SIDE = 1200  # pixels that are drawn
+NO_DATA_COLOR = (0.6, 0.6, 0.6)
+OPACITY = 0.85  # of an outlier
 
 
 class MaskDisplay(Display):
@@ -30,7 +30,7 @@ class MaskDisplay(Display):
     mask : array of shape (height, width)
         +1 for inliers, -1 for outliers, 0 where there is no data, which is grey.
     bands : sequence of three, optional
-        What red, green and blue stand for, for the title.
+        The names of red, green and blue, for the title.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class MaskDisplay(Display):
         bands: Sequence[int] | None = None,
         ax: Any = None,
     ) -> Self:
-        """Draw what a fitted model says of the pixels of a scene.
+        """Draw the outliers of a scene by a fitted model.
 
         Parameters
         ----------
@@ -92,14 +92,14 @@ class MaskDisplay(Display):
         chosen = _bands(bands, X.shape[1])
         mask = np.zeros(shape[0] * shape[1], dtype=np.int8)
         mask[positions] = labels
-        image = np.full((len(mask), 3), NO_DATA)
+        image = np.full((len(mask), 3), NO_DATA_COLOR)
         image[positions] = _stretched(X[:, chosen])
         known = [names[band] if names else band for band in chosen]
         return cls(image.reshape(*shape, 3), mask.reshape(shape), bands=known)
 
     @property
     def n_outliers(self) -> int:
-        """How many pixels are outliers."""
+        """The number of pixels that are outliers."""
         return int(np.sum(self.mask == -1))
 
     @property
@@ -135,8 +135,8 @@ class MaskDisplay(Display):
         from matplotlib.colors import to_rgb
         from matplotlib.patches import Patch
 
-        image, outliers, _ = self._smaller(LARGEST)
-        alpha = STRONG * np.sqrt(outliers)[:, :, None]
+        image, outliers, _ = self._smaller(LONGEST_SIDE)
+        alpha = OPACITY * np.sqrt(outliers)[:, :, None]
         shown = (1 - alpha) * image + alpha * np.array(to_rgb(self._color))
         h, w = self.mask.shape
         ax.imshow(shown, interpolation="nearest", extent=(-0.5, w - 0.5, h - 0.5, -0.5))
@@ -146,7 +146,7 @@ class MaskDisplay(Display):
         known = int(np.sum(self.mask != 0))
         patches = [Patch(color=self._color, label=f"outliers ({percent(self.n_outliers, known)})")]
         if known < self.mask.size:
-            patches.append(Patch(color=NO_DATA, label="no data"))
+            patches.append(Patch(color=NO_DATA_COLOR, label="no data"))
         ax.legend(
             handles=patches, loc="upper center", bbox_to_anchor=(0.5, -0.01), ncols=2,
             borderaxespad=0.2,
@@ -155,8 +155,7 @@ class MaskDisplay(Display):
     def _smaller(self, largest: int) -> tuple[Array, Array, int]:
         """Return image, share of outliers, and how many pixels become one along each side.
 
-        No side is longer than `largest`. What stands for several pixels shows their mean colour;
-        the more of them are outliers, the larger the share.
+        No side is longer than `largest`. A pixel that stands for several has their mean colour.
         """
         step = -(-max(self.mask.shape) // largest)
         image = _block_means(np.clip(self.image, 0, 1), step)
@@ -206,7 +205,7 @@ def _bands(bands: Sequence[int] | None, n: int) -> list[int]:
 
 
 def _stretched(X: Array) -> Array:
-    """Stretch each column so that all but its extremes have colours; a constant one is middling."""
+    """Stretch each column between its percentiles; a constant one is grey."""
     X = np.asarray(X, dtype=float)
     if len(X) == 0:
         return X

@@ -1,10 +1,11 @@
-"""How many outliers among how many inliers can be borne: one map of recoveries."""
+"""How many outliers a method tolerates: a map of the share recovered."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 import numpy as np
 
+from perpend._deprecation import renamed_attribute
 from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.plots._display import Display
@@ -13,7 +14,7 @@ from perpend.plots._style import COLORS
 from perpend.plots._words import count
 
 RECOVERED = 1e-3  # sine of the largest angle, as in the experiments
-HALF = 0.5
+TOLERATED = 0.5  # share of the trials that must be recovered
 
 
 class PhaseTransitionDisplay(Display):
@@ -109,19 +110,21 @@ class PhaseTransitionDisplay(Display):
         return cls.from_trials(N, M, error < RECOVERED, title=method, ax=ax)
 
     @property
-    def n_borne(self) -> Array:
-        """For each column, how many cells from the fewest outliers on have half of the trials.
+    def n_tolerated(self) -> Array:
+        """For each column, the number of cells, from the fewest outliers on, with half recovered.
 
-        ``outliers[n_borne - 1]`` is the most that can be borne, where it is not zero.
+        If it is not zero, ``outliers[n_tolerated - 1]`` is how many outliers the method tolerates.
         """
-        good = np.logical_and.accumulate(np.nan_to_num(self.share) >= HALF, axis=0)
+        good = np.logical_and.accumulate(np.nan_to_num(self.share) >= TOLERATED, axis=0)
         return np.asarray(good.sum(axis=0))
+
+    n_borne = renamed_attribute("PhaseTransitionDisplay", "n_borne", "n_tolerated", until="0.4")
 
     @property
     def description(self) -> str:
         """The picture in words."""
         cells = int(np.sum(np.isfinite(self.share)))
-        good = int(np.sum(np.nan_to_num(self.share) >= HALF))
+        good = int(np.sum(np.nan_to_num(self.share) >= TOLERATED))
         trials = "" if self.n_trials is None else f" of {count(self.n_trials)} trials"
         name = f"{self.title}: " if self.title else ""
         return (
@@ -134,11 +137,11 @@ class PhaseTransitionDisplay(Display):
         xs, ys = self.inliers.tolist(), self.outliers.tolist()
         mesh = draw_cells(ax, self.share, xs, ys)
         ax.figure.colorbar(mesh, ax=ax, label="share of trials recovered", pad=0.02)
-        most = self.n_borne
+        most = self.n_tolerated
         title = [self.title] if self.title else []
         if most.any():
             edges = cell_edges(ys)
-            for color, width in (("white", 4.0), (COLORS[1], 1.8)):  # seen on dark and on light
+            for color, width in (("white", 4.0), (COLORS[1], 1.8)):  # visible on dark and on light
                 ax.stairs(
                     edges[most], cell_edges(xs), baseline=None, color=color,
                     linewidth=width,

@@ -1,9 +1,9 @@
-"""A picture in plain arrays and words: what is drawn, but not by whom.
+"""A picture in plain arrays and words, whatever draws it.
 
 A display describes itself as a `Picture`: two axes, and layers from the lowest to the highest. Two
 renderers draw it: `perpend.plots._axes` with matplotlib, and `perpend.report._svg` as SVG. Colours
-have names, which each renderer looks up: "in" and "out" for inliers and outliers, "muted" for what
-is beside the point, "light" for areas, "text" for lines that must be seen.
+have names, which each renderer looks up: "in" and "out" for inliers and outliers, "muted" for
+details, "light" for areas, "text" for lines that must stand out.
 """
 
 import math
@@ -16,24 +16,24 @@ import numpy as np
 from perpend._json import plain
 from perpend._typing import Array
 
-DIGITS = 5  # of a number in a stored picture; a screen shows fewer
+STORED_DIGITS = 5  # of a number in a stored picture; a screen shows fewer
 LETTER = 0.64  # width of a letter, in heights of the font
 SHADES = 5  # levels of `Cells`
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis: what it shows, and from where to where."""
+    """One axis: its label and its range."""
 
     label: str
     low: float
     high: float
     log: bool = False
     whole: bool = False  # whether only whole numbers have a meaning
-    ticks: Sequence[float] | None = None  # where they must be; by default at round numbers
+    ticks: Sequence[float] | None = None  # by default at round numbers
 
     def share(self, value: Any) -> Any:
-        """Return where values are: 0 at the lower end, 1 at the upper one."""
+        """Return the positions of values: 0 at the lower end, 1 at the upper one."""
         low, high, value = self.low, self.high, np.asarray(value, dtype=float)
         if self.log:
             low, high = math.log10(low), math.log10(high)
@@ -114,7 +114,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class Text:
-    """Words beside a point: to its right, or to its left where they end there."""
+    """Words to the right of a point; to its left if they end there."""
 
     x: float
     y: float
@@ -125,7 +125,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Label:
-    """Words near a point, wherever there is room; left out where there is none."""
+    """Words near a point, if there is room for them."""
 
     x: float
     y: float
@@ -143,27 +143,27 @@ LAYERS: dict[str, Callable[..., Layer]] = {
 
 @dataclass(frozen=True)
 class Picture:
-    """Axes and layers; or a note, where there is nothing to draw."""
+    """Axes and layers; or a note, if there is nothing to draw."""
 
     title: str
-    description: str  # what is seen, for those who cannot see it
+    description: str  # alt text
     x: Axis
     y: Axis
     layers: Sequence[Layer] = ()
     note: str = ""
-    room: float = 0.0  # share of the height that a legend inside of the axes needs
+    room: float = 0.0  # share of the height for a legend inside the axes
 
     def stored(self) -> dict[str, Any]:
         """Return it as JSON's own types, with as many digits as a screen shows."""
-        found = {field.name: getattr(self, field.name) for field in fields(self)}
-        found |= {"x": asdict(self.x), "y": asdict(self.y)}
-        found["layers"] = [{"kind": type(one).__name__, **asdict(one)} for one in self.layers]
-        made: dict[str, Any] = _rounded(plain(found))
-        return made
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        values |= {"x": asdict(self.x), "y": asdict(self.y)}
+        values["layers"] = [{"kind": type(one).__name__, **asdict(one)} for one in self.layers]
+        stored: dict[str, Any] = _rounded(plain(values))
+        return stored
 
     @classmethod
     def restored(cls, stored: dict[str, Any]) -> "Picture":
-        """Return the picture that was stored; what is no picture raises TypeError or LookupError.
+        """Return a stored picture; anything else raises TypeError or LookupError.
 
         >>> picture = empty("None", "nothing to see")
         >>> Picture.restored(picture.stored()) == picture
@@ -178,7 +178,7 @@ class Picture:
 
 
 def empty(title: str, note: str, description: str = "") -> Picture:
-    """Return a picture of nothing, which says why."""
+    """Return a picture that only says why there is nothing to draw."""
     nothing = Axis("", 0.0, 1.0)
     return Picture(title, description or note, nothing, nothing, note=note)
 
@@ -199,7 +199,7 @@ def ends(*values: Array, log: bool = False, margin: float = 0.05) -> tuple[float
 
 
 class Place(NamedTuple):
-    """Where a label is put: its middle."""
+    """The position of a label: its middle."""
 
     label: Label
     x: float
@@ -217,7 +217,7 @@ def placed(
     Parameters
     ----------
     labels : iterable of Label
-        Those that matter most first.
+        The most important first.
     at : callable
         From data to points (1/72 inch, or any unit) right of and above the lower left corner.
     width : float
@@ -225,7 +225,7 @@ def placed(
     size : float
         Of the font.
     """
-    found: list[Place] = []
+    places: list[Place] = []
     taken: list[tuple[float, float, float, float]] = []
     for label in labels:
         x, y = at(label.x, label.y)
@@ -240,9 +240,9 @@ def placed(
             fits = box[0] >= -1e-9 and box[2] <= width + 1e-9 and box[1] >= 0
             if fits and not any(_meet(box, other) for other in taken):
                 taken.append(box)
-                found.append(Place(label, x + dx, y + dy))
+                places.append(Place(label, x + dx, y + dy))
                 break
-    return found
+    return places
 
 
 def _meet(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
@@ -255,4 +255,4 @@ def _rounded(value: Any) -> Any:
         return {key: _rounded(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_rounded(item) for item in value]
-    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+    return float(f"{value:.{STORED_DIGITS}g}") if isinstance(value, float) else value

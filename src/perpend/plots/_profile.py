@@ -1,4 +1,4 @@
-"""At which scales rows concentrate, and on how many normals: the profile that decides."""
+"""The profile: at which scales the rows concentrate, and around how many normals."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
@@ -8,11 +8,12 @@ import numpy as np
 from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.plots._display import ModelDisplay
+from perpend.plots._maps import cell_edges
 from perpend.plots._picture import SHADES, Axis, Cells, Dots, Label, Layer, Line, Picture
 from perpend.plots._words import count, factor, number, unit
 
-LEAST = 0.26  # length of a plateau that is drawn, in log scale: what makes a codimension clear
-EACH = 12  # codimensions up to which each has its tick
+SHORTEST_PLATEAU = 0.26  # in log scale: shorter ones are not drawn, as they make nothing clear
+MOST_TICKS = 12  # codimensions: beyond, not each of them has a tick
 
 
 class Bar(NamedTuple):
@@ -26,9 +27,9 @@ class Bar(NamedTuple):
 class ProfileDisplay(ModelDisplay):
     """Scale against codimension, shaded by the contrast; plateaus are bars.
 
-    At each scale some number of normals concentrates the rows most. Where it is the same over a
-    range of scales, that is a *plateau*: it begins at the noise of a structure and ends where the
-    structure's own extent begins. A long one makes a codimension clear.
+    At each scale, one number of normals concentrates the rows most. A range of scales with the same
+    number is a *plateau*: it begins at the noise of a structure and ends at the structure's own
+    extent. A long plateau makes a codimension clear.
 
     Parameters
     ----------
@@ -37,17 +38,17 @@ class ProfileDisplay(ModelDisplay):
     codimensions : array of shape (C,)
         Rising.
     contrast : array of shape (C, S)
-        How much likelier the rows are with a subspace there than by accident, a logarithm; 0 where
-        it is no more than luck.
+        The logarithm of how much likelier the rows are with such a subspace than by accident; 0 if
+        that is no more than chance.
     structures : sequence of dict
         As `structures_` of a model: `codimension`, `noise`, `members` and `chosen`.
     xlabel : str
 
     Notes
     -----
-    The shade is the root of the contrast, by which plateaus are weighed. Only fits in which scales
-    had a say have a profile: with ``affine=True``, or where the descents were not clear, or
-    something thinner may have been inside.
+    The shade is the root of the contrast, which weights the plateaus. A fit has a profile if scales
+    mattered: with ``affine=True``, if the descents were not clear, or if a thinner structure may
+    have been inside.
 
     Examples
     --------
@@ -80,7 +81,7 @@ class ProfileDisplay(ModelDisplay):
 
     @classmethod
     def of(cls, model: Any, X: Array | None = None) -> Self:  # noqa: ARG003
-        """Take what is drawn from a fitted model, and do not draw it yet."""
+        """Make the display of a fitted model, without drawing it."""
         profile = getattr(model, "profile_", None)
         if profile is None:
             raise InputError(_why_none(model))
@@ -96,17 +97,17 @@ class ProfileDisplay(ModelDisplay):
         return [
             Bar(int(self.codimensions[best[a]]), float(self.scales[a]), float(self.scales[b]))
             for a, b in zip(first, last, strict=True)
-            if seen[a] and np.log(self.scales[b] / self.scales[a]) >= LEAST
+            if seen[a] and np.log(self.scales[b] / self.scales[a]) >= SHORTEST_PLATEAU
         ]
 
     @property
     def chosen(self) -> dict[str, Any] | None:
-        """The structure that is the answer."""
+        """The structure that the model describes."""
         return next((one for one in self.structures if one["chosen"]), None)
 
     @property
     def length(self) -> float | None:
-        """The factor in scale over which the codimension of the answer is seen best."""
+        """The factor in scale over which the chosen codimension has the largest contrast."""
         if self.chosen is None:
             return None
         c, noise = self.chosen["codimension"], float(self.chosen["noise"])
@@ -125,7 +126,7 @@ class ProfileDisplay(ModelDisplay):
         text = "Contrast by scale and codimension. Plateaus: " + ("; ".join(parts) or "none") + "."
         if self.chosen is not None:
             text += (
-                f" The answer has codimension {self.chosen['codimension']} and noise "
+                f" The model has codimension {self.chosen['codimension']} and noise "
                 f"{number(self.chosen['noise'], 2)}, with {count(self.chosen['members'])} "
                 f"{self._word}."
             )
@@ -136,20 +137,20 @@ class ProfileDisplay(ModelDisplay):
                 f"({count(one['members'])} {self._word})"
                 for one in others
             )
-            text += f" Also seen: {listed}."
+            text += f" Others: {listed}."
         return text
 
     def _picture(self) -> Picture:
         """Describe shades, plateaus as bars, and the structures at their noise with their sizes."""
         (low, high), (first, last) = self._shown(), self._ends()
         kept = (self.codimensions >= low) & (self.codimensions <= high)
-        borders = np.exp(_edges(np.log(self.scales))).clip(first, last)
-        # The root of the contrast, by which plateaus are weighed.
+        borders = np.exp(cell_edges(np.log(self.scales))).clip(first, last)
+        # The root of the contrast weights the plateaus.
         shade = np.sqrt(self.contrast[kept])
         levels = np.ceil(SHADES * shade / max(float(shade.max(initial=0.0)), 1e-9)).astype(int)
         own = None if self.chosen is None else self.chosen["codimension"]
         layers: list[Layer] = [
-            Cells(borders, _edges(self.codimensions[kept].astype(float)), levels),
+            Cells(borders, cell_edges(self.codimensions[kept]), levels),
             self._staircase(borders),
         ]
         for bar in self.bars:
@@ -162,7 +163,7 @@ class ProfileDisplay(ModelDisplay):
             text = f"noise {number(one['noise'], 2)}, {text}" if chosen else text
             layers.append(Dots([x], [y], color, hollow=not chosen, size=10 if chosen else 7))
             layers.append(Label(x, y, text, color, strong=chosen))
-        ticks = [int(c) for c in self.codimensions[kept]] if high - low < EACH else None
+        ticks = [int(c) for c in self.codimensions[kept]] if high - low < MOST_TICKS else None
         return Picture(
             self._title(),
             self.description,
@@ -180,7 +181,7 @@ class ProfileDisplay(ModelDisplay):
         return f"Codimension {c} over a factor of {factor(self.length)} in scale"
 
     def _shown(self) -> tuple[int, int]:
-        """Return the smallest and the largest codimension that something is seen at."""
+        """Return the smallest and the largest codimension with any contrast."""
         seen = self.codimensions[np.any(self.contrast > 0, axis=1)]
         named = [one["codimension"] for one in self.structures]
         all_ = [*seen, *named] or list(self.codimensions)
@@ -192,7 +193,7 @@ class ProfileDisplay(ModelDisplay):
         return min(scales), max(scales)
 
     def _staircase(self, borders: Array) -> Line:
-        """Return which codimension is seen best at each scale."""
+        """Return the codimension with the largest contrast at each scale."""
         best = self.codimensions[np.argmax(self.contrast, axis=0)].astype(float)
         best[np.max(self.contrast, axis=0) <= 0] = np.nan
         return Line(np.repeat(borders, 2)[1:-1], np.repeat(best, 2), "muted", width=1.0)
@@ -208,19 +209,11 @@ def _scale(model: Any) -> str:
     return "scale " + unit(model)[unit(model).index("(") :]
 
 
-def _edges(x: Array) -> Array:
-    """Return the borders (n + 1,) of cells around rising values."""
-    if len(x) == 1:
-        return np.array([x[0] - 0.5, x[0] + 0.5])
-    middle = (x[1:] + x[:-1]) / 2
-    return np.r_[2 * x[0] - middle[0], middle, 2 * x[-1] - middle[-1]]
-
-
 def scales_matter(model: Any) -> bool:
-    """Say whether the profile shows more than the directions of the descents do.
+    """Say whether the profile shows more than the directions of the descents.
 
-    That is where nobody descended, as affine fits do not, or where several structures were seen.
-    Files of earlier versions have no profile.
+    It does for affine fits, which have no descents, and if there are several structures. Files of
+    earlier versions have no profile.
     """
     if getattr(model, "profile_", None) is None:
         return False
@@ -230,9 +223,9 @@ def scales_matter(model: Any) -> bool:
 def _why_none(model: Any) -> str:
     if not hasattr(model, "profile_"):
         return (
-            "This model is from a file of an earlier version, which kept no profile. Fit it again."
+            "This model is from a file of an earlier version, which has no profile. Fit it again."
         )
     return (
-        "This model has no profile: all rows lie on their span, or a method was given the "
-        "codimension, so nobody looked at scales. SpectrumDisplay shows what decided."
+        "This model has no profile: all rows lie on the subspace, or the codimension was given, so "
+        "no scales were compared. SpectrumDisplay shows what decided."
     )

@@ -1,4 +1,4 @@
-"""Is a confidence of 90 % right nine times out of ten: reliability diagrams."""
+"""Reliability diagrams: whether estimates with a confidence of 90 % are right 9 times out of 10."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.plots._display import Display
-from perpend.plots._style import MISSING, MUTED, RIGHT, shared_legend, small_multiples
+from perpend.plots._style import MISSING_COLOR, MUTED, RIGHT, shared_legend, small_multiples
 from perpend.plots._words import count, percent
 from perpend.rows.kinds import to_numpy
 
@@ -19,20 +19,20 @@ LEVEL = 0.95  # of the intervals
 
 
 class ReliabilityDisplay(Display):
-    """The share of right answers at each confidence.
+    """The share of right estimates at each confidence.
 
-    Bins are drawn equally wide, because confidences crowd near one. A grey box spans the bin's own
-    confidences: an honest confidence has its dot there, one that is too modest has it above. Bars
-    are exact (Clopper and Pearson's) 95 % intervals, and the number of answers stands below.
+    Bins are drawn with equal widths, as most confidences are near one. A grey box spans the
+    confidences of the bin: a calibrated confidence has its dot inside, one that is too low has it
+    above. Bars are exact (Clopper-Pearson) 95 % intervals. The number of estimates is below.
 
     Parameters
     ----------
     edges : increasing sequence of float
         From 0 to 1. A bin holds its lower edge, the last one its upper edge as well.
     n, hits : arrays of shape (len(edges) - 1,)
-        Answers in each bin, and how many of them are right.
+        Estimates in each bin, and how many of them are right.
     sure : float, optional
-        One of the edges: a line marks from where on an answer counts as sure.
+        One of the edges: a line marks the confidence from which on an estimate counts as sure.
     xlabel, ylabel : str
 
     Examples
@@ -55,11 +55,11 @@ class ReliabilityDisplay(Display):
         *,
         sure: float | None = None,
         xlabel: str = "confidence",
-        ylabel: str = "share of right answers",
+        ylabel: str = "share of right estimates",
     ) -> None:
         self.edges, self.n, self.hits = tuple(edges), np.asarray(n), np.asarray(hits)
         if sure is not None and sure not in self.edges:
-            raise InputError(f"sure={sure} is none of the edges {self.edges}.")
+            raise InputError(f"sure={sure} is not one of the edges {self.edges}.")
         self.sure, self.xlabel, self.ylabel = sure, xlabel, ylabel
 
     @classmethod
@@ -73,13 +73,13 @@ class ReliabilityDisplay(Display):
         ax: Any = None,
         **names: str,
     ) -> Self:
-        """Draw answers of which it is known whether they are right.
+        """Draw estimates for which the truth is known.
 
         Parameters
         ----------
-        right : array of shape (n_answers,)
-            Whether each answer is right.
-        confidence : array of shape (n_answers,)
+        right : array of shape (n_estimates,)
+            Whether each estimate is right.
+        confidence : array of shape (n_estimates,)
             In [0, 1].
         edges, sure :
             As above.
@@ -134,7 +134,7 @@ class ReliabilityDisplay(Display):
         """The picture in words."""
         n, hits = int(self.n.sum()), int(self.hits.sum())
         text = (
-            f"Reliability diagram of {count(n)} answers: {self.ylabel} over {self.xlabel}. "
+            f"Reliability diagram of {count(n)} estimates: {self.ylabel} over {self.xlabel}. "
             f"In all, it is {percent(hits, n)}"
         )
         if self.sure is not None:
@@ -151,12 +151,12 @@ class ReliabilityDisplay(Display):
         ax.legend(loc="upper left")
 
     def _draw_panel(self, ax: Any) -> None:
-        """Draw everything but what several panels share: labels and legend."""
+        """Draw everything but labels and legend, which several panels share."""
         low, high = np.asarray(self.edges[:-1]), np.asarray(self.edges[1:])
         places = np.arange(len(low))
         ax.bar(
-            places, high - low, bottom=low, width=1.0, color=MISSING, linewidth=0,
-            label=f"share that the {self.xlabel} claims",
+            places, high - low, bottom=low, width=1.0, color=MISSING_COLOR, linewidth=0,
+            label=f"share expected from the {self.xlabel}",
         )  # fmt: skip
         if self.sure is not None:
             _mark_sure(ax, self.edges.index(self.sure) - 0.5, self.sure)
@@ -186,7 +186,7 @@ def reliability(
     Parameters
     ----------
     panels : dict
-        Title -> (confidences in [0, 1], whether each answer is right).
+        Title -> (confidences in [0, 1], whether each estimate is right).
     edges, sure :
         As in `ReliabilityDisplay`.
     columns : int, optional
@@ -196,7 +196,7 @@ def reliability(
     -------
     matplotlib.figure.Figure
     """
-    names = {"xlabel": "confidence (number of answers)", "ylabel": "share of right answers"}
+    names = {"xlabel": "confidence (number of estimates)", "ylabel": "share of right estimates"}
     options: dict[str, Any] = {"panel": (5.4, 4.0), "sharey": True}
     with small_multiples(panels, columns, **names, **options) as (drawing, axes, pairs):
         for ax, (confidence, right) in pairs:

@@ -11,7 +11,7 @@ from perpend.plots._picture import Axis, Dots, Layer, Mark, Picture, Text, empty
 from perpend.plots._words import count, factor, plural
 from perpend.rows.kinds import to_numpy
 
-# Relative to the largest value; what is below are rounding errors. The inliers' spread is a root of
+# Relative to the largest value; smaller ones are rounding errors. The inliers' spread is a root of
 # eigenvalues, and has half of the digits.
 FLOOR, SPREAD_FLOOR = 1e-15, 1e-8
 
@@ -19,23 +19,23 @@ FLOOR, SPREAD_FLOOR = 1e-15, 1e-8
 class SpectrumDisplay(ModelDisplay):
     """Singular values of the directions, with the gap at the codimension.
 
-    Every descent that lands on a normal adds to the first few singular values only: their number is
-    the codimension, as the descents see it.
+    A descent that ends at a normal adds only to the first few singular values: their number is the
+    codimension according to the descents.
 
     Parameters
     ----------
     singular_values : array of shape (k,)
         Falling.
     n_normals : int or None
-        How many of them are the normals' in the answer; None where that is not known.
+        How many of them belong to normals of the model; None if that is not known.
     n_starts : int, optional
         How many directions there are.
 
     Notes
     -----
-    Normals that all rows are orthogonal to, because the rows do not span the space, need no descent
-    and are not among these. The descents stop as soon as the answer is clear, so that the values
-    behind the gap are small rather than zero.
+    If the rows do not span the space, the normals orthogonal to all of them need no descent and are
+    not among these. The descents stop as soon as the codimension is clear, so the values behind the
+    gap are small but not zero.
 
     Examples
     --------
@@ -56,13 +56,13 @@ class SpectrumDisplay(ModelDisplay):
 
     @classmethod
     def of(cls, model: Any, X: Array | None = None) -> Self:  # noqa: ARG003
-        """Take what is drawn from a fitted model, and do not draw it yet."""
+        """Make the display of a fitted model, without drawing it."""
         values = to_numpy(model.singular_values_)
         return cls(values, n_normals=_n_inside(model), n_starts=int(model.n_starts_))
 
     @property
     def gap(self) -> float | None:
-        """The ratio of the singular values across the codimension; None where there is none."""
+        """The ratio of the singular values across the codimension; None if there is none."""
         return _ratio(self.singular_values, self.n_normals, FLOOR)
 
     @property
@@ -104,16 +104,16 @@ class SpreadDisplay(ModelDisplay):
 
     These are the inliers' standard deviations about the origin (about their mean, in homogeneous
     coordinates, if affine) along their principal axes, relative to the largest. Along the subspace
-    they are large, across it there is only noise: the clearer the fall, the surer the codimension.
+    they are large; across it there is only noise. A larger drop makes the codimension clearer.
 
     Parameters
     ----------
     spread : array of shape (k,)
         Falling standard deviations.
     n_normals : int or None
-        How many of the last ones are across the subspace; None where that is not known.
+        How many of the last ones are across the subspace; None if that is not known.
     n_rows, n_rows_by_chance : int, optional
-        Different rows that lie on the subspace, and how many lie on any of its dimension.
+        Different rows that lie on the subspace, and how many lie on any one of this dimension.
 
     Examples
     --------
@@ -139,7 +139,7 @@ class SpreadDisplay(ModelDisplay):
 
     @classmethod
     def of(cls, model: Any, X: Array | None = None) -> Self:  # noqa: ARG003
-        """Take what is drawn from a fitted model, and do not draw it yet."""
+        """Make the display of a fitted model, without drawing it."""
         evidence = computed_evidence(model)
         variances = np.asarray(evidence.get("inlier_spectrum", []), dtype=float)[::-1]
         return cls(
@@ -177,7 +177,7 @@ class SpreadDisplay(ModelDisplay):
     def _picture(self) -> Picture:
         """Describe the spread as dots, that along the subspace filled, with the fall behind it."""
         if len(self.spread) == 0:
-            note = "not recorded: there are no normals\nthat only some of the rows are near to"
+            note = "not recorded: all rows lie on the subspace,\nor there is none"
             return empty("Inliers' spread", note, self.description)
         c = 0 if self.n_normals is None else self.n_normals
         d = len(self.spread) - c
@@ -192,7 +192,7 @@ class SpreadDisplay(ModelDisplay):
 
 
 def _n_inside(model: Any) -> int | None:
-    """Return how many normals are inside the span of the rows; None where that is not known.
+    """Return how many normals are inside the span of the rows; None if that is not known.
 
     The evidence has one variance for each dimension of the span, or that dimension itself; the span
     is that of lifted rows, if affine.
@@ -252,8 +252,8 @@ def _spectrum(
         if len(place[part])
     ]
     if gap is not None:
-        # Values before the gap are high and those behind it low: on the wider side there is room,
-        # below the ones or above the others.
+        # Values before the gap are high, those behind it low: the wider side has room for the text,
+        # below the former or above the latter.
         right = first <= len(values) / 2
         height = max(float(y.share(shown[first if right else first - 1])), 0.0)
         middle = y.at((height + 1) / 2 if right else height / 2)

@@ -1,7 +1,7 @@
-"""Directions on the unit sphere: where they start, which way they go, where they end.
+"""Directions on the unit sphere: starts, paths and limits.
 
-The sphere is projected by hand onto flat axes, seen from far away. So what lies behind is known,
-and drawn fainter, which matplotlib's own 3-D axes cannot do.
+The sphere is projected onto flat axes here, so that the far side can be drawn fainter, which
+matplotlib's 3-D axes cannot do.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ import numpy as np
 from perpend._typing import Array
 from perpend.plots._style import COLORS, MUTED, RIGHT, WRONG, shared_legend, small_multiples
 
-BEHIND = 0.25  # opacity of what lies on the far side
+BEHIND = 0.25  # opacity of the far side
 SUBSPACE, COMPLEMENT = COLORS[-1], COLORS[2]
 DOTS: dict[str, dict[str, Any]] = {  # the later ones lie on top
     "targets": {"s": 120, "facecolors": "none", "edgecolors": COMPLEMENT, "zorder": 4},
@@ -31,15 +31,15 @@ class OnSphere:
     ----------
     subspace, complement : array (k, 3), optional
         Rows that span a line or a plane through the centre, drawn as an axis through the sphere or
-        as a great circle; they have a colour each.
+        as a great circle, each in its own colour.
     starts, limits : array (n, 3), optional
-        Points on the sphere: hollow where paths start, filled where they end.
+        Points on the sphere: starts of paths are hollow, their ends filled.
     strays : array (n, 3), optional
         Limits that are wrong, drawn as crosses.
     targets : array (n, 3), optional
         Where limits are expected: rings around these points.
     paths : sequence of arrays (k, 3)
-        The way from a start to its limit.
+        From a start to its limit.
     """
 
     subspace: Array | None = None
@@ -148,7 +148,7 @@ def _through_centre(ax: Any, eye: Array, basis: Array, color: str, label: str) -
 
 
 def _axis(ax: Any, eye: Array, direction: Array, color: str, label: str) -> None:
-    """Draw a line through the ball: dotted inside, faint where the ball hides its far end."""
+    """Draw a line through the ball: dotted inside, faint behind it."""
     length = np.linspace(-1.18, 1.18, 119)
     x, y, depth = eye @ (length[:, None] * direction).T
     inside = np.abs(length) < 1
@@ -159,7 +159,7 @@ def _axis(ax: Any, eye: Array, direction: Array, color: str, label: str) -> None
 
 
 def _arcs(points: Array) -> Array:
-    """Put points between those of a path, so that long steps are bent like the sphere."""
+    """Put points between those of a path, so that long steps follow the sphere."""
     share = np.linspace(0, 1, 12, endpoint=False)[:, None, None]
     between = (1 - share) * points[:-1] + share * points[1:]
     return _unit(np.concatenate([between.swapaxes(0, 1).reshape(-1, 3), points[-1:]]))
@@ -171,7 +171,7 @@ def _unit(vectors: Array) -> Array:
 
 
 def _curve(ax: Any, eye: Array, points: Array, *, label: str = "", **style: Any) -> None:
-    """Draw the near part of a curve fully and the far part faintly, without a hole between."""
+    """Draw the near part of a curve fully and the far part faintly, without a gap between."""
     x, y, depth = eye @ points.T
     near = depth >= 0
     grown = near | np.roll(near, 1) | np.roll(near, -1)

@@ -1,8 +1,8 @@
 """The house style: sizes, colours, and how a figure is made and saved.
 
-`figure` makes plain `matplotlib.figure.Figure` objects with the Agg canvas, for what is written to
-files. There is no pyplot, so nothing that a user has open or has set is touched, and no screen is
-needed. `pyplot_figure` makes those that a user asks to see: ``plt.show()`` shows them.
+`figure` makes plain `matplotlib.figure.Figure` objects with the Agg canvas, for files. It does not
+use pyplot, so it changes none of the user's figures or settings and needs no screen.
+`pyplot_figure` makes figures for the screen: ``plt.show()`` shows them.
 """
 
 import io
@@ -17,16 +17,15 @@ from perpend._files import writing
 from perpend._typing import Array
 from perpend.exceptions import MissingExtraError
 
-# Okabe and Ito's palette, which people with any colour vision can tell apart; the yellow is left
-# out because it vanishes on white.
+# Okabe and Ito's palette, for any colour vision, without the yellow, which is invisible on white.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")  # the same order, for print in grey
 RIGHT, WRONG, MUTED = COLORS[0], COLORS[1], "#8A8A8A"
 COLOR_MAP = "cividis"  # even steps of brightness, the same with any colour vision
-MISSING = "#DDDDDD"
+MISSING_COLOR = "#DDDDDD"
 DPI = 150
 SCREEN_DPI = 100
-MOST_COLUMNS = 4  # panels side by side, unless more are asked for
+MOST_COLUMNS = 4  # panels side by side by default
 
 Content = TypeVar("Content")
 
@@ -67,7 +66,7 @@ def require_matplotlib() -> None:
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """From matplotlib's own defaults: a user's matplotlibrc must not change our figures."""
+    """Start from matplotlib's defaults: the user's matplotlibrc must not change our figures."""
     import matplotlib as mpl
 
     with mpl.rc_context():
@@ -110,11 +109,11 @@ def figure(
 def pyplot_figure(
     rows: int = 1, columns: int = 1, *, panel: tuple[float, float], **subplots: Any
 ) -> Iterator[tuple[Any, Array]]:
-    """Make a figure as `figure` does, but one that pyplot knows; closed if drawing it fails."""
+    """Make a figure as `figure` does, but with pyplot; it is closed if drawing fails."""
     require_matplotlib()
     from matplotlib import pyplot as plt
 
-    # Loads the backend, whose changes to settings must outlast our style.
+    # Loads the backend first: its changes to settings must outlast our style.
     plt.draw_if_interactive()  # type: ignore[no-untyped-call]
     with house_style():
         made = plt.figure(
@@ -129,7 +128,7 @@ def pyplot_figure(
 
 def is_open(figure: Any) -> bool:
     """Whether pyplot has this figure open, and so shows it."""
-    from matplotlib._pylab_helpers import Gcf  # as notebooks ask; pyplot only compares numbers
+    from matplotlib._pylab_helpers import Gcf  # as notebooks do; pyplot only compares numbers
 
     return any(manager.canvas.figure is figure for manager in Gcf.get_all_fig_managers())
 
@@ -143,9 +142,9 @@ def small_multiples(
     ylabel: str = "",
     **options: Any,
 ) -> Iterator[tuple[Any, Array, list[tuple[Any, Content]]]]:
-    """Make a figure with a panel for each content, below its title, and axes named together.
+    """Make a figure with a titled panel for each content, and common names of the axes.
 
-    Panels that are left over are hidden; those above them show the numbers of the axis instead.
+    Unused panels are hidden; those above them show the numbers of the axis instead.
     """
     rows = -(-len(contents) // (columns or MOST_COLUMNS))
     columns = columns or -(-len(contents) // rows)
@@ -164,15 +163,15 @@ def small_multiples(
 
 
 def shared_legend(drawing: Any, axes: Array, place: str, ncols: int, order: Sequence[str]) -> None:
-    """Write one legend for all panels, of the names in this order that some panel has."""
-    found = {
+    """Write one legend for all panels, with their names in this order."""
+    handle_of = {
         name: handle
         for ax in axes.flat
         for handle, name in zip(*ax.get_legend_handles_labels(), strict=True)
     }
-    names = [name for name in order if name in found] or list(found)
+    names = [name for name in order if name in handle_of] or list(handle_of)
     if names:
-        handles = [found[name] for name in names]
+        handles = [handle_of[name] for name in names]
         drawing.legend(handles, names, loc=f"outside {place} center", ncols=ncols)
 
 

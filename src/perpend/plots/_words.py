@@ -1,4 +1,4 @@
-"""Numbers and models in words, for titles and descriptions."""
+"""Numbers and models as text, for titles and descriptions."""
 
 import math
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 from perpend.structure import SURE
 
 THIN = "\u202f"  # a narrow space that does not break a line
-DIGITS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def count(n: float) -> str:
-    """Return a whole number with its thousands apart.
+    """Return a whole number with its digits in groups of three.
 
     >>> count(1234567).split()
     ['1', '234', '567']
@@ -19,7 +19,7 @@ def count(n: float) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Return a number with a few digits that matter.
+    """Return a number with a few significant digits.
 
     >>> number(0.0231999), number(-12.0), number(1.5e-9), number(4.25e13, 2), number(111, 2)
     ('0.0232', '−12', '1.5 × 10⁻⁹', '4.2 × 10¹³', '110')
@@ -34,7 +34,7 @@ def number(value: float, digits: int = 3) -> str:
         text = count(float(text))
     mantissa, _, exponent = text.partition("e")
     mantissa = mantissa.replace("-", "−")
-    return f"{mantissa} × 10{str(int(exponent)).translate(DIGITS)}" if exponent else mantissa
+    return f"{mantissa} × 10{str(int(exponent)).translate(SUPERSCRIPTS)}" if exponent else mantissa
 
 
 def plural(n: int, one: str, many: str = "") -> str:
@@ -74,14 +74,14 @@ def confidence(model: Any) -> str:
 
 
 def unit(model: Any) -> str:
-    """Say what the distances that decide the labels are measured in."""
+    """Return the label of an axis of distances, with their unit."""
     if model.affine_ or not model.normalize:
         return "distance (data units)"
     return "relative distance (sine of the angle)"
 
 
 def verdict(model: Any) -> str:
-    """Say in one sentence what a fitted model found and how sure that is.
+    """Describe a fitted model in one sentence: subspace, confidence and outliers.
 
     Parameters
     ----------
@@ -104,11 +104,11 @@ def verdict(model: Any) -> str:
     n, n_outliers = len(model.labels_), int((model.labels_ == -1).sum())
     sure = "Sure" if model.confidence_ >= SURE else "Not sure"
     if c == 0 and getattr(model, "codimension", "auto") == "auto":
-        found = f"no subspace was found, the rows fill all {D} dimensions"
+        subspace = f"no subspace was found, the rows fill all {D} dimensions"
     else:
         kind = "an affine subspace" if model.affine_ else "a subspace"
-        found = f"{kind} of dimension {d} in {D} features, codimension {c}"
+        subspace = f"{kind} of dimension {d} in {D} features, codimension {c}"
     return (
-        f"{sure} (confidence {confidence(model)}): {found}; {count(n_outliers)} of {count(n)} rows "
-        f"({percent(n_outliers, n)}) are outliers."
+        f"{sure} (confidence {confidence(model)}): {subspace}; {count(n_outliers)} of {count(n)} "
+        f"rows ({percent(n_outliers, n)}) are outliers."
     )

@@ -1,8 +1,8 @@
-"""One page about an answer: the verdict, how sure it is and why, pictures, outliers, the equation.
+"""One page about a fit: the verdict, the confidence and its reasons, pictures, outliers, equations.
 
-The page is a single HTML file that needs no network. Everything on it is escaped by default, a
-strict content security policy is part of it, and it is drawn from plain facts (`_facts.py`) that
-can be kept as JSON, so that it can be drawn again without the data.
+The page is a single HTML file that needs no network. Everything on it is escaped by default, and it
+has a strict content security policy. It is made from plain facts (`_facts.py`), which can be kept
+as JSON, so it can be made again without the data.
 """
 
 import json
@@ -35,22 +35,22 @@ def write_report(
     Parameters
     ----------
     path : str or path
-        The file, by custom ``.html``; one that exists is replaced once the new one is complete.
+        The file, usually ``.html``; an existing one is replaced once the new one is complete.
     model : a fitted method of perpend
     data : array-like or Dataset, optional
-        The rows that the answer is about, by custom those of the fit. A `Dataset` also knows
-        the names of its columns, where its rows stand in the file, and whether it is an image or a
-        point cloud. Without it there are no pictures of rows, and no table of outliers. Columns
-        without names are counted from 1 on the page: "column 1" is ``X[:, 0]``.
+        The rows that the page shows, usually those of the fit. A `Dataset` also knows the names of
+        its columns, the places of its rows in the file, and whether it is an image or a point
+        cloud. Without it there are no pictures of rows, and no table of outliers. Columns without
+        names are counted from 1 on the page: "column 1" is ``X[:, 0]``.
     answer : perpend.formats.Answer, optional
-        Labels, distances and probabilities of the rows, where they are known already.
+        Labels, distances and probabilities of the rows, if they are known already.
     result : dict, optional
         The content of ``result.json``: input, timings, versions and warnings of the fit.
     title : str, optional
         The heading; the name of the file by default.
     facts_path : str or path, optional
-        Where to keep what the page is drawn from, as JSON: ``report.json`` in a folder of results
-        lets `report_from_folder` draw the page again without the data.
+        Where to keep the facts behind the page, as JSON. With ``report.json`` in a folder of
+        results, `report_from_folder` makes the page again without the data.
 
     Returns
     -------

@@ -4,15 +4,15 @@ import math
 from typing import NamedTuple
 
 from perpend.plots._words import number, plural
-from perpend.report._facts import EQUATIONS, Facts
-from perpend.report._solved import TERMS, Solved
+from perpend.report._facts import Facts
+from perpend.report._solved import MOST_EQUATIONS, TERMS, Solved
 from perpend.report._text import column_name, digits_needed, short
 
-FIRST = 3  # equations are shown where there are many
+FIRST = 3  # equations are shown if there are many
 
 
 class Part(NamedTuple):
-    """A term of an equation: the name of a column, and what stands before and after it."""
+    """A term of an equation: the name of a column, and the text before and after it."""
 
     before: str
     name: str = ""
@@ -21,19 +21,19 @@ class Part(NamedTuple):
 
 def equations(facts: Facts) -> list[list[Part]]:
     """Return the equations: some columns as combinations of the others, or the normals."""
-    answer, names = facts["answer"], facts["data"]["columns"]
-    c, solved = answer["codimension"], answer.get("solved")
+    estimate, names = facts["estimate"], facts["data"]["columns"]
+    c, solved = estimate["codimension"], estimate.get("solved")
     if solved is not None:
         return [_one_solved(one, names) for one in solved]
-    shown = c if c <= min(EQUATIONS, len(answer["normals"])) else FIRST
+    shown = c if c <= min(MOST_EQUATIONS, len(estimate["normals"])) else FIRST
     return [
         _one_normal(normal, b, facts)
-        for normal, b in zip(answer["normals"][:shown], answer["intercept"], strict=False)
+        for normal, b in zip(estimate["normals"][:shown], estimate["intercept"], strict=False)
     ]
 
 
 def _one_solved(one: Solved, names: list[str]) -> list[Part]:
-    """Write column = terms + constant, with the digits that the inliers' values call for."""
+    """Write column = terms + constant, with as many digits as the inliers' values need."""
     parts = [
         _term(
             term["value"],
@@ -53,8 +53,8 @@ def _one_solved(one: Solved, names: list[str]) -> list[Part]:
 
 
 def _one_normal(normal: list[float], intercept: float, facts: Facts) -> list[Part]:
-    """Write normal @ x = intercept, its largest coefficient positive; it holds near the rows."""
-    at, error = facts["answer"]["location"], _allowed_error(facts)
+    """Write normal @ x = intercept, the largest coefficient positive; it holds near the rows."""
+    at, error = facts["estimate"]["location"], _allowed_error(facts)
     largest = max(normal, key=abs)
     sign = 1.0 if largest >= 0 else -1.0
     values = {j: sign * v for j, v in enumerate(normal) if abs(v) > 1e-12 * abs(largest)}
@@ -86,7 +86,7 @@ def _fewest_digits(value: float, factor: float, error: float) -> int:
 
 
 def _term(value: float, shown: int, column: str = "", *, first: bool) -> Part:
-    """Write a signed coefficient before its column, or alone; 1 goes without saying."""
+    """Write a signed coefficient before its column, or alone; a factor of 1 is left out."""
     joint = ("−" if value < 0 else "") if first else (" − " if value < 0 else " + ")
     factor = number(abs(value), shown)
     if column[:1].isdigit():  # "0.5 400 nm" would read as one number
@@ -98,7 +98,7 @@ def _term(value: float, shown: int, column: str = "", *, first: bool) -> Part:
 
 def mean(facts: Facts) -> str:
     """Return a point on an affine subspace."""
-    error, location = _allowed_error(facts), facts["answer"]["location"]
+    error, location = _allowed_error(facts), facts["estimate"]["location"]
     pairs = list(zip(facts["data"]["columns"], location, strict=False))
     at = ", ".join(
         f"{short(n, 20)} = {number(v, max(5, digits_needed(v, 1.0, error)))}"
@@ -108,12 +108,12 @@ def mean(facts: Facts) -> str:
 
 
 def _allowed_error(facts: Facts) -> float:
-    """Return how far off a written equation may be where the rows are; 0 means any.
+    """Return by how much a written equation may be off at the rows; 0 means any.
 
     Far from the origin a coefficient is multiplied by a large number, and its digits matter.
     """
-    answer, off = facts["answer"], facts["data"]["off_origin"]
-    if not answer["affine"]:
+    estimate, off = facts["estimate"], facts["data"]["off_origin"]
+    if not estimate["affine"]:
         return 0.0
-    radius = math.hypot(*answer["location"]) / off if off else 0.0
-    return max(answer["threshold"] / 10, radius / 10_000) / (len(answer["location"]) + 1)
+    radius = math.hypot(*estimate["location"]) / off if off else 0.0
+    return max(estimate["threshold"] / 10, radius / 10_000) / (len(estimate["location"]) + 1)

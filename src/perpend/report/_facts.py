@@ -1,7 +1,7 @@
-"""What a page is drawn from: plain numbers and texts, and nothing else.
+"""The facts behind a page: plain numbers and texts, and nothing else.
 
-`gather` looks at a model and its rows once. The page never does: it is drawn from the facts, so
-that it can be drawn again from a file of them, without the model and without the data.
+`gather` reads a model and its rows once. The page only uses the facts, so it can be made again from
+a file of them, without the model and the data.
 """
 
 import datetime as dt
@@ -23,18 +23,17 @@ from perpend.exceptions import InputError
 from perpend.formats._dataset import Answer, Dataset
 from perpend.report._outliers import OutlierFacts, outlier_facts
 from perpend.report._pictures import PictureFacts, Rows, picture_facts
-from perpend.report._solved import MOST, Solved, solved_equations
+from perpend.report._solved import MOST_EQUATIONS, Solved, solved_equations
 from perpend.report._text import column_labels, nouns_of
 from perpend.rows.kinds import to_numpy
 from perpend.structure import SURE
 
 SCHEMA = 2  # 1 had other pictures
-EQUATIONS = MOST  # so many equations are shown, at the most
-NAMES = 2000  # so many names of columns are kept, at the most
+MOST_NAMES = 2000  # of columns are kept
 
 
 class DataFacts(TypedDict):
-    """The rows that the answer is about."""
+    """The rows."""
 
     name: str
     kind: str
@@ -42,18 +41,18 @@ class DataFacts(TypedDict):
     n_rows: int
     n_columns: int
     columns: list[str]
-    named: bool  # whether the names are the data's own
+    named: bool  # whether the data has names for its columns
     dtype: str
     sha256: str | None
     nan: int
     ignored: int
     zero: int
     dropped_columns: list[str]
-    off_origin: float | None  # distance of the rows' centre from the origin, in their radii
+    off_origin: float | None  # distance of the rows' centre from the origin, in radii of the rows
 
 
 class StructureFacts(TypedDict):
-    """A subspace that was seen."""
+    """A subspace in the rows."""
 
     codimension: int
     noise: float
@@ -62,13 +61,13 @@ class StructureFacts(TypedDict):
     relation: str  # to the chosen one
 
 
-class AnswerFacts(TypedDict):
-    """The subspace and how it was found."""
+class EstimateFacts(TypedDict):
+    """The subspace, and how it was estimated."""
 
     method: str
     dimension: int
     codimension: int
-    told: bool  # whether the codimension was given
+    given: bool  # whether the codimension was given
     affine: bool
     relative: bool  # whether distances are sines of angles
     confidence: float
@@ -99,7 +98,7 @@ class Facts(TypedDict):
     title: str
     made: str  # date and time
     data: DataFacts
-    answer: AnswerFacts
+    estimate: EstimateFacts
     outliers: OutlierFacts | None
     pictures: PictureFacts
     warnings: list[str]
@@ -115,22 +114,22 @@ def gather(
     result: dict[str, Any] | None = None,
     title: str | None = None,
 ) -> Facts:
-    """Look at a fitted model and its rows; see `perpend.report.write_report`."""
+    """Return the facts about a fitted model and its rows; see `perpend.report.write_report`."""
     check_is_fitted(model)
     result = result or {}
     rows = _rows(model, data)
     if answer is None and rows.X is not None:
-        answer = _answer(model, data.X if _is_read(data) else data)
+        answer = _labelled(model, data.X if _is_read(data) else data)
     labels = to_numpy(model.labels_) if answer is None else to_numpy(answer.labels)
     if rows.X is not None and len(labels) != len(rows.X):
-        raise InputError(f"The answer is about {len(labels)} rows, the data has {len(rows.X)}.")
+        raise InputError(f"There are {len(labels)} labels, but the data has {len(rows.X)} rows.")
     facts = _data_facts(model, rows, len(labels), result.get("input") or {})
     return Facts(
         schema=SCHEMA,
         title=title or facts["name"] or "Subspace report",
         made=dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         data=facts,
-        answer=_answer_facts(model, rows.X, labels),
+        estimate=_estimate_facts(model, rows.X, labels),
         outliers=outlier_facts(model, rows.X, answer, rows.dataset),
         pictures=picture_facts(model, rows, labels, answer),
         warnings=[str(text) for text in result.get("warnings") or []],
@@ -164,7 +163,7 @@ def _rows(model: SubspaceEstimator, data: Any) -> Rows:
     )
 
 
-def _answer(model: SubspaceEstimator, X: Array) -> Answer:
+def _labelled(model: SubspaceEstimator, X: Array) -> Answer:
     distance = -to_numpy(model.score_samples(X))
     labels = np.where(distance <= model.threshold_, 1, -1)
     if hasattr(model, "_outlier_odds"):
@@ -185,14 +184,14 @@ def _data_facts(
         shape=[int(m) for m in dataset.shape] if dataset is not None else [n],
         n_rows=n,
         n_columns=int(model.n_features_in_),
-        columns=rows.columns[:NAMES],
+        columns=rows.columns[:MOST_NAMES],
         named=rows.named,
         dtype=str(rows.X.dtype) if rows.X is not None else str(described.get("dtype") or ""),
         sha256=str(described["sha256"]) if described.get("sha256") else None,
         nan=counts.nan if counts else 0,
         ignored=counts.ignored if counts else 0,
         zero=counts.zero if counts else 0,
-        dropped_columns=[str(c) for c in counts.dropped_columns[:NAMES]] if counts else [],
+        dropped_columns=[str(c) for c in counts.dropped_columns[:MOST_NAMES]] if counts else [],
         off_origin=None if rows.X is None else _off_origin(rows.X),
     )
 
@@ -200,27 +199,27 @@ def _data_facts(
 def _off_origin(X: Array) -> float | None:
     """Return how far the centre of the rows is from the origin, in radii of their cloud.
 
-    Rows of which most are equal have no radius, and the answer is None.
+    If most rows are equal, there is no radius, and this is None.
     """
     some = X[:: max(1, len(X) // 10_000)].astype(float)
     largest = float(np.max(np.abs(some)))
     if largest > 0:
-        some /= largest  # squares of what is as large as floats can be are not finite
+        some /= largest  # the squares of very large floats are not finite
     centre = np.median(some, axis=0)
     radius = float(np.median(np.linalg.norm(some - centre, axis=1)))
     return float(np.linalg.norm(centre)) / radius if radius > np.finfo(float).eps else None
 
 
-def _answer_facts(model: SubspaceEstimator, X: Array | None, labels: Array) -> AnswerFacts:
+def _estimate_facts(model: SubspaceEstimator, X: Array | None, labels: Array) -> EstimateFacts:
     parameters = model.get_params(deep=False)
     parameters.pop("callback", None)
     seed = parameters.pop("random_state")
-    given = "auto" if parameters["threshold"] == "auto" else "given"
-    return AnswerFacts(
+    threshold_from = "auto" if parameters["threshold"] == "auto" else "given"
+    return EstimateFacts(
         method=type(model).__name__,
         dimension=int(model.n_components_),
         codimension=int(model.codimension_),
-        told=parameters.get("codimension", "auto") != "auto"
+        given=parameters.get("codimension", "auto") != "auto"
         or parameters.get("n_components") is not None,
         affine=bool(model.affine_),
         relative=bool(model.normalize and not model.affine_),
@@ -228,7 +227,7 @@ def _answer_facts(model: SubspaceEstimator, X: Array | None, labels: Array) -> A
         sure=bool(model.confidence_ >= SURE),
         outliers=int((labels == -1).sum()),
         threshold=float(model.threshold_),
-        threshold_from=given if parameters["contamination"] is None else "contamination",
+        threshold_from=threshold_from if parameters["contamination"] is None else "contamination",
         noise=float(model.noise_),
         converged=bool(model.converged_),
         n_iter=int(model.n_iter_),
@@ -236,8 +235,8 @@ def _answer_facts(model: SubspaceEstimator, X: Array | None, labels: Array) -> A
         doubts=[str(text) for text in getattr(model, "doubts_", ())],
         evidence={str(key): plain(value) for key, value in computed_evidence(model).items()},
         singular_values=plain(to_numpy(model.singular_values_)),
-        normals=plain(to_numpy(model.normals_)[:EQUATIONS].astype(float)),
-        intercept=plain(to_numpy(model.intercept_)[:EQUATIONS].astype(float)),
+        normals=plain(to_numpy(model.normals_)[:MOST_EQUATIONS].astype(float)),
+        intercept=plain(to_numpy(model.intercept_)[:MOST_EQUATIONS].astype(float)),
         location=plain(to_numpy(model.location_).astype(float)),
         solved=solved_equations(model, X, labels),
         structures=_structure_facts(model),
@@ -267,7 +266,7 @@ def _shown(value: Any) -> str:
 
 
 def _versions(result: dict[str, Any]) -> dict[str, str]:
-    """Return the versions at the fit where the result has them, otherwise today's."""
+    """Return the versions at the fit if the result has them, otherwise today's."""
     if result.get("versions"):
         return {"perpend": str(result.get("perpend", "")), **result["versions"]}
     here = {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}

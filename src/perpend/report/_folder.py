@@ -1,4 +1,4 @@
-"""The page again, from the folder of results that ``perpend fit`` left behind."""
+"""The page again, from the folder of results that ``perpend fit`` wrote."""
 
 import csv
 import json
@@ -20,9 +20,9 @@ from perpend.report._text import column_labels
 
 PAGE, FACTS = "report.html", "report.json"
 MODEL, RESULT, LABELS = "model.npz", "result.json", "labels.csv"
-EARLIER = (1,)  # schemas of facts whose pictures this version does not draw
-LARGEST = 64 << 20  # bytes of JSON that are read
-# what a file of facts that is damaged or foreign makes the drawing raise
+EARLIER = (1,)  # schemas of facts that this version does not draw
+MAX_BYTES = 64 << 20  # of JSON that are read
+# what a damaged or foreign file of facts makes the templates raise
 BAD_FACTS = (
     *(LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError),
     TemplateError,
@@ -42,7 +42,7 @@ def report_from_folder(
     folder : str or path
         What ``perpend fit`` wrote.
     data : array or Dataset, optional
-        The rows that the model was fitted to, for a page from scratch with pictures of them.
+        The rows that the model was fitted to; then the page is made anew, with pictures of them.
     path : str or path, optional
         Where the page goes; ``report.html`` in the folder by default.
 
@@ -58,12 +58,12 @@ def report_from_folder(
 
     Notes
     -----
-    A folder with ``report.json`` needs nothing else: these are the facts that the page is drawn
-    from, with at most 20 000 points and one small picture of the data, and neither the original
-    file nor the model is touched. Without it, or with one of version 0.1, the page is made from
-    ``model.npz`` and ``result.json``, and from the distances in ``labels.csv`` if there are any;
-    pictures of the rows and the columns to blame for outliers then need `data`. The folder is not
-    trusted: what it holds is checked, and shown as text.
+    ``report.json`` is enough: it holds the facts behind the page, with at most 20 000 points and
+    one small picture of the data. Neither the original file nor the model is read. Without it, or
+    with one of version 0.1, the page is made from ``model.npz`` and ``result.json``, and from the
+    distances in ``labels.csv`` if there are any. Then `data` is needed for pictures of the rows and
+    for the columns to blame for outliers. The folder is not trusted: its content is checked, and
+    shown as text.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -88,15 +88,15 @@ def _drawn(facts: dict[str, Any], path: Path) -> str:
     """Return the page from the facts of a file."""
     if facts.get("schema") != SCHEMA:
         raise InputError(
-            f"{path}: has schema {facts.get('schema')!r}, this version of perpend draws {SCHEMA}. "
+            f"{path}: has schema {facts.get('schema')!r}, this version of perpend reads {SCHEMA}. "
             "Fit again, or use the version that wrote it."
         )
     try:
         return page(cast("Facts", facts))
     except BAD_FACTS as error:
         raise InputError(
-            f"{path}: does not hold what a report is drawn from ({type(error).__name__}: {error}). "
-            "Delete it, and the page is made from the model."
+            f"{path}: does not hold the facts of a report ({type(error).__name__}: {error}). "
+            "Delete it; then the page is made from the model."
         ) from error
 
 
@@ -117,7 +117,7 @@ def _facts(folder: Path, data: Any) -> Facts:
 
 
 def _distances(path: Path) -> Array | None:
-    """Return the column of distances of a table of labels; None where there is none."""
+    """Return the column of distances in a table of labels; None without one."""
     with path.open(newline="", encoding="utf-8") as stream:
         lines = csv.reader(stream)
         head = next(lines, [])
@@ -132,13 +132,13 @@ def _distances(path: Path) -> Array | None:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        if path.stat().st_size > LARGEST:
-            raise InputError(f"{path}: is larger than {LARGEST >> 20} MiB. Fit again.")
+        if path.stat().st_size > MAX_BYTES:
+            raise InputError(f"{path}: is larger than {MAX_BYTES >> 20} MiB. Fit again.")
         content = json.loads(path.read_bytes())
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}).") from error
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: is no JSON ({error}). Is it a cut-off copy?") from error
+        raise InputError(f"{path}: is not JSON ({error}). Is it a cut-off copy?") from error
     if not isinstance(content, dict):
         raise InputError(f"{path}: holds no JSON object. Fit again.")
     return content

@@ -1,4 +1,4 @@
-"""Code and commands of this fit, with some settings changed: for what to try next."""
+"""Code and commands of this fit with some settings changed, for the section "What to try next"."""
 
 import shlex
 
@@ -6,20 +6,20 @@ from perpend.report._facts import Facts
 
 
 def fit_code(facts: Facts, rows: str = "X", **changes: object) -> str:
-    """Return the code of this fit with some settings changed; the others stay as they were."""
-    method = facts["answer"]["method"]
+    """Return the code of this fit with some settings changed."""
+    method = facts["estimate"]["method"]
     settings = _settings(facts) | {key: repr(value) for key, value in changes.items()}
     arguments = ", ".join(f"{key}={value}" for key, value in settings.items())
     return f"from perpend import {method}\n\nmodel = {method}({arguments}).fit({rows})"
 
 
 def command(facts: Facts, name: str, **changes: str) -> str:
-    """Return the command for the same file with the same settings, as far as it has options."""
+    """Return the command for the same file with the same settings, if it has options for them."""
     settings = _settings(facts) | changes
     words = ["perpend", name, shlex.quote(facts["data"]["name"] or "YOUR_FILE")]
     if name == "fit":
         words += ["-o RESULTS"]
-        method = facts["answer"]["method"]
+        method = facts["estimate"]["method"]
         words += [f"--method {method}"] if method != "DPCP" else []
     if "codimension" in settings:
         words.append(f"--codimension {settings['codimension']}")
@@ -31,13 +31,13 @@ def command(facts: Facts, name: str, **changes: str) -> str:
 
 
 def _settings(facts: Facts) -> dict[str, str]:
-    """Return the arguments, as code, that make the answer another one."""
-    answer = facts["answer"]
-    asked, settings = answer["parameters"], {}
-    if answer["told"]:
-        settings["codimension"] = str(answer["codimension"])
-    if asked.get("affine") in ("True", "auto"):
-        settings["affine"] = "True" if asked["affine"] == "True" else '"auto"'
-    if asked.get("normalize") == "False":
+    """Return the arguments, as code, that change the estimate."""
+    estimate = facts["estimate"]
+    parameters, settings = estimate["parameters"], {}
+    if estimate["given"]:
+        settings["codimension"] = str(estimate["codimension"])
+    if parameters.get("affine") in ("True", "auto"):
+        settings["affine"] = "True" if parameters["affine"] == "True" else '"auto"'
+    if parameters.get("normalize") == "False":
         settings["normalize"] = "False"
     return settings

@@ -9,10 +9,10 @@ from perpend.estimator import SubspaceEstimator
 from perpend.formats._dataset import Answer, Dataset
 from perpend.rows.kinds import to_numpy
 
-SHOWN = 50  # rows in the table
+TABLE_ROWS = 50
 BLAMED = 3  # columns for each row
-WORTH_NAMING = 0.1  # share of the squared distance from which on a column is named
-BEYOND = 0.1  # of the inliers' range: so far outside a value is still like theirs
+WORTH_NAMING = 0.1  # a column is named from this share of the squared distance on
+RANGE_SLACK = 0.1  # of the inliers' range: a value this far outside is still like theirs
 
 
 class Blame(TypedDict):
@@ -29,8 +29,8 @@ class OutlierRow(TypedDict):
     """One row of the table."""
 
     row: int  # its number among the records of the file, from 0
-    pixel: list[int] | None  # line and sample, where the data is an image
-    place: NotRequired[list[float] | None]  # coordinates, where the data is a cloud of points
+    pixel: list[int] | None  # line and sample, if the data is an image
+    place: NotRequired[list[float] | None]  # coordinates, if the data is a point cloud
     distance: float
     probability: float | None
     blame: list[Blame]
@@ -46,13 +46,13 @@ class OutlierFacts(TypedDict):
 def outlier_facts(
     model: SubspaceEstimator, X: Array | None, answer: Answer | None, dataset: Dataset | None
 ) -> OutlierFacts | None:
-    """Return the outliers that are farthest away; None where the distances are unknown."""
+    """Return the outliers that are farthest away; None if the distances are unknown."""
     if answer is None:
         return None
     labels, distance = to_numpy(answer.labels), to_numpy(answer.distance)
     probability = to_numpy(answer.probability)
     outliers = np.flatnonzero(labels == -1)
-    order = outliers[np.argsort(-distance[outliers], kind="stable")][:SHOWN]
+    order = outliers[np.argsort(-distance[outliers], kind="stable")][:TABLE_ROWS]
     blames: list[list[Blame]] = [[] for _ in order]
     if X is not None and len(order):
         single = model.codimension_ == 1
@@ -72,7 +72,7 @@ def outlier_facts(
 
 
 def _records(dataset: Dataset | None, rows: Array) -> list[int]:
-    """Return where rows of X stand among the records of the file."""
+    """Return the numbers of rows of X among the records of the file."""
     positions = None if dataset is None else dataset.positions
     return [int(i) for i in (rows if positions is None else to_numpy(positions)[rows])]
 
@@ -90,11 +90,11 @@ def _place(dataset: Dataset | None, X: Array | None, i: int) -> list[float] | No
 
 
 def _blames(model: SubspaceEstimator, X: Array, order: Array) -> list[list[Blame]]:
-    """Return the columns with the largest shares of some rows, and the value that would fit.
+    """Return the columns with the largest shares of each row, and the values that would fit.
 
-    With P the projector on the normals and e = P x - N.T b the residual, a change of column j alone
-    brings the row nearest for x_j - e_j / P_jj. No column is blamed that would have to take a value
-    like none it has: noise alone gives columns that matter not at all a tiny coefficient.
+    With P the projector on the normals and e = P x - N.T b the residual, changing column j alone
+    brings the row nearest at x_j - e_j / P_jj. A column is not blamed if that value is far outside
+    its range: noise gives even an irrelevant column a tiny coefficient.
     """
     N = to_numpy(model.normals_).astype(float)
     low, high = X.min(axis=0).astype(float), X.max(axis=0).astype(float)
@@ -119,23 +119,23 @@ def _blames(model: SubspaceEstimator, X: Array, order: Array) -> list[list[Blame
 
 
 def _nearest(model: SubspaceEstimator, X: Array, order: Array, labels: Array) -> list[list[Blame]]:
-    """Return the columns that would have to move least to bring some rows to a hyperplane.
+    """Return the columns that would have to move least to bring each row to a hyperplane.
 
-    Any column that its normal n uses can make up for the distance, by x_j - (n @ x - b) / n_j.
-    So the columns are ranked by how far that is in units of their own spread among the inliers, and
-    only those are named that would get a value like the inliers'.
+    Any column that the normal n uses can make up for the distance, by x_j - (n @ x - b) / n_j. So
+    the columns are ranked by how far they move, in units of their own spread among the inliers, and
+    a column is named only if its new value is like the inliers'.
     """
     n = to_numpy(model.normals_).astype(float)[0]
-    unit = max(float(np.max(np.abs(X))), np.finfo(float).tiny)  # in it nothing overflows
+    unit = max(float(np.max(np.abs(X))), np.finfo(float).tiny)  # so that nothing overflows
     inliers = (X[labels == 1] if np.any(labels == 1) else X).astype(float) / unit
     rows = X[order].astype(float) / unit
     spread, low, high = np.std(inliers, axis=0), inliers.min(axis=0), inliers.max(axis=0)
-    slack = BEYOND * (high - low)
+    slack = RANGE_SLACK * (high - low)
     residual = rows @ n - float(to_numpy(model.intercept_)[0]) / unit
     used, varies = np.abs(n) > np.finfo(float).eps, spread > np.finfo(float).eps
     fits = rows - residual[:, None] / np.where(used, n, 1.0)
     likely = used & (fits >= low - slack) & (fits <= high + slack)
-    # A column that is the same in all inliers has no spread, and no reason to be another one.
+    # A column that is the same in all inliers has no spread; any move from it counts as the least.
     moves = np.where(varies, np.abs(rows - fits) / np.where(varies, spread, 1.0), 0.0)
     ranked = np.argsort(np.where(likely, moves, np.inf), axis=1, kind="stable")[:, :BLAMED]
     return [

@@ -1,8 +1,8 @@
 """The page as a whole: one file that needs nothing else.
 
-The words and the markup are in the templates, which escape whatever comes from the data. The
-content security policy lets the browser run and apply exactly the script and the style that are
-part of the page, by their hashes, show pictures that are inside it, and fetch nothing at all.
+The words and the markup are in the templates, which escape everything that comes from the data. The
+content security policy allows exactly the page's own script and style, by their hashes, and
+pictures inside the page. Nothing is fetched.
 """
 
 import base64
@@ -31,22 +31,22 @@ DRAWN = ("distances", "view", "profile", "directions", "spread")
 
 
 def page(facts: Facts) -> str:
-    """Return the page about an answer."""
+    """Return the page about a fit."""
     facts = readable(facts)
-    answer = facts["answer"]
+    estimate = facts["estimate"]
     style, script = _asset("page.css"), _asset("page.js")
     stored: Any = facts["pictures"]
     pictures = {key: Picture.restored(stored[key]) for key in DRAWN if stored[key] is not None}
     return _environment().get_template("page.html").render(
         facts=facts,
-        answer=answer,
+        estimate=estimate,
         data=facts["data"],
         say=nouns(facts),
         sure=SURE,
-        level=_words.level(answer),
+        level=_words.level(estimate["confidence"]),
         inside=_words.inside(facts),
-        misses_origin=_words.misses_origin(answer),
-        confidence=_words.confidence_text(answer["confidence"]),
+        misses_origin=_words.misses_origin(estimate),
+        confidence=_words.confidence_text(estimate["confidence"]),
         doubts=_words.doubts(facts),
         others=_words.others(facts),
         command=partial(command, facts),
@@ -60,7 +60,7 @@ def page(facts: Facts) -> str:
         mean=mean(facts),
         timings=", ".join(f"{short(k, 20)} {v:.2f} s" for k, v in facts["timings"].items()),
         for_script={
-            "distances": _histogram(pictures.get("distances"), answer["threshold"]),
+            "distances": _histogram(pictures.get("distances"), estimate["threshold"]),
             "cloud": stored["cloud"],
         },
         policy=_policy(style, script),
@@ -106,7 +106,7 @@ def _histogram(picture: Picture | None, threshold: float) -> dict[str, Any] | No
 
 @cache
 def _asset(name: str) -> Markup:
-    """Return the page's own style or script, which is markup by right."""
+    """Return the page's own style or script, which is not escaped."""
     return Markup((files("perpend.report") / name).read_text(encoding="utf-8"))
 
 

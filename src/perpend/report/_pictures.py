@@ -1,6 +1,6 @@
-"""What the page shows of an answer and its rows, as pictures that can be kept as JSON.
+"""The pictures of the page, in a form that can be kept as JSON.
 
-Every picture has a limit on its size, so that a page stays small however large the data is.
+Every picture has a limit on its size, so the page stays small for large data.
 """
 
 import base64
@@ -21,11 +21,11 @@ from perpend.report._png import data_uri
 from perpend.report._text import short
 from perpend.rows.kinds import to_numpy
 
-BARS = 160  # of the distances; zooming shows them wider
+BARS = 160  # in the histogram of the distances, which can be zoomed
 VIEW_POINTS = 3000
 IMAGE_SIDE = 800  # pixels
-FULL = 65535  # of the numbers that stand for coordinates
-MARK = (213, 94, 0)  # colour of outliers over a scene
+LARGEST_UINT16 = 65535  # stands for the far end of an axis
+OUTLIER_COLOR = (213, 94, 0)  # over a scene
 
 
 class CloudFacts(TypedDict):
@@ -49,7 +49,7 @@ class ImageFacts(TypedDict):
     height: int
     width: int
     factor: int  # pixels of the scene for one of the picture, along each side
-    bands: list[str]  # that are red, green and blue
+    bands: list[str]  # shown as red, green and blue
 
 
 class PictureFacts(TypedDict):
@@ -65,11 +65,11 @@ class PictureFacts(TypedDict):
 
 
 class Rows(NamedTuple):
-    """The data as far as they were given, in one form."""
+    """The rows and columns, if they were given, in one form."""
 
     X: Array | None  # (n, D) in memory
     columns: list[str]
-    named: bool  # whether the names are the data's own
+    named: bool  # whether the data has names for its columns
     dataset: Dataset | None
     source: str
     word: str  # for rows
@@ -78,7 +78,7 @@ class Rows(NamedTuple):
 def picture_facts(
     model: SubspaceEstimator, rows: Rows, labels: Array, answer: Answer | None
 ) -> PictureFacts:
-    """Return the pictures that fit the answer and the kind of data."""
+    """Return the pictures that fit the model and the kind of data."""
     X, dataset = rows.X, rows.dataset
     scales = scales_matter(model)
     image = dataset is not None and dataset.kind == "image" and len(dataset.shape) == 2
@@ -98,14 +98,14 @@ def picture_facts(
 
 
 def _stored(display: Any, word: str, **options: Any) -> dict[str, Any] | None:
-    """Return the picture of a display; None where there is nothing to draw."""
+    """Return the picture of a display; None if there is nothing to draw."""
     display._word = word
     picture: Picture = display._picture(**options)
     return None if picture.note else picture.stored()
 
 
 def _distances(model: SubspaceEstimator, answer: Answer | None, word: str) -> dict[str, Any] | None:
-    """Return the histogram; None where the distances are unknown or all zero."""
+    """Return the histogram; None if the distances are unknown or all zero."""
     if answer is None or model.codimension_ == 0:
         return None
     distance = np.asarray(to_numpy(answer.distance), dtype=float)
@@ -114,7 +114,7 @@ def _distances(model: SubspaceEstimator, answer: Answer | None, word: str) -> di
     if not np.any(distance > 0):
         return None
     display = DistanceDisplay._of_distances(model, distance, fitted=fitted)
-    # Zooming shows a small group, too, so the axis need not be logarithmic.
+    # Zooming shows small groups, too, so the axis need not be logarithmic.
     return _stored(display, word, log_y=False, n_bars=BARS)
 
 
@@ -122,7 +122,7 @@ def _view(model: SubspaceEstimator, rows: Rows, labels: Array) -> Picture:
     """Show the rows along the subspace and across it.
 
     Across means along the normal direction in which the outliers spread most. A table of two
-    columns is shown as it is. Where only the directions of the rows count, they have length one.
+    columns is shown as it is. If only the directions of the rows count, they have length one.
     """
     X = np.asarray(rows.X)
     chosen = sample(len(X), VIEW_POINTS, 0)
@@ -136,7 +136,7 @@ def _view(model: SubspaceEstimator, rows: Rows, labels: Array) -> Picture:
         along, across, axes = _axes(model, P, labels[chosen])
         points = P @ np.stack([along, across], axis=1)
     inlier = labels[chosen] == 1
-    # A few points far away must not leave a dot of the rest.
+    # A few points far away must not shrink all others to a dot.
     few = len(points) // 500
     inner = np.sort(points, axis=0)[few : len(points) - few]
     first, second = (short(axis, 32) for axis in axes)
@@ -183,7 +183,7 @@ def _cloud(model: SubspaceEstimator, rows: Rows, labels: Array) -> CloudFacts:
     corners = shown._corners
     return CloudFacts(
         names=[short(name, 20) for name in shown.names],
-        points=_base64(np.round(places[inside] * FULL).astype("<u2")),
+        points=_base64(np.round(places[inside] * LARGEST_UINT16).astype("<u2")),
         inlier=_base64((shown.labels[inside] == 1).astype(np.uint8)),
         low=[float(v) for v in low],
         size=size,
@@ -206,7 +206,7 @@ def _image(rows: Rows, labels: Array) -> ImageFacts:
     shown = MaskDisplay._of(rows.dataset, labels)
     image, outliers, factor = shown._smaller(IMAGE_SIDE)
     mask = np.zeros((*outliers.shape, 4), np.uint8)
-    mask[..., :3] = MARK
+    mask[..., :3] = OUTLIER_COLOR
     # A single outlier among many pixels must still be seen.
     mask[..., 3] = np.where(outliers > 0, 90 + 165 * np.sqrt(outliers), 0).astype(np.uint8)
     return ImageFacts(

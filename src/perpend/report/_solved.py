@@ -1,12 +1,11 @@
-"""The subspace as equations that can be read: some columns as combinations of the others.
+"""The subspace as readable equations: some columns as combinations of the others.
 
-The rows of N are orthonormal, and any other basis of the same normals says the same, so an equation
-taken from N is a mixture of all relations in the data. Solved for c columns p, the pivots, with the
-others r, the same subspace is
+Any basis of the normals gives equations of the same subspace, and those of the rows of N mix all
+relations in the data. Solved for c columns p, the pivots, with the others r, the subspace is
 
     x_p = N_p^-1 b - N_p^-1 N_r x_r,
 
-one equation for each pivot, in which a relation between few columns has few terms.
+one equation for each pivot. A relation between few columns then has few terms.
 """
 
 from typing import TypedDict
@@ -17,13 +16,13 @@ from perpend._typing import Array
 from perpend.estimator import SubspaceEstimator
 from perpend.rows.kinds import to_numpy
 
-MOST = 8  # equations
+MOST_EQUATIONS = 8
 TERMS = 12  # of an equation that are kept
-ROWS = 2000  # inliers that are asked what matters
-AS_GOOD = 0.5  # a pivot this good beside the best one will do
-WORST = 1e6  # condition from which on nothing is solved
-NEGLIGIBLE = 1e-3  # of a column's spread
-LEAST = 1e-6  # of the largest spread: a column that never changes has none
+MOST_INLIERS = 2000  # that decide which terms matter
+GOOD_PIVOT = 0.5  # of the best pivot's norm is good enough
+MAX_CONDITION = 1e6  # beyond it nothing is solved
+SMALL_TERM = 1e-3  # of a column's spread is left out
+LEAST_SPREAD = 1e-6  # of the largest spread, for columns that never change
 
 
 class Term(TypedDict):
@@ -41,34 +40,34 @@ class Solved(TypedDict):
     terms: list[Term]
     constant: float
     more: int  # terms that are not among these
-    left_out: bool  # whether there were others, too small to matter
-    error: float  # what the rounding of a coefficient may change
+    left_out: bool  # whether there were others that are too small to matter
+    error: float  # how much the rounding of a coefficient may change
 
 
 def solved_equations(
     model: SubspaceEstimator, X: Array | None, labels: Array
 ) -> list[Solved] | None:
-    """Solve the equations of a subspace; None where it says no more than the normals do.
+    """Solve the equations of a subspace for some columns; None if that does not help.
 
-    That is so with a single normal, with many, without rows to say what matters in which unit, and
-    where no choice of pivots is well conditioned.
+    It does not with a single normal, with many, without rows that give the scale of each column,
+    and if no choice of pivots is well conditioned.
     """
     N = to_numpy(model.normals_).astype(float)
-    if X is None or not 1 < len(N) <= MOST or not np.any(labels == 1):
+    if X is None or not 1 < len(N) <= MOST_EQUATIONS or not np.any(labels == 1):
         return None
     inliers = np.flatnonzero(labels == 1)
-    rows = X[inliers[:: -(-len(inliers) // ROWS)]].astype(float)
+    rows = X[inliers[:: -(-len(inliers) // MOST_INLIERS)]].astype(float)
     location = to_numpy(model.location_).astype(float)  # 0 if linear
     unit = float(np.max(np.abs(rows)))
     if not unit > 0:
         return None
-    # In this unit no square over- or underflows.
+    # In this unit no square overflows or underflows.
     rows, location = (rows - location) / unit, location / unit
     spread = np.sqrt(np.mean(np.square(rows), axis=0))
-    spread = np.maximum(spread, LEAST * max(float(spread.max()), np.finfo(float).eps))
+    spread = np.maximum(spread, LEAST_SPREAD * max(float(spread.max()), np.finfo(float).eps))
     pivots = np.sort(_pivots(N * spread))
     N_p = N[:, pivots] * spread[pivots]
-    if not np.linalg.cond(N_p) < WORST:
+    if not np.linalg.cond(N_p) < MAX_CONDITION:
         return None
     A = -np.linalg.solve(N_p, N) * spread[pivots, None]  # (c, D): x_p = A x_r around the location
     A[:, pivots] = 0.0
@@ -81,16 +80,16 @@ def solved_equations(
 def _pivots(A: Array) -> Array:
     """Choose columns of A (c, D) that span its range: a QR decomposition with column pivoting.
 
-    The choice must not depend on the basis, so the rows are made orthonormal first. Of columns that
-    are about as good as the best the last is taken: sums stand behind what they are made of.
+    The choice must not depend on the basis, so the rows are made orthonormal first. Among columns
+    about as good as the best, the last is taken: a sum usually comes after its terms.
     """
     Q = np.linalg.qr(A.T)[0].T
     chosen: list[int] = []
     for _ in range(len(A)):
-        rest = np.linalg.norm(Q, axis=0)
-        rest[chosen] = 0.0
-        chosen.append(int(np.flatnonzero(rest >= AS_GOOD * rest.max())[-1]))
-        q = Q[:, chosen[-1]] / max(float(rest[chosen[-1]]), np.finfo(float).tiny)
+        norms = np.linalg.norm(Q, axis=0)
+        norms[chosen] = 0.0
+        chosen.append(int(np.flatnonzero(norms >= GOOD_PIVOT * norms.max())[-1]))
+        q = Q[:, chosen[-1]] / max(float(norms[chosen[-1]]), np.finfo(float).tiny)
         Q = Q - np.outer(q, q @ Q)
     return np.array(chosen)
 
@@ -98,14 +97,14 @@ def _pivots(A: Array) -> Array:
 def _equation(
     p: int, a: Array, rows: Array, location: Array, *, unit: float, affine: bool
 ) -> Solved:
-    """Write x_p = a x + constant with the terms that matter; `rows` are around the location.
+    """Return x_p = a x + constant with the terms that matter; `rows` are relative to the location.
 
-    What is left out changes the inliers by less than their noise in this equation, all of it
-    together, or by less than a thousandth of the column's spread.
+    All terms that are left out together change the inliers by less than their noise in this
+    equation, or by less than a thousandth of the column's spread.
     """
     spread = np.sqrt(np.mean(np.square(rows), axis=0))
     noise = float(np.sqrt(np.mean(np.square(rows[:, p] - rows @ a))))
-    limit = max(noise, NEGLIGIBLE * float(spread[p]))
+    limit = max(noise, SMALL_TERM * float(spread[p]))
     order = np.argsort(np.abs(a) * spread, kind="stable")  # the least first
     lost = np.sqrt(np.mean(np.square(np.cumsum(rows[:, order] * a[order], axis=1)), axis=0))
     n_lost = int(np.argmax(lost > limit)) if np.any(lost > limit) else len(a)

@@ -1,4 +1,4 @@
-"""Pictures drawn as SVG: scales, ticks and shapes, for the page's templates to write."""
+"""Pictures drawn as SVG: scales, ticks and shapes, which the page's templates write."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -24,9 +24,9 @@ from perpend.plots._picture import (
 from perpend.plots._words import number
 
 # The page's style has a class for each; a stored picture with another colour is refused.
-COLORS = {name: f"c-{name}" for name in ("in", "out", "muted", "light", "text")}
+COLOR_CLASSES = {name: f"c-{name}" for name in ("in", "out", "muted", "light", "text")}
 TEXT = 12.0  # pixels
-LINE = 15.0  # pixels from one line of a text to the next
+LINE_HEIGHT = 15.0  # pixels from one line of a text to the next
 DECADE = 1000.0  # units of a picture that can be zoomed: the script's, too
 
 
@@ -85,7 +85,7 @@ def drawing(
             "viewBox": f"{_short(low)} {_short(-top)} {_short(high - low)} {_short(top)}",
         }
     keys = [
-        (f"{type(layer).__name__.lower()} {COLORS[layer.color]}", layer.name)
+        (f"{type(layer).__name__.lower()} {COLOR_CLASSES[layer.color]}", layer.name)
         for layer in picture.layers
         if layer.name and not isinstance(layer, Text)
     ]
@@ -101,7 +101,7 @@ class Pen:
         self.x: Callable[[Any], Array] = lambda x: DECADE * np.log10(_numbers(x))
         self.y: Callable[[Any], Array] = lambda y: -_numbers(y)
         if not zoom:
-            # A little beyond the picture is far enough.
+            # What is far outside the picture is drawn a little outside.
             self.x = lambda x: _between(box.left, box.right, picture.x.share(_numbers(x)))
             self.y = lambda y: _between(box.bottom, box.top, picture.y.share(_numbers(y)))
         self.top, self.bottom = float(self.y(picture.y.high)), float(self.y(picture.y.low))
@@ -116,7 +116,7 @@ class Pen:
 
     @add.register
     def _(self, layer: Line) -> None:
-        color, x, y = COLORS[layer.color], self.x(layer.x), self.y(layer.y)
+        color, x, y = COLOR_CLASSES[layer.color], self.x(layer.x), self.y(layer.y)
         width = _pixels(stroke_width=layer.width)
         self.shape("path", f"line {color}", d=_path(x, y), **width)
         if layer.dots:
@@ -129,7 +129,9 @@ class Pen:
         pairs = zip(x[seen], y[seen], strict=True)
         path = "".join(f"M{_short(a)} {_short(b)}h0" for a, b in pairs)
         size = 1.4 * layer.size
-        self.shape("path", f"dots {COLORS[layer.color]}", d=path, **_pixels(stroke_width=size))
+        self.shape(
+            "path", f"dots {COLOR_CLASSES[layer.color]}", d=path, **_pixels(stroke_width=size)
+        )
         if layer.hollow:
             self.shape("path", "dots c-ground", d=path, **_pixels(stroke_width=size - 3))
 
@@ -139,20 +141,20 @@ class Pen:
         for left, right, top in zip(borders[:-1], borders[1:], heights, strict=True):
             if top < self.bottom:
                 box = Box(left, top, right, self.bottom)
-                self._rect(f"bar {COLORS[layer.color]}", box)
+                self._rect(f"bar {COLOR_CLASSES[layer.color]}", box)
 
     @add.register
     def _(self, layer: Band) -> None:
         x, low, high = self.x(layer.x), self.y(layer.low), self.y(layer.high)
         around = _path(np.concatenate([x, x[::-1]]), np.concatenate([high, low[::-1]]))
-        self.shape("path", f"band {COLORS[layer.color]}", d=f"{around}Z")
+        self.shape("path", f"band {COLOR_CLASSES[layer.color]}", d=f"{around}Z")
 
     @add.register
     def _(self, layer: Mark) -> None:
         x = float(self.x(layer.x))
         top = -1e12 if self.zoom else self.top  # zooming changes the height
         ends = _pixels(x1=x, y1=top, x2=x, y2=self.bottom)
-        self.shape("line", f"mark {COLORS[layer.color]}", **ends)
+        self.shape("line", f"mark {COLOR_CLASSES[layer.color]}", **ends)
 
     @add.register
     def _(self, layer: Cells) -> None:
@@ -162,7 +164,7 @@ class Pen:
             starts = [j for j in range(len(row)) if j == 0 or row[j] != row[j - 1]]
             for a, b in zip(starts, [*starts[1:], len(row)], strict=True):
                 if row[a] > 0:
-                    kind = f"shade {COLORS[layer.color]} s{int(row[a])}"
+                    kind = f"shade {COLOR_CLASSES[layer.color]} s{int(row[a])}"
                     self._rect(kind, Box(x[a], top, x[b], bottom))
 
     @add.register
@@ -171,10 +173,10 @@ class Pen:
             return
         lines = layer.text.split("\n")
         x = float(self.x(layer.x)) + (-6 if layer.ends else 6)
-        y = float(self.y(layer.y)) + 4 - LINE * (len(lines) - 1) / 2
+        y = float(self.y(layer.y)) + 4 - LINE_HEIGHT * (len(lines) - 1) / 2
         anchor = {"text-anchor": "end" if layer.ends else "start"}
         for i, line in enumerate(lines):
-            self.shape("text", "mark-label", line, **_pixels(x=x, y=y + i * LINE), **anchor)
+            self.shape("text", "mark-label", line, **_pixels(x=x, y=y + i * LINE_HEIGHT), **anchor)
 
     def add_labels(self, labels: list[Label]) -> None:
         """Write labels where there is room for them."""
@@ -221,8 +223,8 @@ def tick_texts(axis: Axis, wanted: int) -> list[tuple[float, str]]:
     if axis.log:
         exponents = decade_ticks(math.log10(axis.low), math.log10(axis.high), wanted)
         return [(10.0**k, number(10.0**k).removeprefix("1 × ")) for k in exponents]
-    found = ticks(axis.low, axis.high, wanted)
-    return [(tick, number(tick)) for tick in found if not axis.whole or tick % 1 == 0]
+    round_numbers = ticks(axis.low, axis.high, wanted)
+    return [(tick, number(tick)) for tick in round_numbers if not axis.whole or tick % 1 == 0]
 
 
 def ticks(low: float, high: float, wanted: int = 5) -> list[float]:
@@ -262,7 +264,7 @@ def _numbers(values: Any) -> Array:
 
 
 def _between(first: float, last: float, share: Array) -> Array:
-    """Return pixels from shares; what is far outside stays a little outside."""
+    """Return pixels from shares; what is far outside is moved to a little outside."""
     return first + np.clip(share, -1.0, 2.0) * (last - first)
 
 

@@ -1,4 +1,4 @@
-"""The numbers of the table of outliers as people read them."""
+"""The table of outliers, with its numbers as text."""
 
 from typing import NamedTuple
 
@@ -13,8 +13,8 @@ class Row(NamedTuple):
 
     name: str
     place: int
-    numbers: list[tuple[str, str, float]]  # of what, in words, and itself
-    blame: list[tuple[str, str]]  # column, and how
+    numbers: list[tuple[str, str, float]]  # name, text and value
+    blame: list[tuple[str, str]]  # column, and its change
 
 
 class Table(NamedTuple):
@@ -29,23 +29,23 @@ class Table(NamedTuple):
 
 def outlier_table(facts: Facts) -> Table | None:
     """Return the strongest outliers and the columns that make each of them one."""
-    found = facts["outliers"]
-    if found is None or not found["rows"]:
+    outliers = facts["outliers"]
+    if outliers is None or not outliers["rows"]:
         return None
-    rows = [_row(row, facts) for row in found["rows"]]
+    rows = [_row(row, facts) for row in outliers["rows"]]
     return Table(
         rows,
-        found["total"],
+        outliers["total"],
         [name for name, *_ in rows[0].numbers],
         blamed=any(row.blame for row in rows),
-        image=found["rows"][0]["pixel"] is not None,
+        image=outliers["rows"][0]["pixel"] is not None,
     )
 
 
 def _row(row: OutlierRow, facts: Facts) -> Row:
     pixel, p, names = row["pixel"], row["probability"], facts["data"]["columns"]
     cloud = facts["pictures"]["cloud"]
-    error = cloud["size"] / 2000 if cloud else 0.0  # that a coordinate may be off
+    error = cloud["size"] / 2000 if cloud else 0.0  # of a coordinate
     numbers = [
         (short(column_name(names, j), 20), number(v, digits_needed(v, 1.0, error)), v)
         for j, v in enumerate(row.get("place") or [])
@@ -57,15 +57,15 @@ def _row(row: OutlierRow, facts: Facts) -> Row:
         f"{pixel[0]}, {pixel[1]}" if pixel else str(row["row"]),
         row["row"],
         numbers,
-        [(column_name(names, blame["column"]), _how(blame)) for blame in row["blame"]],
+        [(column_name(names, blame["column"]), _change(blame)) for blame in row["blame"]],
     )
 
 
-def _how(blame: Blame) -> str:
-    """Say what a column would have to do."""
+def _change(blame: Blame) -> str:
+    """Say how a column would have to change."""
     before, after = blame["value"], blame["fits"]
-    seen = abs(before - after) / 20  # far from the origin both look alike in a few digits
-    change = " → ".join(number(v, _digits(v, seen)) for v in (before, after))
+    error = abs(before - after) / 20  # far from the origin both may have the same first digits
+    change = " → ".join(number(v, _digits(v, error)) for v in (before, after))
     if "moves" not in blame:
         return f" {blame['share']:.0%}: {change}"
     moves = blame["moves"]
@@ -73,6 +73,6 @@ def _how(blame: Blame) -> str:
 
 
 def _digits(value: float, error: float) -> int:
-    """Three digits, or as many more as the error asks for."""
+    """Return three digits, or more if the error needs them."""
     needed = digits_needed(value, 1.0, error)
     return needed if needed > COEFFICIENT[0] else 3

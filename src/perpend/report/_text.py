@@ -1,4 +1,4 @@
-"""Numbers and names as people read them; rows of an image are pixels, those of a cloud points."""
+"""Numbers and names as text; the rows of an image are pixels, those of a cloud are points."""
 
 import math
 from collections.abc import Iterable
@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from perpend.report._facts import Facts
 
-SHOWN = 48  # characters of a name that are shown
+NAME_LENGTH = 48  # characters of a name that are shown
 COEFFICIENT = (4, 12)  # digits, at least and at most
 
 
 def column_labels(names: Iterable[Any], kind: str = "table") -> list[str]:
-    """Names of columns as they can stand in a sentence and in an equation.
+    """Return names of columns for sentences and equations.
 
-    Numbers get a word before them, so that a column without a name is "column 3", counted from 1 as
-    ``--columns`` does; the bands of an image are "band 3".
+    Numbers get a word before them: a column without a name is "column 3", counted from 1 as in
+    ``--columns``, and a band of an image is "band 3".
 
     >>> column_labels(["red", "7", "", 410.5])
     ['red', 'column 7', 'column 3', 'column 410.5']
@@ -26,7 +26,7 @@ def column_labels(names: Iterable[Any], kind: str = "table") -> list[str]:
 
 
 def column_name(names: list[str], j: int) -> str:
-    """Return the name of a column; only so many are kept."""
+    """Return the name of a column, or its number if its name was not kept."""
     return names[j] if j < len(names) else f"column {j + 1}"
 
 
@@ -52,7 +52,7 @@ def digits_needed(value: float, factor: float, error: float) -> int:
 
 
 def percent(share: float) -> str:
-    """Return a share in percent; neither 0 nor 100 unless it is.
+    """Return a share in percent; 0 and 100 only if they are exact.
 
     >>> percent(0.4), percent(0.12345), percent(1e-6), percent(0.99999), percent(1.0)
     ('40 %', '12.3 %', 'under 0.1 %', 'over 99.9 %', '100 %')
@@ -64,8 +64,8 @@ def percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-def short(text: Any, shown: int = SHOWN) -> str:
-    """Return a text on one line, cut where it is long.
+def short(text: Any, shown: int = NAME_LENGTH) -> str:
+    """Return a text on one line, cut if it is long.
 
     >>> short("a" * 60, 8)
     'aaaaaaa…'
@@ -91,9 +91,9 @@ def readable(value: Any) -> Any:
 
 
 def png(address: str) -> str:
-    """Return the address of a picture if that holds it; a page must not reach out."""
+    """Return the address of a picture that is part of the page; refuse any other."""
     if not str(address).startswith("data:image/png;base64,"):
-        raise ValueError(f"{str(address)[:40]!r} would lead out of the page.")
+        raise ValueError(f"{str(address)[:40]!r} is not a picture inside the page.")
     return address
 
 
@@ -123,6 +123,6 @@ def nouns(facts: "Facts") -> Nouns:
 
 
 def nouns_of(kind: str, n_columns: int) -> Nouns:
-    """Return the words that fit the kind of data; points with more than a place have columns."""
-    found = NOUNS.get(kind, Nouns())
-    return found._replace(column="column") if kind == "cloud" and n_columns > 3 else found
+    """Return the words that fit the kind of data; points with more than x, y and z have columns."""
+    words = NOUNS.get(kind, Nouns())
+    return words._replace(column="column") if kind == "cloud" and n_columns > 3 else words

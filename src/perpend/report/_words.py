@@ -1,36 +1,36 @@
-"""The answer in words: how sure it is, what speaks against it, and which structures were seen."""
+"""The estimate in words: its confidence, the doubts about it, and other structures in the rows."""
 
 import re
 
 from perpend._structures import HOLDS_IT, INSIDE_IT, Words
 from perpend.plots._words import count, number
-from perpend.report._facts import AnswerFacts, Facts
+from perpend.report._facts import EstimateFacts, Facts
 from perpend.report._text import nouns
 from perpend.structure import SURE
 
-MEDIUM = 0.5  # below this confidence an answer is a guess
+MEDIUM = 0.5  # below this confidence a codimension is a guess
 CLEAR_ORIGIN = 1e-6  # chance below which the subspace clearly misses the origin
-LIMITS = {  # that decide what the page says
+LIMITS = {  # for the templates
     "clear_origin": CLEAR_ORIGIN,
-    "clear_misfit": 2.0,  # of outliers; directions without preference exceed it once in a thousand
-    "clear_step": 4.47,  # the power of all other steps from which on a step is sure
+    "clear_misfit": 2.0,  # outliers without preferred direction exceed it once in a thousand
+    "clear_step": 4.47,  # a step in the variances is clear from this power of all others on
     "far_from_origin": 1.0,  # radii of the rows' cloud between its centre and the origin
     "few_rows": 10,  # for each column
-    "structured": 20,  # outliers from which on a pattern among them is worth a look
-    "many": 0.1,  # share of outliers from which on it may be worth it even beside a sure answer
+    "structured": 20,  # outliers: from this number on a pattern among them is pointed out,
+    "many": 0.1,  # and if the estimate is sure, from this share of the rows on
 }
-ADVICE = re.compile(r"help|show|would give|^(add|centre|look|raise|use)")
+ADVICE_WORDS = re.compile(r"help|show|would give|^(add|centre|look|raise|use)")
 
 
-def level(answer: AnswerFacts) -> str:
+def level(confidence: float) -> str:
     """Return the confidence as a word."""
-    if answer["confidence"] >= SURE:
+    if confidence >= SURE:
         return "high"
-    return "medium" if answer["confidence"] >= MEDIUM else "low"
+    return "medium" if confidence >= MEDIUM else "low"
 
 
 def confidence_text(value: float) -> str:
-    """Return the confidence as a number that never claims certainty.
+    """Return the confidence as a number, never as 0 or 1.
 
     >>> confidence_text(0.9999), confidence_text(0.42), confidence_text(0.001)
     ('above 0.99', '0.42', 'below 0.01')
@@ -40,9 +40,9 @@ def confidence_text(value: float) -> str:
     return f"{value:.2f}" if value >= 0.01 else "below 0.01"
 
 
-def misses_origin(answer: AnswerFacts) -> bool:
+def misses_origin(estimate: EstimateFacts) -> bool:
     """Say whether the subspace clearly misses the origin."""
-    chance = answer["evidence"].get("origin_chance")
+    chance = estimate["evidence"].get("origin_chance")
     return chance is not None and chance < CLEAR_ORIGIN
 
 
@@ -50,7 +50,7 @@ def structure_words(facts: Facts) -> Words:
     """Return how structures are put into words, with the page's numbers."""
     return Words(
         facts["data"]["n_columns"],
-        affine=facts["answer"]["affine"],
+        affine=facts["estimate"]["affine"],
         rows=nouns(facts).rows,
         count=count,
         number=lambda value: number(value, 2),
@@ -58,8 +58,8 @@ def structure_words(facts: Facts) -> Words:
 
 
 def inside(facts: Facts) -> str | None:
-    """Say what the subspace is inside of, and what is inside of it, where several were seen."""
-    seen = facts["answer"]["structures"]
+    """Say which structures contain the subspace or lie inside it, if there are several."""
+    seen = facts["estimate"]["structures"]
     relations = [one["relation"] for one in seen]
     if not {HOLDS_IT, INSIDE_IT} & set(relations):
         return None
@@ -67,20 +67,20 @@ def inside(facts: Facts) -> str | None:
 
 
 def others(facts: Facts) -> list[tuple[int, str]]:
-    """Return place and name of each structure that was seen and is not the answer."""
+    """Return index and name of each structure that was not chosen."""
     words = structure_words(facts)
-    seen = facts["answer"]["structures"]
+    seen = facts["estimate"]["structures"]
     return [(i, words.structure(one)) for i, one in enumerate(seen) if not one["chosen"]]
 
 
 def doubts(facts: Facts) -> list[tuple[str, str]]:
-    """Return the reasons for doubt, each with what would help."""
-    found = list(facts["answer"]["doubts"]) or _doubts_in(facts["warnings"])
-    return [_with_help(text) for text in found]
+    """Return the doubts, each with what would help."""
+    texts = list(facts["estimate"]["doubts"]) or _doubts_in(facts["warnings"])
+    return [_with_help(text) for text in texts]
 
 
 def _doubts_in(warnings: list[str]) -> list[str]:
-    """Return the reasons in the library's warning, for models that do not keep them."""
+    """Return the doubts in the library's warning, for models that do not keep them."""
     for warning in warnings:
         match = re.fullmatch(r"codimension \d+ is not sure \(confidence [\d.]+\): (.*)\.", warning)
         if match:
@@ -89,7 +89,7 @@ def _doubts_in(warnings: list[str]) -> list[str]:
 
 
 def _with_help(text: str) -> tuple[str, str]:
-    """Split a doubt into what was seen and the remark in parentheses at its end.
+    """Split a doubt into the doubt itself and the remark in parentheses at its end.
 
     >>> _with_help("there are few rows (add rows)")
     ('there are few rows', 'What would help: add rows')
@@ -101,5 +101,5 @@ def _with_help(text: str) -> tuple[str, str]:
     match = re.fullmatch(r"(.*\S) \(([^()]*)\)", text)
     if not match:
         return text, ""
-    lead = "What would help" if ADVICE.search(match[2]) else "Possible reason"
+    lead = "What would help" if ADVICE_WORDS.search(match[2]) else "Possible reason"
     return match[1], f"{lead}: {match[2]}"

@@ -43,8 +43,11 @@ class Estimate(NamedTuple):
 
 def by_all_rows(
     rows: RowSource, sampled: Estimate, n_sampled: int, callback: Callback | None = None
-) -> Estimate:
-    """Refine the estimate of a sample of `n_sampled` rows with all of them."""
+) -> Estimate | None:
+    """Refine the estimate of a sample of `n_sampled` rows with all of them.
+
+    None if all rows span no more than the subspace, up to rounding errors.
+    """
     given, span, decision = rows, sampled.span, sampled.decision
     assert decision is not None
     if span.n_outside:  # a scan: rows that are not in the sample may leave its span
@@ -52,6 +55,8 @@ def by_all_rows(
         few = rows.shape[0] < rows.shape[1]
         rows, span = in_their_span(rows) if few else (rows, row_span(rows))
     A, candidate = _axes_in(span, sampled.span, decision.candidate)
+    if candidate.c < 1:
+        return None
     fit, kept = among(rows, span, A, candidate, sampled=True, callback=callback)
     # Whether rows are equal was seen in the sample only: all rows count as its distinct ones do.
     n_distinct = sampled.n_distinct * rows.shape[0] / n_sampled
@@ -176,14 +181,21 @@ def largest_gaps(spectrum: Array, dtype: Any) -> tuple[float, float]:
 
 def solution_of(estimate: Estimate, seen: RowSource, *, fixed: bool) -> Solution:
     """Return the solution, with every other structure that was seen; `seen` were descended on."""
-    solution, decision = _solution(estimate, seen, fixed=fixed), estimate.decision
-    others = []
-    for one in () if decision is None else decision.structures:
-        assert decision is not None
+    decision, span = estimate.decision, estimate.span
+    if decision is None:
+        return _solution(estimate, seen, fixed=fixed)
+    places = [
+        (one, *_axes_in(span, estimate.seen_in or span, one.candidate))
+        for one in decision.structures
+    ]
+    # Just above rounding errors, all rows may seem to span less than the sample did.
+    places = [(one, A, at) for one, A, at in places if one.chosen or at.c > 0]
+    decision = decision._replace(structures=tuple(one for one, _, _ in places))
+    solution, others = _solution(estimate._replace(decision=decision), seen, fixed=fixed), []
+    for one, A, candidate in places:
         if one.chosen:
             continue
-        other, span = decision.of(one), estimate.span
-        A, candidate = _axes_in(span, estimate.seen_in or span, other.candidate)
+        other = decision.of(one)
         sampled = estimate.seen_in is not None or decision.cloud.n < estimate.n_distinct - 0.5
         fit, _ = among(estimate.rows, span, A, candidate, sampled=sampled)
         verdict = verdict_of(other, fit, estimate.rows, estimate.n_distinct)

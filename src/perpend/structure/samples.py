@@ -41,6 +41,8 @@ def by_sample(
     if not subsample.for_all and not estimate.sure:
         return None
     estimate = by_all_rows(rows, estimate, subsample.size, callback)
+    if estimate is None:
+        return None
     if not subsample.for_all and (not estimate.sure or _others_stand_out(estimate, rows)):
         return None
     return estimate, sample

@@ -115,11 +115,11 @@ REPORTS = [
     bad("labels only", "r", results(*ALL[::2]), "has neither report.json", command=REPORT),
     bad("a report", "r", results(*ALL, "report.html"), "already has", code=2, command=REPORT),
     bad("nothing but junk", "r", results(*ALL), "r/model.npz", command=REPORT),
-    bad("facts are junk", "r", results(FACTS), "r/report.json: is no JSON", command=REPORT),
+    bad("facts are junk", "r", results(FACTS), "r/report.json: is not JSON", command=REPORT),
     bad("facts are a list", "r", results(FACTS, text="[1]"), "no JSON object", command=REPORT),
     bad("facts of nothing", "r", results(FACTS, text="{}"), "r/report.json", command=REPORT),
     bad("newer facts", "r", results(FACTS, text='{"schema": 99}'), "schema 99", command=REPORT),
-    bad("nested facts", "r", results(FACTS, text="[" * 99_999), "is no JSON", command=REPORT),
+    bad("nested facts", "r", results(FACTS, text="[" * 99_999), "is not JSON", command=REPORT),
 ]
 
 

@@ -78,7 +78,7 @@ NPY = [
     bad("zeros", "x.npy", array(np.zeros((5, 3))), "zero"),
     bad("a choice of one", "x.npy", GOOD, "Leave it out", "--variable", "a"),
     bad("no such column", "x.npy", GOOD, 'no column "7"', "--columns", "1,7"),
-    bad("an image of NaN", "x.npy", array(np.full((3, 4, 5), np.nan)), "every pixel"),
+    bad("an image of NaN", "x.npy", array(np.full((3, 4, 5), np.nan)), "all of its 12 pixels"),
 ]
 
 
@@ -135,7 +135,7 @@ NPZ = [
     bad("several", "x.npz", TWO, "--variable="),
     bad("a name not there", "x.npz", TWO, 'no array "c"', "--variable", "c"),
     bad("an empty name", "x.npz", TWO, 'no array ""', "--variable", ""),
-    bad("a text asked for", "x.npz", npz(a=ROWS, t=np.array("x")), "real", "--variable", "t"),
+    bad("a text is chosen", "x.npz", npz(a=ROWS, t=np.array("x")), "real", "--variable", "t"),
     bad("the same name twice", "x.npz", twice(), "two arrays"),
     bad("bzip2", "x.npz", zipped({"a.npy": GOOD}, zipfile.ZIP_BZIP2), "does not use"),
     bad("lzma", "x.npz", zipped({"a.npy": GOOD}, zipfile.ZIP_LZMA), "does not use"),

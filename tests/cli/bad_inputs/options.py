@@ -70,9 +70,9 @@ def contradiction(what: str, options: str, says: str) -> Case:
 
 TOGETHER = [
     contradiction("two thresholds", "--threshold 1 --contamination 0.2", "Leave one of them out"),
-    contradiction("told without", "--method RSGM", "must be told the codimension"),
+    contradiction("no codimension", "--method RSGM", "needs the codimension"),
     contradiction("two sizes", "--codimension 1 --n-components 2", "Leave one out"),
-    contradiction("told auto", "--method RSGM --codimension auto", "must be told"),
+    contradiction("codimension auto", "--method RSGM --codimension auto", "needs the codimension"),
     contradiction("starts of another", "--method DPCPIRLS --codimension 1 --starts 9", "--starts"),
     contradiction("refined", "--method RecursiveDPCP --codimension 1 --no-refine", "--no-refine"),
     usage(
