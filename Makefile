@@ -15,7 +15,7 @@ TORCH ?= torch==2.13.0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-torch test-lowest lint docs build smoke wheels bench bench-store bench-cuda reproduction studies clean
+.PHONY: help demo test test-all test-torch test-lowest lint docs build smoke wheels bench bench-store bench-cuda reproduction studies clean
 
 help: ## show this list
 	@echo "usage: make TARGET"
@@ -26,19 +26,23 @@ demo: $(VENV)/.installed ## find a hidden subspace among outliers, in a few seco
 	@$(BIN)/perpend demo --output perpend-demo --force
 
 # The suite runs last, so that the last line printed is its verdict.
-test: export OPENBLAS_NUM_THREADS := 1
-test: lint ## all checks: lint, then every test and doctest
-	@echo "== scikit-learn's common checks under SCIPY_ARRAY_API=1"
-	@SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -q -n $(WORKERS) tests/test_common.py
+test test-all: export OPENBLAS_NUM_THREADS := 1
+test: lint ## lint, then every doctest and all tests but the slow ones
 	@echo "== pytest"
 	@$(BIN)/python -m pytest -n $(WORKERS)
+
+test-all: lint ## lint, then everything, slow sweeps as well
+	@echo "== scikit-learn's common checks under SCIPY_ARRAY_API=1"
+	@SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -q -m "" -n $(WORKERS) tests/test_common.py
+	@echo "== pytest, with slow tests"
+	@$(BIN)/python -m pytest -m "" -n $(WORKERS)
 
 # torch's own threads wait actively: one for each worker.
 test-torch: export OPENBLAS_NUM_THREADS := 1
 test-torch: export OMP_NUM_THREADS := 1
 test-torch: $(VENV)/.installed-torch ## install torch as well, and run the tests on tensors
 	@echo "== pytest, tests on tensors"
-	@$(BIN)/python -m pytest -n $(WORKERS) tests/test_torch.py tests/test_cuda.py \
+	@$(BIN)/python -m pytest -m "" -n $(WORKERS) tests/test_torch.py tests/test_cuda.py \
 	  tests/rows/test_torch_rows.py tests/test_batch.py tests/kernels tests/test_docs_torch.py
 
 # In an environment of its own, with the lowest versions that pyproject.toml allows.
@@ -47,7 +51,7 @@ test-lowest: export OPENBLAS_NUM_THREADS := 1
 test-lowest: $(VENV)/pyvenv.cfg ## install the lowest versions allowed, and run a part of the tests
 	@$(PYTHON) -m venv --clear $(LOWEST)
 	@$(LOWEST)/$(notdir $(BIN))/python -m pip install --quiet --editable . $$($(BIN)/python .ci/lowest.py)
-	@$(LOWEST)/$(notdir $(BIN))/python -m pytest -q tests/test_estimator.py tests/test_common.py \
+	@$(LOWEST)/$(notdir $(BIN))/python -m pytest -q -m "" tests/test_estimator.py tests/test_common.py \
 	  tests/test_geometry.py tests/methods tests/theory tests/cli/test_apply.py \
 	  tests/cli/test_compare.py tests/cli/test_fit_options.py tests/cli/test_inspect.py
 

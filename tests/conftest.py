@@ -1,7 +1,8 @@
 """Fixtures that the tests share: `seed`, `dtype`, `xp` and `one_thread`.
 
-``PERPEND_TEST_SEED`` chooses the seeds: a number ("42"), a range ("0-99") or "any" for a random
-one, which the test's name then shows.
+Every test with `seed` runs with seed 0, and in ``make test-all`` with three. ``PERPEND_TEST_SEED``
+chooses others: a number ("42"), a range ("0-99") or "any" for a random one, which the test's name
+then shows.
 """
 
 import os
@@ -12,7 +13,9 @@ import pytest
 
 
 def _seeds():
-    text = os.environ.get("PERPEND_TEST_SEED", "0-2")
+    text = os.environ.get("PERPEND_TEST_SEED")
+    if text is None:
+        return [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
     if text == "any":
         text = str(random.SystemRandom().randrange(1000))
         os.environ["PERPEND_TEST_SEED"] = text  # parallel workers inherit it: all take the same one

@@ -1,6 +1,10 @@
-"""Assertions that the tests share. Each raises; none returns a verdict that could be dropped."""
+"""What the tests share: assertions, each of which raises, and marks of slow parameters."""
 
 import numpy as np
+import pytest
+
+from perpend.exceptions import InputError, PerpendError
+from perpend.formats import read
 
 
 def assert_same_subspace(A, B, tol=1e-10):
@@ -21,6 +25,24 @@ def assert_orthonormal_rows(A, tol=1e-12):
     """The rows are unit vectors, orthogonal to one another."""
     A = np.asarray(A)
     np.testing.assert_allclose(A @ A.T, np.eye(A.shape[0]), rtol=0, atol=tol)
+
+
+def refused(path, message, error=InputError, reader=read, **kwargs):
+    """The file is refused in one printable line that names it; returns that line."""
+    with pytest.raises(error, match=message) as caught:
+        reader(path, **kwargs)
+    assert isinstance(caught.value, PerpendError)
+    assert isinstance(caught.value, ValueError)
+    text = str(caught.value)
+    assert str(path) in text
+    assert text.isprintable()
+    return text
+
+
+def mostly_slow(values, *quick):
+    """Parameters of a sweep: those in `quick` are always tried, the others are marked as slow."""
+    assert set(quick) <= set(values)
+    return [v if v in quick else pytest.param(v, marks=pytest.mark.slow) for v in values]
 
 
 PUBLISHED = ("DPCP", "DPCPIRLS", "RSGM", "RecursiveDPCP")

@@ -2,10 +2,11 @@
 
 import json
 import zipfile
+from functools import partial
 
 import numpy as np
-import pytest
 
+import helpers
 from perpend.datasets import make_subspace
 from perpend.exceptions import ModelFileError
 from perpend.persistence import load, save
@@ -69,7 +70,5 @@ def forge(path, *, header=None, members=None, sign=True, compression=zipfile.ZIP
             archive.writestr(f"{name}.npy", data)
 
 
-def refused(path, match):
-    with pytest.raises(ModelFileError, match=match) as caught:
-        load(path)
-    assert str(path) in str(caught.value)
+refused = partial(helpers.refused, error=ModelFileError, reader=load)
+"""The model file is refused, with a message that names it."""

@@ -1,7 +1,6 @@
 """What the tests of scenes and point clouds share: answers, and files that are damaged."""
 
 import numpy as np
-import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
@@ -29,15 +28,6 @@ def in_records(dataset, values, missing):
     for place, value in zip(places, values, strict=True):
         full[place] = value
     return np.array(full)
-
-
-def refused(path, message, error=InputError, **kwargs):
-    """The file is refused, with a message that names it."""
-    with pytest.raises(error, match=message) as caught:
-        read(path, **kwargs)
-    assert path.stem in str(caught.value)
-    assert str(caught.value).isprintable()
-    return str(caught.value)
 
 
 def survives(path, **kwargs):

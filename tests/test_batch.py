@@ -354,6 +354,7 @@ def test_a_wrong_number_of_normals_is_corrected(seed, rank):
         assert_same_subspace(answer.end.V[0, :4], data.normals, 1e-12)
 
 
+@pytest.mark.slow
 def test_more_and_more_normals_are_taken_in_where_nothing_is_seen():
     """Directions that are hardly better than chance: no rank, and no scale that shows anything."""
     data = [
@@ -456,6 +457,7 @@ def test_rows_without_structure_are_not_clear(seed):
     assert not np.any(dpcp_batch(X, random_state=seed).clear)
 
 
+@pytest.mark.slow
 def test_rows_of_two_kinds_are_rarely_clear():
     """With one normal less, all rows are near: the inliers, and less so a cluster of outliers."""
     kinds = {"n_features": 8, "codimension": 4, "noise": 0.01, "outliers": "cluster"}

@@ -35,6 +35,7 @@ def test_the_set_has_problems_of_every_suite_with_few_features():
     assert all(SUITES[name].draw(seed, case).X.shape[1] <= 30 for name, seed, case in tasks)
 
 
+@pytest.mark.slow
 def test_a_changed_constant_reaches_the_fit():
     """No plateau is long enough to be clear, so what was sure is not."""
     tasks = [task for task in problems(FIRST, 3) if task[0] in ("slab", "gap")]
@@ -73,6 +74,7 @@ def test_moves_are_counted_by_their_kind():
     assert moves([plain], [few])["moved"] == 0  # 1 % of the rows
 
 
+@pytest.mark.slow
 def test_a_version_against_itself_takes_as_long(capsys):
     source = Path(perpend.__file__).parents[1]
     (row,) = times("third", range(FIRST, FIRST + 4), source)["rows"]
@@ -85,6 +87,7 @@ def test_a_version_against_itself_takes_as_long(capsys):
     assert capsys.readouterr().out.count(" s, ") == 4
 
 
+@pytest.mark.slow
 def test_a_folder_without_perpend_is_refused(tmp_path):
     with pytest.raises(SystemExit, match="no `src` folder"):
         times("third", range(1), tmp_path)

@@ -108,6 +108,7 @@ def test_many_features_by_normals_or_components(codimension, dtype, run, seed):
     assert_same_results(model, X, run(proto, X))
 
 
+@pytest.mark.slow
 def test_thousands_of_features(dtype):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 8)) @ rng.standard_normal((8, 4096))

@@ -109,6 +109,7 @@ def pytest_in(folder, *arguments):
     return python(folder, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", *arguments)
 
 
+@pytest.mark.slow
 def test_a_method_is_one_file_and_one_line(copy):
     """The tests are in one, as each works with what the one before has made."""
     check = "tests/test_public_api.py::test_every_file_of_a_method_has_its_line"

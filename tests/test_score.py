@@ -8,6 +8,7 @@ import sklearn
 from scipy import integrate
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
+from helpers import mostly_slow
 from perpend import DPCP, DPCPIRLS, RSGM
 from perpend._score import Reference
 from perpend.datasets import make_subspace
@@ -29,7 +30,7 @@ def scores(kind, X, codimensions, **options):
 
 @pytest.mark.parametrize("name", sorted(METHODS))
 @pytest.mark.parametrize("options", [{}, {"normalize": False}, {"affine": True}], ids=str)
-@pytest.mark.parametrize("noise", [0.0, 0.05])
+@pytest.mark.parametrize("noise", mostly_slow([0.0, 0.05], 0.05))
 def test_every_method_has_a_finite_score_at_every_codimension(name, options, noise):
     X = draw(0, n=60, D=4, c=1, noise=noise).X
     # The published methods lose all rows where they are given far too many affine normals.
@@ -40,7 +41,7 @@ def test_every_method_has_a_finite_score_at_every_codimension(name, options, noi
 
 
 @pytest.mark.parametrize("options", [{}, {"normalize": False}, {"affine": True}], ids=str)
-@pytest.mark.parametrize("noise", [0.0, 0.05])
+@pytest.mark.parametrize("noise", mostly_slow([0.0, 0.05], 0.05))
 def test_it_is_best_at_the_true_codimension(options, noise, seed):
     X = draw(seed, n=150, D=6, c=2, noise=noise).X
     found = scores(DPCP, X, range(5), **options)

@@ -57,6 +57,7 @@ def test_cases_with_json_are_of_all_kinds():
     assert {case.args[0] for case in WITH_JSON} == {"apply", "compare", "fit", "inspect"}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux to know its size")
 def test_all_with_little_memory_and_time(tmp_path):
     path = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])

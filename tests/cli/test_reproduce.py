@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from helpers import mostly_slow
 from perpend import experiments
 from perpend.cli import _progress, main
 from perpend.cli.reproduce import show_cases
@@ -224,7 +225,7 @@ def test_without_matplotlib(run, home, monkeypatch):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no signals of this kind")
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("how", mostly_slow([signal.SIGINT, signal.SIGKILL], signal.SIGINT))
 def test_an_interrupted_run_keeps_what_is_finished(run, home, how):
     (home / "slow").touch()
     command = [sys.executable, "-c", PROGRAM, str(home), "reproduce", "toy", "--jobs", "1"]

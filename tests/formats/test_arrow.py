@@ -7,6 +7,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
+from helpers import refused
 from perpend.exceptions import InputError, MissingExtraError, TooLargeError
 from perpend.formats import Answer, Counts, read, without_missing, write_answer
 
@@ -40,12 +41,6 @@ def write(path, table=TABLE, **kwargs):
         with pa.ipc.new_stream(path, table.schema) as writer:
             writer.write(table)
     return path
-
-
-def refused(path, message, **kwargs):
-    with pytest.raises(InputError, match=message) as caught:
-        read(path, **kwargs)
-    assert path.name in str(caught.value)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.io
 
-from perpend.exceptions import InputError, PerpendError
+from helpers import refused
 from perpend.formats import Counts, Dataset, read
 
 SCENE = np.arange(60.0).reshape(3, 4, 5)
@@ -32,14 +32,6 @@ def cube(path, **kwargs):
     data = read(path, **kwargs)
     assert data.positions is None
     return data.X.reshape(*data.shape, -1)
-
-
-def refused(path, message, **kwargs):
-    with pytest.raises(InputError, match=message) as caught:
-        read(path, **kwargs)
-    assert isinstance(caught.value, PerpendError)
-    assert isinstance(caught.value, ValueError)
-    assert path.name in str(caught.value)
 
 
 @pytest.mark.parametrize("compressed", [True, False])

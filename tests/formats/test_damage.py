@@ -18,6 +18,7 @@ import scipy.io
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers import mostly_slow
 from perpend.cli import main
 from perpend.exceptions import InputError
 from perpend.formats import read
@@ -39,7 +40,9 @@ def name(request):
     return request.param
 
 
-@pytest.fixture(params=sorted({*fuzz.SAMPLES} - {"tifffile"}))  # it hides another package
+@pytest.fixture(
+    params=mostly_slow(sorted({*fuzz.SAMPLES} - {"tifffile"}), "csv", "hdf5", "parquet", "zarr")
+)  # tifffile hides another package
 def any_name(request):
     skip_without_packages(request.param)
     return request.param
@@ -77,6 +80,7 @@ def test_no_damage_escapes_as_another_error(any_name, tmp_path_factory):
     check_damage(tmp_path_factory, any_name)
 
 
+@pytest.mark.slow
 @LINUX
 def test_damaged_files_take_little_memory_and_never_crash(any_name):
     assert fuzz.fuzz(any_name, 60) == {}
@@ -135,6 +139,7 @@ def test_what_was_found():
 # --- more memory than a small file may take ----------------------------------------------------
 
 
+@pytest.mark.slow
 @LINUX
 def test_small_files_that_would_become_large(tmp_path):
     h5py, zarr = pytest.importorskip("h5py"), pytest.importorskip("zarr")

@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from helpers import refused
 from perpend.exceptions import InputError
 from perpend.formats import read, write_answer
-from scene_files import QUICK, SEEDS, damage, in_records, refused, some_answer, survives
+from scene_files import QUICK, SEEDS, damage, in_records, some_answer, survives
 
 spectral = pytest.importorskip("spectral", reason="spectral is not installed")
 envi = pytest.importorskip("spectral.io.envi")

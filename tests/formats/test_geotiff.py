@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 
+from helpers import refused
 from perpend.exceptions import InputError, MissingExtraError
 from perpend.formats import read, write_answer
-from scene_files import QUICK, SEEDS, damage, in_records, refused, some_answer, survives
+from scene_files import QUICK, SEEDS, damage, in_records, some_answer, survives
 
 rasterio = pytest.importorskip("rasterio", reason="rasterio is not installed")
 tifffile = pytest.importorskip("tifffile", reason="tifffile is not installed")

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import scipy.io
 
-from perpend.exceptions import InputError, MissingExtraError
+from helpers import refused
+from perpend.exceptions import MissingExtraError
 from perpend.formats import Answer, read, write_answer
 
 h5py = pytest.importorskip("h5py")
@@ -31,12 +32,6 @@ def write_mat73(path, **arrays):
     with path.open("r+b") as stream:
         stream.write(b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(124) + b"\x00\x02IM")
     return path
-
-
-def refused(path, message, **kwargs):
-    with pytest.raises(InputError, match=message) as caught:
-        read(path, **kwargs)
-    assert path.name in str(caught.value)
 
 
 @pytest.mark.parametrize("dtype", ["f8", ">f8", "f4", "f2", "i2", ">u4", "?"])

@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from helpers import refused
 from perpend.formats import read, write_answer
-from scene_files import QUICK, SEEDS, damage, in_records, refused, some_answer, survives
+from scene_files import QUICK, SEEDS, damage, in_records, some_answer, survives
 
 
 def scan(path, n=50, seed=0):

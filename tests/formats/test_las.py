@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from helpers import refused
 from perpend.exceptions import MissingExtraError
 from perpend.formats import read, write_answer
-from scene_files import QUICK, SEEDS, damage, refused, some_answer, survives
+from scene_files import QUICK, SEEDS, damage, some_answer, survives
 
 laspy = pytest.importorskip("laspy", reason="laspy is not installed")
 lazrs = pytest.importorskip("lazrs", reason="lazrs is not installed")

@@ -7,6 +7,7 @@ import scipy.io
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers import refused
 from perpend.exceptions import InputError
 from perpend.formats import read
 
@@ -21,12 +22,6 @@ def write(path, *, compressed=True, **arrays):
 def cube(path):
     data = read(path)
     return data.X.reshape(*data.shape, -1)
-
-
-def refused(path, message, **kwargs):
-    with pytest.raises(InputError, match=message) as caught:
-        read(path, **kwargs)
-    assert path.name in str(caught.value)
 
 
 def recompressed(content):

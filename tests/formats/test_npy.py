@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perpend.exceptions import InputError, PerpendError
+from helpers import refused
+from perpend.exceptions import InputError
 from perpend.formats import Dataset, read
 
 X = np.arange(12.0).reshape(4, 3)
@@ -25,14 +26,6 @@ def header(shape, descr="<f8", version=(1, 0)):
 def saved(path, array, **kwargs):
     np.save(path, array, **kwargs)
     return path
-
-
-def refused(path, message, **kwargs):
-    with pytest.raises(InputError, match=message) as caught:
-        read(path, **kwargs)
-    assert isinstance(caught.value, PerpendError)
-    assert isinstance(caught.value, ValueError)
-    assert path.name in str(caught.value)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

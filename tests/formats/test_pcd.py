@@ -3,10 +3,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers import refused
 from perpend.exceptions import InputError
 from perpend.formats import read, write_answer
 from perpend.formats._lzf import decompress
-from scene_files import QUICK, SEEDS, damage, in_records, refused, some_answer, survives
+from scene_files import QUICK, SEEDS, damage, in_records, some_answer, survives
 
 pypcd4 = pytest.importorskip("pypcd4", reason="pypcd4 is not installed")
 lzf = pytest.importorskip("lzf")

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from helpers import refused
 from perpend.formats import read, write_answer
-from scene_files import QUICK, SEEDS, damage, in_records, refused, some_answer, survives
+from scene_files import QUICK, SEEDS, damage, in_records, some_answer, survives
 
 trimesh = pytest.importorskip("trimesh", reason="trimesh is not installed")
 

@@ -5,7 +5,8 @@ import zlib
 import numpy as np
 import pytest
 
-from perpend.exceptions import InputError, MissingExtraError, TooLargeError
+from helpers import refused
+from perpend.exceptions import MissingExtraError, TooLargeError
 from perpend.formats import Answer, read, write_answer
 from perpend.formats._packed import NO_BOUND, of_blosc, of_lz4, of_zlib, of_zstd
 
@@ -47,12 +48,6 @@ def edit(path, version, **changes):
     """Change what an array says of itself."""
     file = metadata(path, version)
     file.write_text(json.dumps(json.loads(file.read_text()) | changes))
-
-
-def refused(path, message, **kwargs):
-    with pytest.raises(InputError, match=message) as caught:
-        read(path, **kwargs)
-    assert path.name in str(caught.value)
 
 
 @pytest.mark.parametrize("suffix", [".zarr", ".zip"])

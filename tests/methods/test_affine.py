@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from helpers import PUBLISHED, assert_orthonormal_rows, assert_same_subspace
+from helpers import PUBLISHED, assert_orthonormal_rows, assert_same_subspace, mostly_slow
 from perpend import DPCP, RSGM, load, subspace_error
 from perpend.datasets import make_subspace
 from perpend.estimator import METHODS
@@ -65,7 +65,7 @@ def test_noise_costs_hardly_more_than_pca_of_the_true_inliers(size, seed):
     assert model.noise_ == pytest.approx(0.02, rel=0.2)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.5, 0.7])
+@pytest.mark.parametrize("share", mostly_slow([0.0, 0.5, 0.7], 0.5))
 @pytest.mark.parametrize("noise", [0.0, 0.02])
 @pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")
 def test_auto_decides(share, noise, seed):

@@ -32,6 +32,7 @@ def test_an_interrupted_fit_leaves_the_model_as_it_was() -> None:
     assert [name for name in vars(model) if name.endswith("_")] == []
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")
 def test_nothing_of_the_size_of_the_data_is_formed() -> None:

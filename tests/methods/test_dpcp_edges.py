@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 
+from helpers import mostly_slow
 from perpend import DPCP
 from perpend.datasets import make_subspace
 from perpend.exceptions import CodimensionWarning, InputError
@@ -99,19 +100,19 @@ def test_unsure_and_says_so(name: str) -> None:
     assert_finite(model)
 
 
-@pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")
 def test_fewer_rows_than_columns_with_outliers() -> None:
     for seed in range(10):
         rng = np.random.default_rng(seed)
         inliers = rng.standard_normal((15, 4)) @ rng.standard_normal((4, 30))
         X = np.vstack([inliers, rng.standard_normal((6, 30))])
         model = DPCP(random_state=seed).fit(X)
-        assert model.codimension_ == 26 or model.confidence_ < 0.95
+        assert model.codimension_ == 26
+        assert model.confidence_ >= 0.95
         assert_finite(model)
 
 
-@pytest.mark.parametrize("n_rows_per_feature", [1, 2, 5, 20])
-@pytest.mark.parametrize("n_features", [2, 3, 5, 10, 20])
+@pytest.mark.parametrize("n_rows_per_feature", mostly_slow([1, 2, 5, 20], 2, 20))
+@pytest.mark.parametrize("n_features", mostly_slow([2, 3, 5, 10, 20], 2, 5))
 def test_pure_outliers_never_get_a_sure_subspace(n_features: int, n_rows_per_feature: int) -> None:
     for seed in range(5):
         rng = np.random.default_rng(seed)
@@ -119,7 +120,7 @@ def test_pure_outliers_never_get_a_sure_subspace(n_features: int, n_rows_per_fea
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = DPCP(random_state=seed).fit(X)
-        assert model.codimension_ == 0 or model.confidence_ < 0.95
+        assert model.codimension_ == 0
 
 
 @pytest.mark.parametrize("normalize", [True, False])
@@ -150,10 +151,15 @@ def test_uneven_weights_make_no_structure() -> None:
     for seed in range(5):
         rng = np.random.default_rng(seed)
         weight = rng.lognormal(0, 2, 500)
-        model = DPCP(random_state=seed).fit(rng.standard_normal((500, 8)), sample_weight=weight)
-        assert model.codimension_ == 0 or model.confidence_ < 0.95
+        X = rng.standard_normal((500, 8))
+        assert DPCP(random_state=seed).fit(X, sample_weight=weight).codimension_ == 0
+        X[::2, :3] = 0  # and hide none
+        model = DPCP(random_state=seed).fit(X, sample_weight=weight)
+        assert model.codimension_ == 3
+        assert model.confidence_ >= 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_uneven_lengths_make_no_structure() -> None:
@@ -161,17 +167,17 @@ def test_uneven_lengths_make_no_structure() -> None:
         rng = np.random.default_rng(seed)
         X = rng.standard_normal((2000, 8)) * rng.lognormal(0, 2, (2000, 1))
         model = DPCP(normalize=False, random_state=seed).fit(X)
-        assert model.codimension_ == 0 or model.confidence_ < 0.95
+        assert model.codimension_ == 0
 
 
 @pytest.mark.parametrize("scales", [(1, 1, 1, 100), (1, 1, 1, 10), (1, 1, 1, 1, 1, 30, 30)])
 @pytest.mark.parametrize("seed", [0, 1, 2])
-@pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")
 def test_short_rows_of_large_columns_are_no_outliers_for_sure(scales, seed) -> None:
     """Noise as large in short rows as in long ones: in proportion, the short ones are far away."""
     X = np.random.default_rng(seed).standard_normal((1000, len(scales))) * scales
     model = DPCP(random_state=seed + 1000).fit(X)
-    assert np.mean(model.labels_ == -1) < 0.02 or model.confidence_ < 0.95
+    assert np.mean(model.labels_ == -1) < 0.02
+    assert model.confidence_ >= 0.95
     assert model.codimension_ == np.sum(np.array(scales) == 1)
 
 

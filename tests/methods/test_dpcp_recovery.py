@@ -7,6 +7,7 @@ stored runs fails here by chance with a probability far below one in a thousand.
 import numpy as np
 import pytest
 
+from helpers import mostly_slow
 from perpend import DPCP, subspace_error
 from perpend.datasets import SubspaceData, make_subspace
 
@@ -37,7 +38,7 @@ def test_small_problems_are_exact_in_every_seed(shape: tuple, seeds: int) -> Non
 
 @pytest.mark.parametrize("n_starts", [30, "auto"])
 @pytest.mark.parametrize("r", [0.6, 0.7])
-@pytest.mark.parametrize("codimension", [10, 15, 20])
+@pytest.mark.parametrize("codimension", mostly_slow([10, 15, 20], 15))
 def test_the_papers_setting_is_exact(codimension: int, r: float, n_starts: int | str) -> None:
     seed = codimension + int(100 * r)
     data = draw(200, codimension, 1500, r, random_state=seed)
@@ -56,7 +57,7 @@ def test_twice_as_many_starts_as_normals_are_enough(n_outliers: int) -> None:
         assert subspace_error(model.normals_, data.normals) < 1e-9
 
 
-@pytest.mark.parametrize("noise", [0.05, 0.1])
+@pytest.mark.parametrize("noise", mostly_slow([0.05, 0.1], 0.1))
 @pytest.mark.parametrize(
     ("shape", "seeds"),
     [((30, 5, 1000, 0.6), 8), ((10, 6, 2000, 0.8), 8), ((200, 10, 1500, 0.6), 1)],

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from helpers import mostly_slow
 from perpend import DPCP
 from perpend.experiments._scene import corrupted
 from perpend.metrics import outlier_f1
@@ -36,7 +37,7 @@ def test_things_on_a_table_are_no_part_of_it(seed):
     assert outlier_f1(np.where(is_table[rows], 1, -1), model.labels_) > 0.97
 
 
-@pytest.mark.parametrize("ratio", [0.8, 0.9])
+@pytest.mark.parametrize("ratio", mostly_slow([0.8, 0.9], 0.9))
 def test_replaced_pixels_of_a_scene(ratio, seed):
     (cube,) = array_of("hsi_jasper/jasper_ridge_100x100x198.npz", "cube")
     data = corrupted(cube.astype(float), 10, ratio, 100 + seed)

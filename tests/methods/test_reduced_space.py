@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from helpers import assert_orthonormal_rows, assert_same_subspace
+from helpers import assert_orthonormal_rows, assert_same_subspace, mostly_slow
 from perpend import DPCP, DPCPIRLS, RSGM, RecursiveDPCP
 from perpend.datasets import make_subspace
 from perpend.rows import span as span_module
@@ -27,7 +27,8 @@ def embedded(seed, D, *, n_features=20, codimension=3, dtype=np.float64):
 
 
 @pytest.mark.parametrize("name", METHODS)
-@pytest.mark.parametrize("D", [22, 50, 900])  # turned into the span or not, factorised or not
+# turned into the span or not, factorised or not
+@pytest.mark.parametrize("D", mostly_slow([22, 50, 900], 50))
 def test_the_subspace_is_that_of_the_rows_in_their_span(name, D, seed, dtype):
     data, X, Q = embedded(seed, D, dtype=dtype)
     weight = np.random.default_rng(seed).uniform(0.5, 2, len(X))
@@ -80,7 +81,7 @@ def test_fewer_normals_than_are_free(seed):
     assert few.n_components_ == 55
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.05])
+@pytest.mark.parametrize("noise", mostly_slow([0.0, 0.05], 0.05))
 def test_fewer_rows_than_features(noise, seed):
     for s in range(10 * seed, 10 * seed + 10):
         data = make_subspace(25, 25, n_features=1000, codimension=997, noise=noise, random_state=s)

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 import perpend
-from helpers import PUBLISHED
+from helpers import PUBLISHED, mostly_slow
 from perpend import DPCP, RSGM, plots
 from perpend.datasets import make_subspace
 from perpend.estimator import METHODS
@@ -119,7 +119,7 @@ def assert_readable(figure, monkeypatch):
             assert apart, f"{text!r} and {other!r} overlap"
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", mostly_slow(MODELS, "noisy", "codimension 0"))
 def test_every_fit_has_four_readable_panels(model, name, monkeypatch):
     display = model(name).plot()
     assert isinstance(display.figure_, Figure)
@@ -129,7 +129,9 @@ def test_every_fit_has_four_readable_panels(model, name, monkeypatch):
     assert_readable(display.figure_, monkeypatch)
 
 
-@pytest.mark.parametrize("name", ["noisy", "affine", "codimension 0", "RSGM"])
+@pytest.mark.parametrize(
+    "name", mostly_slow(["noisy", "affine", "codimension 0", "RSGM"], "affine")
+)
 def test_a_loaded_model_is_drawn_like_the_saved_one(model, name, tmp_path):
     model(name).save(tmp_path / "model.npz")
     loaded = perpend.load(tmp_path / "model.npz")
@@ -213,6 +215,7 @@ def test_a_picture_that_fails_leaves_no_figure_open(model):
     assert plt.get_fignums() == []
 
 
+@pytest.mark.slow
 def test_a_users_settings_are_neither_used_nor_changed(model, tmp_path):
     def draw(stem):
         return [path.read_bytes() for path in plots.save(model("noisy").plot().figure_, stem)]
@@ -232,6 +235,7 @@ def test_a_users_settings_are_neither_used_nor_changed(model, tmp_path):
         assert {key: mpl.rcParams[key] for key in theirs} == theirs
 
 
+@pytest.mark.slow
 def test_settings_of_a_backend_that_starts_with_the_first_figure_stay(tmp_path):
     # As in notebooks, where it turns the interactive mode on, without which they show nothing.
     (tmp_path / "backend.py").write_text(

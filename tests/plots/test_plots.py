@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
+from helpers import mostly_slow
 from perpend import plots
 from perpend.exceptions import MissingExtraError
 
@@ -111,7 +112,9 @@ def test_nothing_is_cut_off_and_no_texts_overlap(drawing, texts):
             assert apart, f"{text!r} and {other!r} overlap"
 
 
-@pytest.mark.parametrize("name", ["one cell", "estimates", "images", "sphere"])
+@pytest.mark.parametrize(
+    "name", mostly_slow(["one cell", "estimates", "images", "sphere"], "estimates")
+)
 def test_equal_data_give_equal_files(name, tmp_path):
     files = []
     for folder in ("a", "b"):

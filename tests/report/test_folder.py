@@ -82,6 +82,7 @@ def test_facts_that_are_no_facts_are_refused(content, tmp_path):
     assert not (tmp_path / PAGE).exists()
 
 
+@pytest.mark.slow
 def test_facts_cut_or_changed_anywhere_never_end_in_another_error(tmp_path):
     written(tmp_path, table)
     (tmp_path / PAGE).unlink()
