@@ -25,7 +25,7 @@ class Bar(NamedTuple):
     @property
     def verdict(self) -> str:
         """Return the word for the page."""
-        return "held" if self.held else "**missed**"
+        return "met" if self.held else "**missed**"
 
 
 def _nothing(result: Result) -> Any:
@@ -80,7 +80,7 @@ def at_least(
 def bars_table(bars: Sequence[Bar]) -> str:
     """Return the bars with their verdicts."""
     rows = [[bar.what, bar.asked, bar.measured, bar.verdict] for bar in bars]
-    return table(["bar", "asked", "measured", ""], rows)
+    return table(["target", "required", "measured", ""], rows)
 
 
 def sizes(shape: Sequence[int]) -> str:
