@@ -66,7 +66,13 @@ autosummary_context = {
         for name in dir(base)
         if name not in vars(SubspaceEstimator)
     }
-    | {"__init__", "get_feature_names_out", "set_fit_request", "set_predict_request"}
+    | {
+        "__init__",
+        "get_feature_names_out",
+        "set_fit_request",
+        "set_predict_request",
+        "set_score_request",
+    }
 }
 autodoc_typehints = "none"  # the sections of the docstrings say it in words
 autodoc_member_order = "bysource"
