@@ -20,7 +20,7 @@ def bars(result: Result) -> list[Bar]:
     right = [row["right"] / row["seeds"] for row in rows]
     times = [
         at_most(
-            f"{n:,} rows: time over 30 steps of reweighted PCA told d",
+            f"{n:,} rows: time over 30 steps of reweighted PCA given d",
             [row["over_thirty_steps"] for row in rows if row["rows"] == n],
             RATIO,
         )
@@ -38,7 +38,7 @@ def draw(result: Result) -> dict[str, Any]:
             [row["over_stopped"] for row in rows], COLORS[1], "s", filled=False
         ),
     }
-    label = "time of DPCP() over reweighted PCA told d"
+    label = "time of DPCP() over reweighted PCA given d"
     bars, ticks = {f"bar {RATIO:g}": RATIO}, [0.2, 0.5, 1, 2, 5, 10, 20]
     names = [_name(row) for row in rows]
     return {"low-dimension": dot_panels({"": series}, names, xlabel=label, bars=bars, ticks=ticks)}
