@@ -82,7 +82,7 @@ def _axes(results: Results) -> tuple[list[int], list[int]]:
 
 
 def behind(results: Results, method: str) -> list[tuple[int, int]]:
-    """Return the cells (N, M) where RSGM, told c, recovers often and `method` clearly less."""
+    """Return the cells (N, M) where RSGM, given c, recovers often and `method` clearly less."""
     inliers, outliers = _axes(results)
     return [
         (N, M)

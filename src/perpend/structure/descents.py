@@ -41,7 +41,7 @@ N_STARTS_FIRST = 16
 CLEAR_GAP = 2.0  # in the directions' singular values; with less, weighing them is not worth a scan
 SETTLED = 32  # evaluations from which on "no gap anywhere" may mean "as many normals as starts"
 STEADY = 3  # evaluations in a row with the same rank: worth a finish, though it is not clear
-NEARLY_THERE = 0.3  # sine to normals of which the rows are sure: chance is that near one time in 20
+NEARLY_THERE = 0.3  # sine to normals that the rows are sure of; to one in space, 1 of 20 by chance
 BACK_OFF = 2  # times as many evaluations as at the last finish before the next one
 N_LANDED = 16  # starts that are shown where nobody descends
 
@@ -303,7 +303,8 @@ class Descents:
 def lead_to(V: Array, B: Array) -> bool:
     """Say whether most directions B (D, k) are nearly among the normals V (D, c), all together.
 
-    Along each of the normals they reach farther than they are off.
+    Along each of the normals they reach farther than they are off. Where normals are most of all
+    directions, many are near them by chance, and this is what tells.
     """
     along = V.T @ B
     off = B - V @ along
