@@ -17,6 +17,7 @@ from perpend.structure.cloud import Axes, Cloud
 
 TAILS = np.array([0.05, 0.02, 0.01, 0.005])  # shares of a cloud at which its rows are counted
 TYLER_STEPS = 8
+ROWS_OF_MEDIAN = 500  # from which Tyler's steps begin
 
 
 class Doubt(NamedTuple):
@@ -211,12 +212,15 @@ def beyond_ellipse(cloud: Cloud, axes: Axes, c: int) -> tuple[float, float]:
     length of a whitened row is Beta(c/2, d/2); the axes' lengths are Tyler's fixed point. Outliers
     have larger shares than that, inliers among many outliers smaller ones.
     """
-    H2 = np.square(cloud.about(axes.centre) @ axes.A) + cloud.floor**2
+    H2 = cloud.about(axes.centre) @ axes.A
+    np.square(H2, out=H2)
+    H2 += cloud.floor**2
     share = np.ones(len(H2)) if cloud.share is None else cloud.share
-    spread, d = np.median(H2, axis=0), cloud.D - c
+    some = H2[:: max(len(H2) // ROWS_OF_MEDIAN, 1)]  # to begin with
+    spread, d = np.median(some, axis=0), cloud.D - c
     for _ in range(TYLER_STEPS):
-        spread = cloud.D / cloud.n * ((share / (H2 / spread).sum(axis=1)) @ H2)
-    thin = (H2[:, :c] / spread[:c]).sum(axis=1) / (H2 / spread).sum(axis=1)
+        spread = cloud.D / cloud.n * ((share / (H2 @ (1 / spread))) @ H2)
+    thin = (H2[:, :c] @ (1 / spread[:c])) / (H2 @ (1 / spread))
     above = share @ (thin[:, None] > special.betaincinv(c / 2, d / 2, 1 - TAILS))
     below = share @ (thin[:, None] < special.betaincinv(c / 2, d / 2, TAILS))
     below = np.maximum(below - d - int(cloud.affine), 0)

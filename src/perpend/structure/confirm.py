@@ -158,12 +158,16 @@ def among(
     The axes A (D', R) of a decision are those of all members, unless its rows were `sampled`.
     """
     c, basis, longest = candidate.c, span.basis, float(rows.norms[-1])
+    spectrum = candidate.axes.variances
 
     def turn(V: Array, moments: Array) -> tuple[Array, float]:
-        _, axes = axes_of_moments(moments, basis)
-        return axes[:, :c], turned_to(V, axes) * longest
+        nonlocal spectrum, A
+        spectrum, A = axes_of_moments(moments, basis)
+        return A[:, :c], turned_to(V, A) * longest
 
     sizes, steps = (c, span.rank - c), STEPS if sampled else 0
+    if span.n_outside:  # few rows in many columns: a second spectrum takes long and moves nothing
+        steps = min(steps, 1)
     end = confirm(
         rows,
         A[:, :c],
@@ -174,10 +178,7 @@ def among(
         U=None if sampled else A[:, c:],
         callback=callback,
     )
-    spectrum, change = candidate.axes.variances, 0.0
-    if sampled:
-        spectrum, A = axes_of_moments(end.moments, basis)
-        change = end.change
+    change = end.change if sampled else 0.0
     # An angle of scale * sqrt(d R / N) is what the noise of N unit rows does to their subspace.
     error = math.sqrt((span.rank - c) * span.rank / max(candidate.n_members, 1.0))
     converged = change <= max(1e-3, SAMPLE_ERRORS * error)

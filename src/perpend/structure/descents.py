@@ -276,8 +276,7 @@ class Descents:
             fit = ground.add(ground.fitted(V))
             chosen = ground.profile.at(self.fixed)
         else:
-            assert self.evidence is not None
-            fit, best = ground.propose(V, rough=self.evidence.score < k.CLEAR_SCORE)
+            fit, best = ground.propose(V)
             if best is None or best.c != fit.V.shape[1]:
                 return
             chosen = best

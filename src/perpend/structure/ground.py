@@ -123,17 +123,15 @@ class Ground:
         self.profile.add(self.axes_of(fit), fit, lawful=lawful)
         return fit
 
-    def propose(self, V: Array, *, rough: bool = False) -> tuple[Fit, Plateau | None]:
+    def propose(self, V: Array) -> tuple[Fit, Plateau | None]:
         """Go from V (D', c), of descents on their way, to the codimension that the profile shows.
 
-        Where c is only a `rough` guess, the variances of the rows that are near correct it first.
-        Also return the plateau that was chosen last; the fit has converged where that is clear.
+        The variances of the rows that are near correct c first. Also return the plateau that was
+        chosen last; the fit has converged where that is clear.
         """
-        start: Array | Fit = V
-        if rough:
-            start = self.fitted(V, 0)
-            c = _steepest(start.spectrum)
-            start = start if c == V.shape[1] else start.axes[:, :c]
+        start: Array | Fit = self.fitted(V, 0)
+        c = _steepest(start.spectrum)
+        start = start if c == V.shape[1] else start.axes[:, :c]
         fit = self.fitted(start, FEW_STEPS)
         for _ in range(MAX_REVISIONS):
             fit = self.add(fit)

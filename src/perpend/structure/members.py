@@ -170,12 +170,12 @@ def without_lone_rows(profile: Profile, candidate: Candidate, T: float) -> tuple
     members = np.flatnonzero(candidate.probability > 0.5)
     if len(members) <= cloud.D - c or len(members) > TOO_MANY:
         return candidate, T
-    X = cloud.about(candidate.axes.centre)[members]
+    X = cloud.about(candidate.axes.centre)
     weight = np.ones(len(members)) if cloud.weight is None else cloud.weight[members]
-    alone = np.max(weight * np.square(X).sum(axis=1)) / weight.sum()
+    alone = np.max(weight * np.einsum("ij,ij->i", X, X)[members]) / weight.sum()
     if candidate.axes.variances[c] > 2 * alone:
         return candidate, T
-    Y = X @ candidate.axes.A[:, c:]
+    Y = X[members] @ candidate.axes.A[:, c:]
     Q, _ = np.linalg.qr(Y / np.maximum(np.linalg.norm(Y, axis=1, keepdims=True), cloud.floor))
     lone = np.sum(np.square(Q), axis=1) > 1 - LONE
     more = c + int(np.count_nonzero(lone))
