@@ -47,7 +47,7 @@ from typing import TYPE_CHECKING, cast
 
 from perpend.exceptions import InputError
 from perpend.formats._dataset import Answer, Counts, Dataset, Kind, Options
-from perpend.formats._registry import BY_NAME, BY_SUFFIX, FORMATS, Format
+from perpend.formats._registry import BY_NAME, BY_SUFFIX, FORMATS, SEVERAL, Format
 
 if TYPE_CHECKING:
     from perpend.formats._choice import Entry
@@ -130,6 +130,11 @@ def read(
                 f"{path}: cannot read files of type {wrong}. "
                 f"Known types: {', '.join(sorted(those))}."
             )
+        if variable is not None and known.name not in SEVERAL:
+            raise InputError(
+                f"{path}: holds a single array, so there is no variable {quoted(variable)} to "
+                "choose. Leave it out."
+            )
         chosen = None if columns is None else tuple(columns)
         reader = import_module(known.module)
         return cast(Dataset, reader.read(path, Options(variable, chosen, known.name)))
@@ -173,10 +178,11 @@ def write_answer(dataset: Dataset, answer: Answer, folder: str | os.PathLike[str
     lengths = {len(values) for values in answer}
     if lengths != {len(dataset.X)}:
         raise ValueError(f"the dataset has {len(dataset.X)} rows, but there are {lengths} labels.")
-    folder = Path(folder)
+    known, source, folder = BY_NAME[dataset.format], Path(dataset.source), Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    writer = import_module(BY_NAME[dataset.format].module)
-    return cast(Path, writer.write_answer(dataset, answer, folder))
+    suffix = source.suffix if source.suffix.lower() in known.suffixes else known.suffixes[0]
+    path = folder / f"{source.stem}-answer{suffix}"
+    return cast(Path, import_module(known.module).write_answer(dataset, answer, path))
 
 
 def without_missing(dataset: Dataset, drop: str = "rows") -> Dataset:

@@ -1,19 +1,24 @@
 """The checks that every file must pass, and texts for messages."""
 
 import math
+import re
 import stat
 import struct
+import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from perpend._typing import Array
-from perpend.exceptions import InputError, TooLargeError
+from perpend.exceptions import InputError, PerpendError, TooLargeError
 from perpend.formats._memory import memory_limit
 
 QUOTED = 40  # characters of a cell or a name in a message
+LIBRARY_WORDS = 160  # characters of another library's message
 MAX_RATIO = 100  # a compressed file may expand this much,
 SMALL = 64 << 20  # or up to 64 MiB in any case
 REAL = "biuf"  # kinds of dtypes that hold real numbers
@@ -22,6 +27,7 @@ DIMENSIONS = (2, 3)  # of a table and of an image
 DAMAGE_ERRORS = (
     *(ValueError, TypeError, LookupError, EOFError, OSError, AttributeError, RuntimeError),
     *(ArithmeticError, AssertionError, MemoryError, SystemError, struct.error, zlib.error),
+    zipfile.BadZipFile,
 )
 RESHAPE = (
     "Reshape it to 2: one row per sample, one column per feature; "
@@ -30,13 +36,7 @@ RESHAPE = (
 
 
 def file_size(path: Path) -> int:
-    """Size in bytes of a file that exists, is a file and is not empty.
-
-    Raises
-    ------
-    InputError
-        With the reason and what to do.
-    """
+    """Size in bytes of a file that exists, is a file and is not empty."""
     try:
         status = path.stat()
     except FileNotFoundError:
@@ -52,13 +52,43 @@ def file_size(path: Path) -> int:
     return status.st_size
 
 
-def no_choice(path: Path, variable: str | None) -> None:
-    """Refuse a `variable` where the format holds a single array."""
-    if variable is not None:
+def check_magic(path: Path, what: str, *starts: bytes) -> None:
+    """Refuse a file that begins in another way than its format does."""
+    with path.open("rb") as stream:
+        if not stream.read(max(map(len, starts))).startswith(starts):
+            raise InputError(f"{path}: does not begin {what}. Is it another format?")
+
+
+def check_end(path: Path, what: str, end: bytes) -> None:
+    """Refuse a file that does not end as its format does."""
+    with path.open("rb") as stream:
+        stream.seek(-min(len(end), path.stat().st_size), 2)
+        if stream.read() != end:
+            raise InputError(f"{path}: does not end {what}. Is it a cut-off copy?")
+
+
+@contextmanager
+def damage_named(
+    path: Path, what: str, errors: tuple[type[BaseException], ...] = DAMAGE_ERRORS
+) -> Iterator[None]:
+    """Turn the errors of another library about a damaged file into an InputError."""
+    try:
+        yield
+    except (PerpendError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except errors as error:
+        if isinstance(error, OSError) and error.errno:  # of the system: a full disk, no permission
+            raise
+        reason = str(error.__cause__ or error).replace(str(path.absolute()), path.name)
+        reason = clean(reason) or type(error).__name__
         raise InputError(
-            f"{path}: holds a single array, so there is no variable {quoted(variable)} to choose. "
-            "Leave it out."
-        )
+            f'{path}: {what} ("{reason}"). Is it damaged, cut off, or another format?'
+        ) from error
+
+
+def changed(path: str | Path) -> InputError:
+    """Return the error about a file that is not the one that was read."""
+    return InputError(f"{path}: has changed since it was read. Read it again.")
 
 
 def check_array(where: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
@@ -79,14 +109,15 @@ def check_array(where: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Non
         raise InputError(f"{where}: has shape {shape}, so there are no values to read.")
 
 
-def check_memory(where: str, needed: int) -> None:
-    """Refuse to allocate more bytes than are available.
+def check_extent(where: str, **sides: int) -> None:
+    """Refuse an image with an empty side."""
+    for side, length in sides.items():
+        if length < 1:
+            raise InputError(f"{where}: {side} is {length}, so there are no values to read.")
 
-    Raises
-    ------
-    TooLargeError
-        With both numbers.
-    """
+
+def check_memory(where: str, needed: int) -> None:
+    """Refuse to allocate more bytes than are available."""
     limit = memory_limit()
     if needed > limit:
         raise TooLargeError(
@@ -102,6 +133,17 @@ def check_expansion(where: str, stored: int, plain: int) -> None:
             f"{where}: {in_bytes(stored)} would expand to {in_bytes(plain)}, more than "
             f"{MAX_RATIO} times as much. If you trust it, save it uncompressed as .npy."
         )
+
+
+def check_member(where: str, member: zipfile.ZipInfo, size: int, library: str) -> None:
+    """Check a member of a zip archive of `size` bytes in its directory, before it is unpacked."""
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise InputError(
+            f"{where}: is compressed in a way that {library} does not use. Write it anew."
+        )
+    if member.compress_size > size:
+        raise InputError(f"{where}: larger than the archive itself. It is damaged.")
+    check_expansion(where, member.compress_size, member.file_size)
 
 
 def float_bytes(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
@@ -122,6 +164,12 @@ def as_floats(array: Array) -> Array:
         return array.astype(np.float64)
 
 
+def float_type(*dtypes: np.dtype[Any]) -> np.dtype[Any]:
+    """Return what values become: float32 if all are, in either byte order, otherwise float64."""
+    is_single = all(dtype.newbyteorder("=") == np.float32 for dtype in dtypes)
+    return np.dtype(np.float32 if is_single else np.float64)
+
+
 def quoted(text: str) -> str:
     r"""Return text from a file in quotes, safe and short enough for a message.
 
@@ -130,6 +178,16 @@ def quoted(text: str) -> str:
     """
     short = text if len(text) <= QUOTED else text[:QUOTED] + "..."
     return '"' + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in short) + '"'
+
+
+def clean(text: str) -> str:
+    r"""Return another library's message, safe and short enough for ours.
+
+    >>> clean("bad value \x1b[31m at row 3;\n use converters.")
+    'bad value ?[31m at row 3'
+    """
+    first = re.split(r"[;\n]", text)[0].strip().rstrip(".")[:LIBRARY_WORDS]
+    return "".join(c if c.isprintable() else "?" for c in first)
 
 
 def in_bytes(n: int) -> str:

@@ -3,10 +3,12 @@
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from perpend.exceptions import InputError
-from perpend.formats._checks import DIMENSIONS, RESHAPE, quoted
+from perpend.formats._checks import DIMENSIONS, REAL, RESHAPE, quoted
 
 LISTED = 20  # arrays named in a message
 FAR_MORE = 4  # times as many bands: a scene beside maps that were computed from it
@@ -18,6 +20,11 @@ class Entry(NamedTuple):
     shape: tuple[int, ...] | None  # None if unreadable
     oddity: str = ""  # what it holds instead of real numbers
 
+    @classmethod
+    def of(cls, shape: tuple[int, ...], dtype: np.dtype[Any]) -> "Entry":
+        """Return what is known of an array of NumPy."""
+        return cls(shape, "" if dtype.kind in REAL else dtype.name)
+
 
 class ChoiceError(InputError):
     """An array must be chosen, or the chosen one does not exist."""
@@ -27,29 +34,21 @@ class ChoiceError(InputError):
         self.entries = dict(entries)
 
 
-def choose(path: Path, variable: str | None, entries: Mapping[str, Entry]) -> str:
-    """Return the name of the array to read.
+def choose(
+    path: Path, variable: str | None, entries: Mapping[str, Entry], container: str = "file"
+) -> tuple[str, str]:
+    """Return the name of the array to read, and a text for messages that says where it is.
 
-    Parameters
-    ----------
-    path : Path
-        The file, for messages.
-    variable : str or None
-        The name that the caller gave. Without it, the only array is taken, or the only table or
-        image, or a scene if the others are maps of its pixels.
-    entries : mapping
-        All arrays of the file, by name.
-
-    Returns
-    -------
-    str
-        A key of `entries`.
-
-    Raises
-    ------
-    ChoiceError
-        If the caller must choose; the message lists the names and shapes.
+    Without a `variable`, it is the only array, or the only table or image, or a scene if the others
+    are maps of its pixels. If the caller must choose, the message lists the names and shapes.
     """
+    if not entries:
+        raise InputError(f"{path}: there is no array in this {container}.")
+    name = _choose(path, variable, entries)
+    return name, f"{path}, array {quoted(name)}"
+
+
+def _choose(path: Path, variable: str | None, entries: Mapping[str, Entry]) -> str:
     if variable is None and len(entries) == 1:
         return next(iter(entries))
     if variable is not None and variable in entries:

@@ -29,12 +29,11 @@ import numpy as np
 from perpend._files import writing
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.formats._answer_path import answer_path
-from perpend.formats._checks import check_memory, file_size, no_choice, quoted
-from perpend.formats._dataset import Answer, Dataset, Options
+from perpend.formats._checks import changed, check_memory, quoted
+from perpend.formats._dataset import Answer, Dataset, Kind, Options
 from perpend.formats._dialect import SAMPLE_BYTES, SPACE, Dialect, find_dialect, n_cells, tidied
-from perpend.formats._points import PLACE, from_points
-from perpend.formats._records import NO_DATA, added_values, from_table, select
+from perpend.formats._points import PLACE
+from perpend.formats._records import NO_DATA, added_values, from_records, select
 
 CLOUD = "xyz"  # the format that is a point cloud
 # Words for a missing value: those of pandas and R, and the question mark of older collections. Case
@@ -60,14 +59,12 @@ class _Table(NamedTuple):
 
 def read(path: Path, options: Options) -> Dataset:
     """Read a text table, or a point cloud."""
-    no_choice(path, options.variable)
-    size = file_size(path)
     with path.open("rb") as stream:
         sample = stream.read(SAMPLE_BYTES)
     if b"\0" in sample:
         raise InputError(f"{path}: is not UTF-8 text (UTF-16, or binary?). Save it as UTF-8.")
     dialect = find_dialect(sample, options.format)
-    check_memory(str(path), 8 * n_cells(sample, dialect) * size // len(sample))
+    check_memory(str(path), 8 * n_cells(sample, dialect) * path.stat().st_size // len(sample))
     try:
         with path.open(encoding="utf-8-sig", newline="") as text:
             X, columns, dropped = _parse(path, _rows(path, text, dialect), options)
@@ -75,18 +72,22 @@ def read(path: Path, options: Options) -> Dataset:
         raise InputError(
             f"{path}: line {_undecodable_line(path)}: is not UTF-8 text. Save the file as UTF-8."
         ) from error
-    if options.format == CLOUD:
-        names = columns or PLACE
-        return from_points(X, path, CLOUD, names, stored_dtype="text", origin=dialect)
-    return from_table(
-        X, path, options.format, columns, stored_dtype="text", dropped=dropped, origin=dialect
+    kind: Kind = "cloud" if options.format == CLOUD else "table"
+    return from_records(
+        X,
+        path,
+        options,
+        kind,
+        columns=columns,
+        dropped=dropped,
+        stored_dtype="text",
+        origin=dialect,
     )
 
 
-def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
+def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
     """Copy the text of the table, with three more columns; blank lines and remarks are left out."""
-    source, path = Path(dataset.source), answer_path(dataset, folder)
-    dialect: Dialect = dataset.origin
+    source, dialect = Path(dataset.source), dataset.origin
     gap = "nan" if dialect.delimiter == SPACE else ""
     with source.open(encoding="utf-8-sig", newline="") as text, writing(path) as stream:
         copy = io.TextIOWrapper(stream, "utf-8", newline="")
@@ -104,7 +105,7 @@ def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
                 writer.writerow([*map(_harmless, row.cells), *_cells(added, n, gap)])
             n += 1
         if n != records:
-            raise InputError(f"{source}: has changed since it was read. Read it again.")
+            raise changed(source)
         copy.flush()
         copy.detach()
     return path

@@ -1,5 +1,7 @@
 """ENVI scenes: a text header (``.hdr``) and a raw file of numbers beside it.
 
+The header has lines ``key = value``; lists in braces go on over many lines.
+
 The raw file is mapped, never read at once. Floats in the byte order of this machine stay on disk if
 the bands are stored pixel by pixel (``bip``) or one after the other (``bsq``, seen transposed), the
 chosen bands are neighbours, and no pixel is left out. Everything else (integers, a foreign byte
@@ -13,6 +15,7 @@ classes from 0) and an image of two bands with the distances and probabilities. 
 coordinates of the scene.
 """
 
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,11 +24,16 @@ import numpy as np
 from perpend._files import writing
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.formats._checks import check_memory, file_size, in_bytes, no_choice, quoted
+from perpend.formats._checks import (
+    check_extent,
+    check_memory,
+    file_size,
+    float_type,
+    in_bytes,
+    quoted,
+)
 from perpend.formats._dataset import Answer, Dataset, Options
-from perpend.formats._envi_header import Header, read_header
-from perpend.formats._pixels import from_pixels
-from perpend.formats._records import BLOCK, NO_DATA, added_values, select
+from perpend.formats._records import BLOCK, NO_DATA, added_values, from_records, select
 
 RAW_SUFFIXES = ("", ".img", ".raw", ".dat", ".bsq", ".bil", ".bip", ".cube")
 SIDES = {  # axes of the raw file, slowest first
@@ -33,36 +41,104 @@ SIDES = {  # axes of the raw file, slowest first
     "bil": ("lines", "bands", "samples"),
     "bip": ("lines", "samples", "bands"),
 }
-WRONG_IF_LONGER = "'data type', 'bands' or 'header offset'"
+HEADER_BYTES = 4 << 20  # usual headers have about ten thousand
+TYPES = {1: "u1", 2: "i2", 3: "i4", 4: "f4", 5: "f8"} | {12: "u2", 13: "u4", 14: "i8", 15: "u8"}
+MAX_BANDS = 1 << 20  # each gets a name
+COMPLEX = (6, 9)
+UNITS = {"nanometers": " nm", "micrometers": " um", "wavenumber": " 1/cm"}
+COORDINATES = (
+    *("map info", "coordinate system string", "projection info", "geo points", "rpc info"),
+    *("x start", "y start", "pixel size"),
+)
+
+
+class Header(NamedTuple):
+    """What a header declares about the raw file."""
+
+    lines: int
+    samples: int
+    bands: int
+    dtype: np.dtype[Any]
+    interleave: str
+    offset: int
+    names: tuple[str, ...]  # of the bands
+    bad: tuple[int, ...]  # bands that are marked as such
+    ignore: float  # value of pixels without data; NaN if there is none
+    coordinates: tuple[str, ...]  # the lines that place the scene on a map
 
 
 class Origin(NamedTuple):
     """What the output takes over from the scene."""
 
     stem: str  # name of the raw file without its suffix
-    coordinates: tuple[str, ...]  # lines of the header
+    coordinates: tuple[str, ...]
+
+
+class _Entries(dict[str, str]):
+    """The entries of a header, keys in small letters; values in braces keep them."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self.path = path
+        lines = iter(text.splitlines()[1:])
+        for line in lines:
+            key, equals, value = line.partition("=")
+            if not equals or line.lstrip().startswith(";"):
+                continue
+            parts = [value.strip()]
+            while parts[0].startswith("{") and "}" not in parts[-1]:
+                following = next(lines, None)
+                if following is None:
+                    raise InputError(
+                        f"{path}: the braces of {quoted(key.strip())} are not closed. "
+                        "Is it a cut-off copy?"
+                    )
+                parts.append(following.strip())
+            self[" ".join(key.lower().split())] = " ".join(parts)
+
+    def parts(self, key: str) -> list[str]:
+        """Entries of a list."""
+        inside = self.get(key, "").strip().removeprefix("{").partition("}")[0].strip()
+        return [part.strip() for part in inside.split(",")] if inside else []
+
+    def count(self, key: str, default: int | None = None) -> int:
+        """Return a whole number; without a default, the line must be there."""
+        value = self.get(key, None if default is None else str(default))
+        if value is None:
+            raise InputError(f"{self.path}: has no line '{key} = ...'. A scene needs it; add it.")
+        if not re.fullmatch(r"\+?[0-9]{1,15}", value):
+            raise InputError(f"{self.path}: {key} = {quoted(value)} is not a count. Correct it.")
+        return int(value)
+
+    def number(self, key: str, text: str) -> float:
+        """Read a number in the value of a key."""
+        try:
+            return float(text)
+        except ValueError:
+            raise InputError(
+                f"{self.path}: {key}: {quoted(text)} is not a number. Correct it."
+            ) from None
 
 
 def read(path: Path, options: Options) -> Dataset:
     """Open a scene by its header or by its raw file."""
-    no_choice(path, options.variable)
-    file_size(path)
     header_path, raw = _pair(path)
-    header = read_header(header_path)
+    header = _read_header(header_path)
     _check_size(header_path, header, raw)
-    bands = _bands(path, header, options.columns)
-    dropped = () if options.columns else tuple(header.names[j] for j in header.bad)
-    X = _map(raw, header, bands, str(path))
-    ignore = None if header.ignore is None else np.full(len(bands), header.ignore)
-    return from_pixels(
-        X,
+    bands = [j for j in range(header.bands) if j not in header.bad]
+    if options.columns is not None:
+        bands = select(path, options.columns, header.names)
+    elif not bands:
+        raise InputError(f"{path}: 'bbl' marks every band as bad. Choose columns, or remove it.")
+    return from_records(
+        _map(raw, header, bands, str(path)),
         path,
-        "envi",
-        (header.lines, header.samples),
-        tuple(header.names[j] for j in bands),
+        options,
+        "image",
+        shape=(header.lines, header.samples),
+        columns=tuple(header.names[j] for j in bands),
+        ignore=np.full(len(bands), header.ignore),
+        dropped=() if options.columns else tuple(header.names[j] for j in header.bad),
         stored_dtype=header.dtype.name,
-        ignore=ignore,
-        dropped=dropped,
         origin=Origin(raw.stem, header.coordinates),
     )
 
@@ -99,14 +175,90 @@ def _beside(path: Path, names: set[str]) -> list[Path]:
     )
 
 
+def _read_header(path: Path) -> Header:
+    """Read a header; errors name what is missing or contradictory."""
+    size = file_size(path)
+    if size > HEADER_BYTES:
+        raise InputError(f"{path}: {in_bytes(size)} is too much for an ENVI header.")
+    text = path.read_bytes().decode("utf-8-sig", errors="replace")
+    if not text.lstrip().upper().startswith("ENVI"):
+        raise InputError(
+            f"{path}: does not begin with the word ENVI. Is it the header of another format?"
+        )
+    entries = _Entries(path, text)
+    _check_kind(path, entries)
+    extent = {key: entries.count(key) for key in ("lines", "samples", "bands")}
+    check_extent(str(path), **extent)
+    bands = extent["bands"]
+    if bands > MAX_BANDS:
+        raise InputError(f"{path}: says {bands} bands; at most {MAX_BANDS} can be read.")
+    interleave = entries.get("interleave", "bsq").lower()
+    if interleave not in SIDES:
+        raise InputError(
+            f"{path}: interleave = {quoted(interleave)} is not one of {', '.join(SIDES)}."
+        )
+    marks = entries.parts("bbl")
+    if marks and len(marks) != bands:
+        raise InputError(
+            f"{path}: 'bbl' has {len(marks)} entries for {bands} bands. Correct or remove it."
+        )
+    ignore = "".join(entries.parts("data ignore value")) or "nan"
+    return Header(
+        **extent,
+        dtype=_dtype(path, entries),
+        interleave=interleave,
+        offset=entries.count("header offset", 0),
+        names=_names(entries, bands),
+        bad=tuple(j for j, mark in enumerate(marks) if entries.number("bbl", mark) == 0),
+        ignore=entries.number("data ignore value", ignore),
+        coordinates=tuple(f"{key} = {entries[key]}" for key in COORDINATES if key in entries),
+    )
+
+
+def _check_kind(path: Path, entries: _Entries) -> None:
+    """Refuse ENVI files that are not plain scenes."""
+    if "spectral library" in entries.get("file type", "").lower():
+        raise InputError(f"{path}: is a library of spectra, not a scene. Save it as a table.")
+    if entries.get("file compression", "0").strip() not in ("", "0"):
+        raise InputError(f"{path}: the raw file is compressed. Save it uncompressed.")
+    for key in ("major frame offsets", "minor frame offsets"):
+        if any(value not in ("0", "") for value in entries.parts(key)):
+            raise InputError(f"{path}: has {key!r}, which are not supported. Save it without.")
+
+
+def _dtype(path: Path, entries: _Entries) -> np.dtype[Any]:
+    code, order = entries.count("data type"), entries.count("byte order", 0)
+    if code in COMPLEX:
+        raise InputError(
+            f"{path}: 'data type = {code}' are complex numbers. Save the real part or the modulus."
+        )
+    if code not in TYPES:
+        known = ", ".join(map(str, TYPES))
+        raise InputError(f"{path}: 'data type = {code}' is unknown. Known types: {known}.")
+    if order not in (0, 1):
+        raise InputError(f"{path}: 'byte order = {order}' is neither 0 (Intel) nor 1 (network).")
+    return np.dtype("<>"[order] + TYPES[code])
+
+
+def _names(entries: _Entries, bands: int) -> tuple[str, ...]:
+    """Band names, or the wavelengths with their unit; lists of another length are ignored."""
+    unit = UNITS.get(entries.get("wavelength units", "").lower(), "")
+    for key, after in (("band names", ""), ("wavelength", unit)):
+        names = entries.parts(key)
+        if len(names) == bands and all(names):
+            return tuple(f"{name}{after}" for name in names)
+    return tuple(f"band {j + 1}" for j in range(bands))
+
+
 def _check_size(path: Path, header: Header, raw: Path) -> None:
     """Compare the declared size with the size of the file."""
-    declared, present = header.offset + header.n_values * header.dtype.itemsize, file_size(raw)
+    values = header.lines * header.samples * header.bands
+    declared, present = header.offset + values * header.dtype.itemsize, file_size(raw)
     if declared == present:
         return
     cause = "cut-off copy, or wrong 'data type'?"
     if declared < present:
-        cause = f"wrong {WRONG_IF_LONGER}?"
+        cause = "wrong 'data type', 'bands' or 'header offset'?"
     raise InputError(
         f"{path} says {_distinct_size(declared, present)} but {raw.name} is "
         f"{_distinct_size(present, declared)} ({cause})."
@@ -122,21 +274,12 @@ def _distinct_size(n: int, other: int) -> str:
     return in_bytes(n) if in_bytes(n) != in_bytes(other) else f"{n} bytes"
 
 
-def _bands(path: Path, header: Header, wanted: tuple[str, ...] | None) -> list[int]:
-    if wanted is not None:
-        return select(path, wanted, header.names)
-    bands = [j for j in range(header.bands) if j not in header.bad]
-    if not bands:
-        raise InputError(f"{path}: 'bbl' marks every band as bad. Choose columns, or remove it.")
-    return bands
-
-
 def _map(raw: Path, header: Header, bands: list[int], where: str) -> Array:
     """All pixels as rows of floats; a view of the file if possible."""
     sides = {"bands": header.bands, "lines": header.lines, "samples": header.samples}
     shape = tuple(sides[side] for side in SIDES[header.interleave])
     mapped: Array = np.asarray(np.memmap(raw, header.dtype, "r", header.offset, shape))
-    dtype = np.dtype(np.float32 if header.dtype.newbyteorder("=") == np.float32 else np.float64)
+    dtype = float_type(header.dtype)
     n, first, last = header.lines * header.samples, bands[0], bands[-1] + 1
     neighbours = bands == list(range(first, last))
     if header.dtype == dtype and mapped.flags.aligned and neighbours:
@@ -153,39 +296,32 @@ def _map(raw: Path, header: Header, bands: list[int], where: str) -> Array:
     return X.reshape(n, -1)
 
 
-def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
+def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
     """Write ``NAME-answer`` (classes) and ``NAME-answer-distance``, each .hdr and .img."""
     origin: Origin = dataset.origin
     added = added_values(dataset, answer)
     inlier = added["inlier"]
     classes = np.where(inlier == NO_DATA, 0, 2 - inlier).astype(np.uint8)
+    about = {
+        "file type": "ENVI Classification",
+        "classes": "3",
+        "class names": "{no data, inlier, outlier}",
+        "class lookup": "{0, 0, 0, 70, 130, 180, 220, 60, 40}",
+        "band names": "{inliers and outliers}",
+    }
+    path = path.with_name(f"{origin.stem}-answer.hdr")
+    _write(path, classes[np.newaxis], origin, about)
     values = np.stack([added["distance"], added["probability"]]).astype("<f4")
-    path = _write(
-        folder / f"{origin.stem}-answer.hdr",
-        classes[np.newaxis],
-        origin,
-        {
-            "file type": "ENVI Classification",
-            "classes": "3",
-            "class names": "{no data, inlier, outlier}",
-            "class lookup": "{0, 0, 0, 70, 130, 180, 220, 60, 40}",
-            "band names": "{inliers and outliers}",
-        },
-    )
-    _write(
-        folder / f"{origin.stem}-answer-distance.hdr",
-        values,
-        origin,
-        {
-            "file type": "ENVI Standard",
-            "data ignore value": "nan",
-            "band names": "{distance, probability of being an outlier}",
-        },
-    )
+    about = {
+        "file type": "ENVI Standard",
+        "data ignore value": "nan",
+        "band names": "{distance, probability of being an outlier}",
+    }
+    _write(path.with_stem(f"{path.stem}-distance"), values, origin, about)
     return path
 
 
-def _write(path: Path, image: Array, origin: Origin, entries: dict[str, Any]) -> Path:
+def _write(path: Path, image: Array, origin: Origin, about: dict[str, str]) -> None:
     """Write bands x height x width; the header last, so that the scene is complete."""
     bands, lines, samples = image.shape
     layout = {
@@ -197,10 +333,8 @@ def _write(path: Path, image: Array, origin: Origin, entries: dict[str, Any]) ->
         "interleave": "bsq",
         "byte order": 0,
     }
-    lines_of_text = [f"{key} = {value}" for key, value in (layout | entries).items()]
-    text = "\n".join(["ENVI", *lines_of_text, *origin.coordinates, ""])
+    entries = [f"{key} = {value}" for key, value in (layout | about).items()]
     with writing(path.with_suffix(".img")) as stream:
         stream.write(image.tobytes())
     with writing(path) as stream:
-        stream.write(text.encode("utf-8"))
-    return path
+        stream.write("\n".join(["ENVI", *entries, *origin.coordinates, ""]).encode("utf-8"))

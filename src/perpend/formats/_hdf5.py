@@ -2,8 +2,9 @@
 
 A file is not trusted. Only values in the file itself are read: links to other files, virtual
 datasets and external values are refused, and so are references, text and records. The declared size
-of a dataset is compared with the stored one, and compressed values are unpacked by
-:mod:`perpend.formats._hdf5_chunks`, which limits their size.
+of a dataset is compared with the stored one. The C library unpacks gzip without a limit, once for
+every time that a file names the filter: a file of 20 kB may take 20 GB. So chunks that are packed
+by gzip are read raw and unpacked here, each at most to its declared size.
 
 An array has the axes of the file, with two exceptions. MATLAB, whose first axis is the fastest,
 stores height x width x bands as bands x width x height; this is undone. So is the order of PRISMA's
@@ -11,15 +12,17 @@ scenes, height x bands x width.
 """
 
 import io
+import math
 import re
+import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from perpend._files import writing
+from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.formats._answer_path import answer_path
 from perpend.formats._checks import (
     DAMAGE_ERRORS,
     REAL,
@@ -27,14 +30,13 @@ from perpend.formats._checks import (
     check_array,
     check_expansion,
     check_memory,
-    file_size,
+    damage_named,
     float_bytes,
     in_bytes,
     quoted,
 )
 from perpend.formats._choice import Entry, choose
 from perpend.formats._dataset import Answer, Dataset, Options
-from perpend.formats._hdf5_chunks import load_chunked, packed_by
 from perpend.formats._records import added_values, from_array
 from perpend.formats._registry import optional_package
 
@@ -43,31 +45,32 @@ MATLAB = b"MATLAB 7.3"
 HIDDEN = {"#refs#", "#subsystem#"}  # MATLAB's own
 PRISMA = re.compile(r"/PRS_L\w+/Data Fields/\w+_Cube$")
 MAX_OBJECTS = 10_000  # groups and datasets
+GZIP, SHUFFLE, FLETCHER32 = 1, 2, 3
+# for these, the C library limits the size of a chunk: szip, nbit, scaleoffset, lzf
+BOUNDED = {SHUFFLE, FLETCHER32, 4, 5, 6, 32000}
+CHECKSUM_BYTES = 4
 NO_LINKS = "Links are not followed: name the array itself, or copy it into this file."
 
 
 def read(path: Path, options: Options) -> Dataset:
     """Read one dataset of an HDF5 file; `variable` is its path inside, such as ``a/b``."""
     h5py = optional_package("h5py", path, "hdf5")
-    size = file_size(path)
-    _check_signature(path, size)
-    try:
-        with h5py.File(path, "r", locking=False) as file:
-            return _read(path, file, size, options)
-    except InputError:
-        raise
-    except DAMAGE_ERRORS as error:
-        reason = quoted(str(error).splitlines()[0] if str(error) else type(error).__name__)
+    if not is_hdf5(path):
         raise InputError(
-            f"{path}: not a readable HDF5 file ({reason}). Is it damaged or cut off?"
-        ) from error
+            f"{path}: does not begin like an HDF5 file. Is it cut off, or another format?"
+        )
+    with (
+        damage_named(path, "not a readable HDF5 file"),
+        h5py.File(path, "r", locking=False) as file,
+    ):
+        return _read(path, file, options)
 
 
-def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
+def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
     """Write an HDF5 file of three datasets, each in the shape of the records."""
     import h5py
 
-    path, image = answer_path(dataset, folder), io.BytesIO()
+    image = io.BytesIO()
     with h5py.File(image, "w") as file:
         for name, values in added_values(dataset, answer).items():
             file.create_dataset(name, data=values, compression="gzip", shuffle=True)
@@ -76,55 +79,46 @@ def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
     return path
 
 
-def is_hdf5(start: bytes) -> bool:
-    """Whether a file that begins like this is HDF5; MATLAB puts 512 bytes before."""
-    return start.startswith((SIGNATURE, MATLAB)) or start[512 : 512 + len(SIGNATURE)] == SIGNATURE
-
-
-def _check_signature(path: Path, size: int) -> None:
-    """Look for the signature where it may be: at 0, 512, 1024, 2048, ..."""
+def is_hdf5(path: Path) -> bool:
+    """Whether the signature is where it may be: at 0, 512 (in MATLAB's files), 1024, 2048, ..."""
+    place, size = 0, path.stat().st_size
     with path.open("rb") as stream:
-        place = 0
         while place < size:
             stream.seek(place)
             if stream.read(len(SIGNATURE)) == SIGNATURE:
-                return
+                return True
             place = max(512, 2 * place)
-    raise InputError(f"{path}: does not begin like an HDF5 file. Is it cut off, or another format?")
+    return False
 
 
-def _read(path: Path, file: Any, size: int, options: Options) -> Dataset:
-    """Choose a dataset, check it and load it."""
+def is_matlab(path: Path) -> bool:
+    """Whether a file begins like MATLAB's of version 7.3."""
     with path.open("rb") as stream:
-        is_matlab = stream.read(len(MATLAB)) == MATLAB
+        return stream.read(len(MATLAB)) == MATLAB
+
+
+def _read(path: Path, file: Any, options: Options) -> Dataset:
+    """Choose a dataset, check it and load it."""
+    from_matlab = is_matlab(path)
     found, links = _walk(path, file)
-    entries = {name: _entry(item, is_matlab=is_matlab) for name, item in found.items()}
+    entries = {name: _entry(item, is_matlab=from_matlab) for name, item in found.items()}
     wanted = None if options.variable is None else options.variable.strip("/")
     if wanted in links:
         raise InputError(f"{path}: {quoted(wanted)} is a link ({links[wanted]}). {NO_LINKS}")
-    if not entries:
-        raise InputError(f"{path}: there is no array in this file.")
-    name = choose(path, wanted, entries)
-    where = f"{path}, array {quoted(name)}"
+    name, where = choose(path, wanted, entries)
     if entries[name].oddity:
         raise InputError(
             f"{where}: holds {entries[name].oddity}, not real numbers in this file. "
             "Save a plain array of floats instead."
         )
     item = found[name]
-    _check(where, item, size, moved=is_matlab)
-    values = as_floats(load_chunked(where, item) if packed_by(item) else item[()])
-    if is_matlab:
+    _check(where, item, path.stat().st_size, moved=from_matlab)
+    values = as_floats(_load(where, item))
+    if from_matlab:
         values = values.T
     elif PRISMA.search(f"/{name}"):
         values = np.moveaxis(values, 1, -1)
-    return from_array(
-        values,
-        path,
-        "mat" if path.suffix.lower() == ".mat" else "hdf5",
-        stored_dtype=str(item.dtype),
-        wanted=options.columns,
-    )
+    return from_array(values, path, options, item.dtype)
 
 
 def _walk(path: Path, file: Any) -> tuple[dict[str, Any], dict[str, str]]:
@@ -212,3 +206,71 @@ def _check(where: str, item: Any, size: int, *, moved: bool) -> None:
         check_expansion(where, size, int(np.prod(item.chunks, dtype=float)) * item.dtype.itemsize)
     copies = 8 * item.size if moved and len(item.shape) == 3 else 0
     check_memory(where, float_bytes(item.shape, item.dtype) + copies)
+
+
+def _load(where: str, item: Any) -> Array:
+    """Values of a dataset in the dtype of the file; chunks never written hold the fill value."""
+    import h5py
+
+    filters, dtype, extent = _filters(where, item), item.dtype, item.chunks
+    if not filters:
+        return np.asarray(item[()])
+    if dtype.kind != "b" and not h5py.h5t.py_create(dtype).equal(item.id.get_type()):
+        raise InputError(f"{where}: holds numbers of an unusual layout. Save floats instead.")
+    values = np.full(item.shape, item.fillvalue, dtype)
+    chunks: list[tuple[int, ...]] = []
+    item.id.chunk_iter(lambda chunk: chunks.append(chunk.chunk_offset))
+    for begin in chunks:
+        if any(b < 0 or b >= n for b, n in zip(begin, item.shape, strict=True)):
+            continue  # left from a time when the dataset was larger
+        mask, raw = item.id.read_direct_chunk(begin)
+        plain = _unpack(where, raw, filters, mask, math.prod(extent) * dtype.itemsize)
+        chunk = np.frombuffer(plain, dtype).reshape(extent)
+        place = tuple(slice(b, b + e) for b, e in zip(begin, extent, strict=True))
+        target = values[place]
+        target[...] = chunk[tuple(slice(n) for n in target.shape)]
+    return values
+
+
+def _filters(where: str, item: Any) -> list[tuple[int, tuple[int, ...]]]:
+    """Filters of a dataset that must be undone here: number and parameters of each."""
+    settings = item.id.get_create_plist()
+    filters = [settings.get_filter(i) for i in range(settings.get_nfilters())]
+    codes = [code for code, *_ in filters]
+    if GZIP not in codes and set(codes) <= BOUNDED:
+        return []
+    if codes.count(GZIP) > 1 or not set(codes) <= {GZIP, SHUFFLE, FLETCHER32}:
+        names = ", ".join(quoted(name.decode("latin-1")) for *_, name in filters)
+        raise InputError(
+            f"{where}: is compressed in an unknown way ({names}). Save it with gzip or lzf, or "
+            "uncompressed."
+        )
+    return [(code, values) for code, _, values, _ in filters]
+
+
+def _unpack(
+    where: str, raw: bytes, filters: list[tuple[int, tuple[int, ...]]], mask: int, size: int
+) -> bytes:
+    """Undo the filters of a chunk in reverse; `mask` has a bit for each that was not applied."""
+    for i, (code, parameters) in reversed(list(enumerate(filters))):
+        if mask >> i & 1:
+            continue
+        if code == GZIP:
+            unpacker = zlib.decompressobj()
+            raw = unpacker.decompress(raw, size + CHECKSUM_BYTES + 1)
+        elif code == FLETCHER32:
+            raw = raw[:-CHECKSUM_BYTES]
+        else:
+            raw = _unshuffle(raw, parameters[0] if parameters else 1)
+    if len(raw) != size:
+        raise InputError(f"{where}: a chunk is not of the size it declares. The file is damaged.")
+    return raw
+
+
+def _unshuffle(raw: bytes, width: int) -> bytes:
+    """Bring the bytes of each number together; in the file, all first bytes come first."""
+    n = len(raw) // width if width > 0 else 0
+    if n == 0:
+        return raw
+    whole = np.frombuffer(raw, np.uint8, n * width).reshape(width, n)
+    return whole.T.tobytes() + raw[n * width :]

@@ -24,22 +24,19 @@ import numpy as np
 
 from perpend._files import writing
 from perpend.exceptions import InputError
-from perpend.formats._answer_path import answer_path
+from perpend.formats import _hdf5
 from perpend.formats._checks import (
     DAMAGE_ERRORS,
     MAX_RATIO,
     SMALL,
-    as_floats,
     check_array,
     check_memory,
-    file_size,
+    damage_named,
     in_bytes,
     quoted,
 )
 from perpend.formats._choice import Entry, choose
 from perpend.formats._dataset import Answer, Dataset, Options
-from perpend.formats._hdf5 import is_hdf5
-from perpend.formats._hdf5 import read as read_hdf5
 from perpend.formats._records import added_values, from_array
 
 HEADER_BYTES = 128
@@ -64,35 +61,35 @@ class _Variable(NamedTuple):
 
 def read(path: Path, options: Options) -> Dataset:
     """Read one array of a ``.mat`` file; it is in MATLAB's order, so an image is copied once."""
-    size = file_size(path)
-    with path.open("rb") as stream:
-        if is_hdf5(stream.read(1024)):
-            return read_hdf5(path, options)
-        stream.seek(0)
-        order = _check_version(path, stream)
-        variables = _scan(path, stream, size, order)
+    if _hdf5.is_matlab(path) or _hdf5.is_hdf5(path):
+        return _hdf5.read(path, options)
+    import scipy.io
+    from scipy.io.matlab import MatReadError
+
+    errors = (*DAMAGE_ERRORS, NameError, MatReadError)
+    with damage_named(path, "not a readable .mat file", errors), path.open("rb") as stream:
+        variables = _scan(path, stream)
         entries = {v.name: Entry(v.shape, _oddity(v)) for v in variables if v.name not in HIDDEN}
-        if not entries:
-            raise InputError(f"{path}: there is no array in this file.")
-        name = choose(path, options.variable, entries)
-        where = f"{path}, array {quoted(name)}"
+        name, where = choose(path, options.variable, entries)
         _check_variable(where, [v for v in variables if v.name == name])
         # at most: the unpacked bytes of the file, SciPy's array and ours
         check_memory(where, 3 * 8 * math.prod(entries[name].shape or ()))
-        values = _load(path, stream, name)
+        stream.seek(0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # remarks on variables that are not read
+            # mat_dtype: in the class that it has in MATLAB, which writes whole numbers as integers
+            loaded = scipy.io.loadmat(stream, variable_names=[name], mat_dtype=True)
+        values: Any = loaded.get(name)
     if not isinstance(values, np.ndarray) or values.shape != entries[name].shape:
         raise InputError(f"{where}: cannot be read. The file is damaged; write it anew.")
     check_array(where, values.shape, values.dtype)
-    return from_array(
-        as_floats(values), path, "mat", stored_dtype=str(values.dtype), wanted=options.columns
-    )
+    return from_array(values, path, options, values.dtype)
 
 
-def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
+def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
     """Write a ``.mat`` file of three arrays: columns for a table, images for an image."""
     import scipy.io
 
-    path = answer_path(dataset, folder)
     with writing(path) as stream:
         scipy.io.savemat(
             stream, added_values(dataset, answer), do_compression=True, oned_as="column"
@@ -113,10 +110,11 @@ def _check_version(path: Path, stream: IO[bytes]) -> str:
     return order
 
 
-def _scan(path: Path, stream: IO[bytes], size: int, order: str) -> list[_Variable]:
+def _scan(path: Path, stream: IO[bytes]) -> list[_Variable]:
     """Compare all variables with the size of the file, and note what they declare."""
+    order, size = _check_version(path, stream), path.stat().st_size
     found: list[_Variable] = []
-    place, expanded = HEADER_BYTES, 0
+    place, limit = HEADER_BYTES, max(SMALL, MAX_RATIO * size)
     while place < size:
         stream.seek(place)
         tag = stream.read(8)
@@ -129,18 +127,14 @@ def _scan(path: Path, stream: IO[bytes], size: int, order: str) -> list[_Variabl
                 f"{in_bytes(min(present, length))} are there. Is it a cut-off copy?"
             )
         if kind == COMPRESSED:
-            start, unpacked = _inflate(
-                path, stream, length, max(SMALL, MAX_RATIO * size) - expanded
-            )
-            expanded += unpacked
+            start, unpacked = _inflate(path, stream, length, limit)
+            limit -= unpacked
         else:
             start = tag + stream.read(min(length, START_BYTES))
         try:
             found.append(_parse(start, order))
         except struct.error:
-            raise _damaged(path, EOFError("a variable that ends too early")) from None
-        except ValueError as error:
-            raise _damaged(path, error) from error
+            raise EOFError("a variable that ends too early") from None
     return found
 
 
@@ -178,43 +172,20 @@ def _inflate(path: Path, stream: IO[bytes], length: int, limit: int) -> tuple[by
     """First bytes of a compressed variable, and its size by unpacking it."""
     unpacker = zlib.decompressobj()
     start, count = b"", 0
-    try:
-        while length > 0 and not unpacker.eof:
-            packed = stream.read(min(length, PIECE))
-            length -= len(packed) or length  # nothing: the file has shrunk meanwhile
-            while packed and not unpacker.eof:
-                piece = unpacker.decompress(packed, PIECE)
-                packed = unpacker.unconsumed_tail
-                start += piece[: START_BYTES - len(start)]
-                count += len(piece)
-                if count > limit:
-                    raise InputError(
-                        f"{path}: would expand to more than {MAX_RATIO} times its size. "
-                        "If you trust it, save the array uncompressed, as .npy."
-                    )
-    except zlib.error as error:
-        raise _damaged(path, error) from error
+    while length > 0 and not unpacker.eof:
+        packed = stream.read(min(length, PIECE))
+        length -= len(packed) or length  # nothing: the file has shrunk meanwhile
+        while packed and not unpacker.eof:
+            piece = unpacker.decompress(packed, PIECE)
+            packed = unpacker.unconsumed_tail
+            start += piece[: START_BYTES - len(start)]
+            count += len(piece)
+            if count > limit:
+                raise InputError(
+                    f"{path}: would expand to more than {MAX_RATIO} times its size. "
+                    "If you trust it, save the array uncompressed, as .npy."
+                )
     return start, count
-
-
-def _load(path: Path, stream: IO[bytes], name: str) -> Any:
-    """Let SciPy read one variable; all of its errors become one."""
-    import scipy.io
-    from scipy.io.matlab import MatReadError
-
-    stream.seek(0)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # remarks on variables that are not read
-            # mat_dtype: in the class that it has in MATLAB, which writes whole numbers as integers
-            return scipy.io.loadmat(stream, variable_names=[name], mat_dtype=True).get(name)
-    except (*DAMAGE_ERRORS, NameError, MatReadError) as error:
-        raise _damaged(path, error) from error
-
-
-def _damaged(path: Path, error: Exception) -> InputError:
-    reason = quoted(str(error) or type(error).__name__)
-    return InputError(f"{path}: not a readable .mat file ({reason}). Is it damaged or cut off?")
 
 
 def _oddity(variable: _Variable) -> str:

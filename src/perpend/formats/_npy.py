@@ -15,15 +15,7 @@ import numpy as np
 
 from perpend._files import writing
 from perpend.exceptions import InputError
-from perpend.formats._answer_path import answer_path
-from perpend.formats._checks import (
-    as_floats,
-    check_array,
-    check_memory,
-    file_size,
-    in_bytes,
-    no_choice,
-)
+from perpend.formats._checks import check_array, check_memory, in_bytes
 from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._records import NO_DATA, added_values, from_array
 
@@ -52,21 +44,17 @@ class Header(NamedTuple):
 
 def read(path: Path, options: Options) -> Dataset:
     """Open a ``.npy`` file; float arrays stay on disk and are mapped into memory, read-only."""
-    no_choice(path, options.variable)
-    size = file_size(path)
     with path.open("rb") as stream:
         header = read_header(str(path), stream)
-    check_size(str(path), header, size)
+    check_size(str(path), header, path.stat().st_size)
     mapped = np.memmap(path, header.dtype, "r", header.offset, header.shape, header.order)
     if header.dtype not in (np.float32, np.float64):
         check_memory(str(path), 8 * mapped.size)
-    values = as_floats(np.asarray(mapped))
-    return from_array(values, path, "npy", stored_dtype=str(header.dtype), wanted=options.columns)
+    return from_array(np.asarray(mapped), path, options, header.dtype)
 
 
-def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
+def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
     """Write the mask of an image; or a table with three more columns, a block at a time."""
-    path = answer_path(dataset, folder)
     added = added_values(dataset, answer)
     if dataset.kind == "image":
         with writing(path) as stream:

@@ -4,131 +4,119 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.formats._checks import check_memory, quoted
-from perpend.formats._dataset import Answer, Counts, Dataset, Kind
+from perpend.formats._checks import as_floats, check_memory, quoted
+from perpend.formats._dataset import Answer, Counts, Dataset, Kind, Options
 
 BLOCK = 1 << 22  # bytes of rows that are checked together
 LISTED = 20  # names of columns in a message
 NO_DATA = 255  # in a mask of bytes
 
 
-class Survey(NamedTuple):
-    """Which rows are finite, and how many are zero."""
-
-    finite: Array  # (n,) bool: no NaN and no infinity
-    zero: int  # rows of nothing but zeros
-
-
-def survey(X: Array) -> Survey:
-    """Check all rows, a block at a time."""
-    finite = np.empty(len(X), bool)
-    zero = 0
-    step = max(1, BLOCK // max(1, X.shape[1] * X.itemsize))
-    for begin in range(0, len(X), step):
-        block = X[begin : begin + step]
-        finite[begin : begin + step] = np.isfinite(block).all(axis=1)
-        with np.errstate(invalid="ignore"):  # signalling NaN
-            zero += int(np.count_nonzero(~block.any(axis=1)))
-    return Survey(finite, zero)
-
-
 def from_array(
-    values: Array,
-    path: Path,
-    name: str,
-    *,
-    stored_dtype: str,
-    wanted: tuple[str, ...] | None = None,
-    origin: Any = None,
+    values: Array, path: Path, options: Options, stored_dtype: object, origin: Any = None
 ) -> Dataset:
-    """Dataset of an array of floats: 2 dimensions are a table, 3 an image.
-
-    Parameters
-    ----------
-    values : array
-        float32 or float64.
-    path : Path
-        The file.
-    name : str
-        Name of the format.
-    stored_dtype : str
-        As in the file.
-    wanted : tuple of str, optional
-        Numbers of the columns or bands to take, from 1.
-    origin : object
-        For the format's writer.
-    """
-    shape = values.shape[:-1]
+    """Dataset of an array: 2 dimensions are a table, 3 an image; columns are numbered from 1."""
+    values = as_floats(values)
     if not (values.flags.c_contiguous or values.ndim == 2):
         check_memory(str(path), values.nbytes)
     X = values.reshape(-1, values.shape[-1])
-    columns = None
-    if wanted is not None:
-        names = [str(j + 1) for j in range(X.shape[1])]
-        X, columns = X[:, select(path, wanted, names)], wanted
-    more: dict[str, Any] = {"stored_dtype": stored_dtype, "origin": origin}
-    if len(shape) == 1:
-        return from_table(X, path, name, columns, **more)
-    return finite_only(X, path, name, "image", shape=shape, columns=columns, **more)
+    if options.columns is not None:
+        X = X[:, select(path, options.columns, [str(j + 1) for j in range(X.shape[1])])]
+    return from_records(
+        X,
+        path,
+        options,
+        "table" if values.ndim == 2 else "image",
+        shape=values.shape[:-1],
+        columns=options.columns,
+        stored_dtype=str(stored_dtype),
+        origin=origin,
+    )
 
 
-def finite_only(
+def from_records(
     X: Array,
     path: Path,
-    name: str,
+    options: Options,
     kind: Kind,
     *,
-    shape: tuple[int, ...],
+    shape: tuple[int, ...] | None = None,
     columns: tuple[str, ...] | None,
-    **more: Any,
-) -> Dataset:
-    """Dataset of the pixels or points without NaN and infinities; the others are counted."""
-    finite, zero = survey(X)
-    counts = Counts(nan=int(np.count_nonzero(~finite)), zero=zero)
-    positions = None
-    if counts.nan == len(X):
-        advice = " Leave out bad bands." if kind == "image" else ""
-        what = "pixels" if kind == "image" else "points"
-        raise InputError(f"{path}: all of its {len(X)} {what} have a NaN or an infinity.{advice}")
-    if counts.nan:
-        positions = np.flatnonzero(finite)
-        check_memory(str(path), len(positions) * X.shape[1] * X.itemsize)
-        X = X[positions]
-    return Dataset(X, str(path), name, kind, shape, columns, positions, counts=counts, **more)
-
-
-def from_table(
-    X: Array,
-    path: Path,
-    name: str,
-    columns: tuple[str, ...] | None,
-    *,
-    stored_dtype: str,
+    ignore: Array | None = None,
+    masked: Array | None = None,
     dropped: tuple[str, ...] = (),
+    stored_dtype: str,
     origin: Any = None,
 ) -> Dataset:
-    """Dataset of a table; rows with missing values stay, and are counted."""
-    finite, zero = survey(X)
-    counts = Counts(int(np.count_nonzero(~finite)), 0, zero, dropped)
+    """Dataset of all records of a file; pixels and points without data are left out and counted.
+
+    They have no data if they are `masked`, have a NaN or an infinity, or if *every* band has its
+    `ignore` value (NaN: it has none). If only some bands have it, the value may be a measurement
+    (0 in a dark band), so the pixel stays and is counted as partly ignored; a robust method finds
+    out whether it is an outlier. Rows of a table stay, and are only counted.
+    """
+    n, D = X.shape
+    keep = np.ones(n, bool) if masked is None else ~masked
+    nan = ignored = zero = partly = 0
+    marks = None
+    if ignore is not None and not np.isnan(ignore).all():
+        with np.errstate(over="ignore"):  # 1e300 in a scene of float32 marks infinities
+            marks = ignore.astype(X.dtype)
+    step = max(1, BLOCK // max(1, D * X.itemsize))
+    with np.errstate(invalid="ignore"):  # signalling NaN, which damaged files have
+        for begin in range(0, n, step):
+            block, kept = X[begin : begin + step], keep[begin : begin + step]
+            finite = np.isfinite(block).all(axis=1)
+            if marks is not None:
+                hits = block == marks
+                every = hits.all(axis=1)
+                partly += int(np.count_nonzero(hits.any(axis=1) & ~every))
+                kept &= ~every
+            ignored += int(np.count_nonzero(~kept))
+            nan += int(np.count_nonzero(~finite))
+            zero += int(np.count_nonzero(~block.any(axis=1)))
+            kept &= finite
+    positions = None
+    if kind != "table" and not keep.all():
+        positions = np.flatnonzero(keep)
+        if len(positions) == 0:
+            raise _no_data(path, kind, n, ignored, nan)
+        check_memory(str(path), len(positions) * D * X.itemsize)
+        X = X[positions]
+    counts = Counts(nan, ignored, zero, dropped, partly)
     return Dataset(
-        X, str(path), name, "table", (len(X),), columns, None, stored_dtype, counts, origin
+        X,
+        str(path),
+        options.format,
+        kind,
+        (n,) if shape is None else shape,
+        columns,
+        positions,
+        stored_dtype,
+        counts,
+        origin,
+    )
+
+
+def _no_data(path: Path, kind: Kind, n: int, ignored: int, nan: int) -> InputError:
+    """Say why no pixel or point is left."""
+    if not ignored:
+        what, advice = ("points", "") if kind == "cloud" else ("pixels", " Leave out bad bands.")
+        return InputError(f"{path}: all of its {n} {what} have a NaN or an infinity.{advice}")
+    return InputError(
+        f"{path}: no pixel has data: {ignored} of {n} are marked as no data, {nan} have a "
+        "NaN or an infinity. Check the ignore value, and leave out bad bands."
     )
 
 
 def select(path: Path, wanted: Sequence[str], names: Sequence[str]) -> list[int]:
-    """Indices of the wanted columns.
-
-    Raises
-    ------
-    InputError
-        If a name is missing, or occurs twice.
-    """
+    """Indices of the wanted columns, each of which must be there once."""
     if not wanted:
         raise InputError(f"{path}: no columns were chosen. Name at least one.")
     places: dict[str, list[int]] = {}

@@ -10,6 +10,7 @@ import json
 import math
 import secrets
 import shutil
+import stat
 import warnings
 import zipfile
 from contextlib import closing
@@ -20,15 +21,13 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.formats._answer_path import answer_path
 from perpend.formats._checks import (
     DAMAGE_ERRORS,
-    REAL,
-    as_floats,
     check_array,
     check_expansion,
+    check_member,
     check_memory,
-    file_size,
+    damage_named,
     float_bytes,
     quoted,
 )
@@ -37,7 +36,6 @@ from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._packed import UNPACKED_SIZE
 from perpend.formats._records import added_values, from_array
 from perpend.formats._registry import optional_package
-from perpend.formats._store import FolderStore, Store, ZippedStore
 
 METADATA = {"zarr.json": 3, ".zarray": 2}
 PLAIN_CODECS = {"bytes", "transpose", "crc32c"}  # of Zarr 3: these unpack nothing
@@ -46,7 +44,8 @@ FEW_CHUNKS = 10_000  # so many may always be declared,
 MAX_SPARSITY = 100  # and so many times the stored ones
 WIDER = 8  # filters may turn a byte into a float
 SLACK = 1 << 18  # bytes by which the bound of a small chunk may be too high
-BAD_ZARR = (*DAMAGE_ERRORS, ImportError, zipfile.BadZipFile)  # zarr and its codecs raise these
+MAX_FILES = 1_000_000
+BAD_ZARR = (*DAMAGE_ERRORS, ImportError)  # zarr and its codecs raise these
 
 
 class _Meta(NamedTuple):
@@ -60,27 +59,80 @@ class _Meta(NamedTuple):
     filtered: bool  # the numbers were changed before they were packed
 
 
+class _Store:
+    """The files of a store: in a folder, without links, or in a zip archive."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.archive = None if path.is_dir() else zipfile.ZipFile(path)
+        self.keys = self._members() if self.archive else self._files()  # names and sizes
+
+    def _files(self) -> dict[str, int]:
+        keys: dict[str, int] = {}
+        waiting = [self.path]
+        while waiting:
+            for item in sorted(waiting.pop().iterdir()):
+                status = item.lstat()
+                if stat.S_ISDIR(status.st_mode):
+                    waiting.append(item)
+                elif stat.S_ISREG(status.st_mode):
+                    keys[item.relative_to(self.path).as_posix()] = status.st_size
+                else:
+                    raise InputError(
+                        f"{self.path}: {quoted(item.name)} is a link or not a regular file. "
+                        "Copy the data itself."
+                    )
+                if len(keys) + len(waiting) > MAX_FILES:
+                    raise InputError(
+                        f"{self.path}: has more than {MAX_FILES} files. Use larger chunks."
+                    )
+        return keys
+
+    def _members(self) -> dict[str, int]:
+        keys: dict[str, int] = {}
+        size = self.path.stat().st_size
+        for member in self.archive.infolist() if self.archive else ():
+            where = f"{self.path}, {quoted(member.filename)}"
+            if member.filename in keys:
+                raise InputError(f"{where}: is there twice. Write the archive anew.")
+            if not member.is_dir():
+                check_member(where, member, size, "Zarr")
+                keys[member.filename] = member.file_size
+        check_expansion(str(self.path), size, sum(keys.values()))
+        return keys
+
+    def get(self, key: str, limit: int = -1) -> bytes:
+        """Content of a file, up to `limit` bytes."""
+        opened = self.archive.open(key) if self.archive else (self.path / key).open("rb")
+        with opened as stream:
+            return stream.read(limit)
+
+    def close(self) -> None:
+        """Close the archive."""
+        if self.archive:
+            self.archive.close()
+
+
 def read(path: Path, options: Options) -> Dataset:
     """Read one array of a Zarr store; `variable` is its path inside, such as ``a/b``."""
     optional_package("zarr", path, "zarr")
-    try:
-        store = FolderStore(path) if path.is_dir() else ZippedStore(path, file_size(path))
-        with closing(store):
-            return _read(path, store, options)
-    except (InputError, PermissionError):
-        raise
-    except BAD_ZARR as error:
-        reason = quoted(str(error) or type(error).__name__)
-        raise InputError(
-            f"{path}: not a readable Zarr store ({reason}). Is it damaged or incomplete?"
-        ) from error
+    with damage_named(path, "not a readable Zarr store", BAD_ZARR), closing(_Store(path)) as store:
+        found = _arrays(store)
+        wanted = None if options.variable is None else options.variable.strip("/")
+        entries = {name: _entry(meta) for name, meta in found.items()}
+        name, where = choose(path, wanted, entries, "store")
+        meta = found[name]
+        if not isinstance(meta, _Meta):
+            raise InputError(f"{where}: {meta or 'its metadata cannot be read'}. Write it anew.")
+        check_array(where, meta.shape, meta.dtype)
+        _check(where, store, name, meta)
+        return from_array(_load(path, name, meta), path, options, meta.dtype, meta.version)
 
 
-def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
+def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
     """Write a group of three arrays, each in the shape of the records."""
     import zarr
 
-    path = answer_path(dataset, folder)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     zipped = path.suffix.lower() == ".zip"
     store = zarr.storage.ZipStore(draft, mode="w") if zipped else zarr.storage.LocalStore(draft)
@@ -97,35 +149,11 @@ def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
         draft.replace(path)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-        if draft.exists():
-            draft.unlink()
+        draft.unlink(missing_ok=True)
     return path
 
 
-def _read(path: Path, store: Store, options: Options) -> Dataset:
-    """Choose an array, check it and load it."""
-    found = _arrays(store)
-    if not found:
-        raise InputError(f"{path}: there is no array in this store.")
-    wanted = None if options.variable is None else options.variable.strip("/")
-    name = choose(path, wanted, {name: _entry(meta) for name, meta in found.items()})
-    where = f"{path}, array {quoted(name)}"
-    meta = found[name]
-    if not isinstance(meta, _Meta):
-        raise InputError(f"{where}: {meta or 'its metadata cannot be read'}. Write it anew.")
-    check_array(where, meta.shape, meta.dtype)
-    _check(where, store, name, meta)
-    return from_array(
-        as_floats(_load(store, name, meta)),
-        path,
-        "zarr",
-        stored_dtype=str(meta.dtype),
-        wanted=options.columns,
-        origin=meta.version,
-    )
-
-
-def _arrays(store: Store) -> dict[str, _Meta | str]:
+def _arrays(store: _Store) -> dict[str, _Meta | str]:
     """All arrays by name; of those that cannot be read, the reason."""
     found: dict[str, _Meta | str] = {}
     for key in store.keys:
@@ -146,9 +174,7 @@ def _arrays(store: Store) -> dict[str, _Meta | str]:
 
 
 def _entry(meta: _Meta | str) -> Entry:
-    if not isinstance(meta, _Meta):
-        return Entry(None)
-    return Entry(meta.shape, "" if meta.dtype.kind in REAL else meta.dtype.name)
+    return Entry.of(meta.shape, meta.dtype) if isinstance(meta, _Meta) else Entry(None)
 
 
 def _parse_2(content: dict[str, Any]) -> _Meta:
@@ -191,7 +217,7 @@ def _meta(
     return _Meta(version, tuple(shape), dtype, tuple(chunks), "".join(packers), filtered)
 
 
-def _check(where: str, store: Store, name: str, meta: _Meta) -> None:
+def _check(where: str, store: _Store, name: str, meta: _Meta) -> None:
     """Compare the declared size with the stored one, before anything is allocated."""
     prefix = f"{name}/" if name else ""
     sizes = {
@@ -210,18 +236,21 @@ def _check(where: str, store: Store, name: str, meta: _Meta) -> None:
     check_memory(where, float_bytes(meta.shape, meta.dtype) + chunk)
     limit = (WIDER if meta.filtered else 1) * chunk + SLACK
     for key in sizes if meta.packer else ():
-        if UNPACKED_SIZE[meta.packer](store.get(key, limit=None)) > limit:
+        if UNPACKED_SIZE[meta.packer](store.get(key)) > limit:
             raise InputError(
                 f"{where}: chunk {quoted(key)} would become larger than declared. "
                 "The store is damaged."
             )
 
 
-def _load(store: Store, name: str, meta: _Meta) -> Array:
+def _load(path: Path, name: str, meta: _Meta) -> Array:
     """Let zarr read one array."""
-    with warnings.catch_warnings():
+    from zarr import open_array, storage
+
+    kind = storage.LocalStore if path.is_dir() else storage.ZipStore
+    with warnings.catch_warnings(), closing(kind(path, read_only=True)) as store:
         warnings.simplefilter("ignore")  # remarks on parts of the format that may change
-        array = store.open_array(name, meta.version)
+        array = open_array(store, path=name, mode="r", zarr_format=meta.version)
         if tuple(array.shape) != meta.shape or array.dtype != meta.dtype:
             raise ValueError("zarr reads other metadata")
         return np.asarray(array[...])
