@@ -4,7 +4,7 @@ A file is not trusted. Only values in the file itself are read: links to other f
 datasets and external values are refused, and so are references, text and records. The declared size
 of a dataset is compared with the stored one. The C library unpacks gzip without a limit, once for
 every time that a file names the filter: a file of 20 kB may take 20 GB. So chunks that are packed
-by gzip are read raw and unpacked here, each at most to its declared size.
+by gzip are unpacked piece by piece first, to see that they become as large as they declare.
 
 An array has the axes of the file, with two exceptions. MATLAB, whose first axis is the fastest,
 stores height x width x bands as bands x width x height; this is undone. So is the order of PRISMA's
@@ -14,14 +14,12 @@ scenes, height x bands x width.
 import io
 import math
 import re
-import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from perpend._files import writing
-from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.formats._checks import (
     DAMAGE_ERRORS,
@@ -37,6 +35,7 @@ from perpend.formats._checks import (
 )
 from perpend.formats._choice import Entry, choose
 from perpend.formats._dataset import Answer, Dataset, Options
+from perpend.formats._packed import of_zlib
 from perpend.formats._records import added_values, from_array
 from perpend.formats._registry import optional_package
 
@@ -101,7 +100,7 @@ def _read(path: Path, file: Any, options: Options) -> Dataset:
     """Choose a dataset, check it and load it."""
     from_matlab = is_matlab(path)
     found, links = _walk(path, file)
-    entries = {name: _entry(item, is_matlab=from_matlab) for name, item in found.items()}
+    entries = {name: _entry(item, from_matlab=from_matlab) for name, item in found.items()}
     wanted = None if options.variable is None else options.variable.strip("/")
     if wanted in links:
         raise InputError(f"{path}: {quoted(wanted)} is a link ({links[wanted]}). {NO_LINKS}")
@@ -113,7 +112,8 @@ def _read(path: Path, file: Any, options: Options) -> Dataset:
         )
     item = found[name]
     _check(where, item, path.stat().st_size, moved=from_matlab)
-    values = as_floats(_load(where, item))
+    _check_chunks(where, item)
+    values = as_floats(np.asarray(item[()]))
     if from_matlab:
         values = values.T
     elif PRISMA.search(f"/{name}"):
@@ -123,26 +123,27 @@ def _read(path: Path, file: Any, options: Options) -> Dataset:
 
 def _walk(path: Path, file: Any) -> tuple[dict[str, Any], dict[str, str]]:
     """Find all datasets by their names, and all links, which are not followed."""
-    import h5py
+    from h5py import Dataset, Group, HardLink, h5o
 
     found: dict[str, Any] = {}
     links: dict[str, str] = {}
     waiting = [("", file["/"])]
-    seen = {_address(file["/"])}
+    seen = {h5o.get_info(file.id).addr}
     while waiting:
         prefix, group = waiting.pop()
         for name in group:
             link = group.get(name, getlink=True)
             full = f"{prefix}{name}"
-            if not isinstance(link, h5py.HardLink):
+            if not isinstance(link, HardLink):
                 other = f"{getattr(link, 'filename', '')} {link.path}".strip()
                 links[full] = f"to {quoted(other)}"
                 continue
             item = group[name]
-            if isinstance(item, h5py.Dataset):
+            address = h5o.get_info(item.id).addr
+            if isinstance(item, Dataset):
                 found[full] = item
-            elif isinstance(item, h5py.Group) and full not in HIDDEN and _address(item) not in seen:
-                seen.add(_address(item))  # groups may hold one another
+            elif isinstance(item, Group) and full not in HIDDEN and address not in seen:
+                seen.add(address)  # groups may hold one another
                 waiting.append((f"{full}/", item))
             if len(found) + len(seen) + len(links) > MAX_OBJECTS:
                 raise InputError(
@@ -151,25 +152,19 @@ def _walk(path: Path, file: Any) -> tuple[dict[str, Any], dict[str, str]]:
     return dict(sorted(found.items())), links
 
 
-def _address(item: Any) -> Any:
-    import h5py
-
-    return h5py.h5o.get_info(item.id).addr
-
-
-def _entry(item: Any, *, is_matlab: bool) -> Entry:
+def _entry(item: Any, *, from_matlab: bool) -> Entry:
     """What a dataset declares, without reading its values."""
     try:
         shape = item.shape
-        oddity = _oddity(item) or (_matlab_oddity(item) if is_matlab else "")
+        oddity = _oddity(item, from_matlab=from_matlab)
     except DAMAGE_ERRORS:
         return Entry(None)
     if shape is None:
         return Entry((), oddity or "nothing")
-    return Entry(tuple(reversed(shape)) if is_matlab else tuple(shape), oddity)
+    return Entry(tuple(reversed(shape)) if from_matlab else tuple(shape), oddity)
 
 
-def _oddity(item: Any) -> str:
+def _oddity(item: Any, *, from_matlab: bool) -> str:
     """What a dataset holds instead of real numbers in the file, if so."""
     try:
         kind = item.dtype.kind
@@ -180,16 +175,14 @@ def _oddity(item: Any) -> str:
         return names.get(kind, f"values of type {quoted(str(item.dtype))}")
     if item.is_virtual:
         return "parts of other arrays (a virtual dataset)"
-    return "values that lie in another file" if item.external else ""
-
-
-def _matlab_oddity(item: Any) -> str:
-    """What an array of MATLAB holds instead of numbers, if so."""
-    if "MATLAB_empty" in item.attrs:
-        return "nothing"
+    if item.external:
+        return "values that lie in another file"
+    if not from_matlab:
+        return ""
     kind = item.attrs.get("MATLAB_class", b"double")
     kind = kind.decode("latin-1") if isinstance(kind, bytes) else str(kind)
-    return f"values of MATLAB's type {quoted(kind)}" if kind in ("char", "cell", "struct") else ""
+    odd = f"values of MATLAB's type {quoted(kind)}" if kind in ("char", "cell", "struct") else ""
+    return "nothing" if "MATLAB_empty" in item.attrs else odd
 
 
 def _check(where: str, item: Any, size: int, *, moved: bool) -> None:
@@ -208,69 +201,31 @@ def _check(where: str, item: Any, size: int, *, moved: bool) -> None:
     check_memory(where, float_bytes(item.shape, item.dtype) + copies)
 
 
-def _load(where: str, item: Any) -> Array:
-    """Values of a dataset in the dtype of the file; chunks never written hold the fill value."""
-    import h5py
-
-    filters, dtype, extent = _filters(where, item), item.dtype, item.chunks
-    if not filters:
-        return np.asarray(item[()])
-    if dtype.kind != "b" and not h5py.h5t.py_create(dtype).equal(item.id.get_type()):
-        raise InputError(f"{where}: holds numbers of an unusual layout. Save floats instead.")
-    values = np.full(item.shape, item.fillvalue, dtype)
-    chunks: list[tuple[int, ...]] = []
-    item.id.chunk_iter(lambda chunk: chunks.append(chunk.chunk_offset))
-    for begin in chunks:
-        if any(b < 0 or b >= n for b, n in zip(begin, item.shape, strict=True)):
-            continue  # left from a time when the dataset was larger
-        mask, raw = item.id.read_direct_chunk(begin)
-        plain = _unpack(where, raw, filters, mask, math.prod(extent) * dtype.itemsize)
-        chunk = np.frombuffer(plain, dtype).reshape(extent)
-        place = tuple(slice(b, b + e) for b, e in zip(begin, extent, strict=True))
-        target = values[place]
-        target[...] = chunk[tuple(slice(n) for n in target.shape)]
-    return values
-
-
-def _filters(where: str, item: Any) -> list[tuple[int, tuple[int, ...]]]:
-    """Filters of a dataset that must be undone here: number and parameters of each."""
+def _check_chunks(where: str, item: Any) -> None:
+    """Refuse chunks that do not become as large as they declare, and unknown compression."""
     settings = item.id.get_create_plist()
     filters = [settings.get_filter(i) for i in range(settings.get_nfilters())]
     codes = [code for code, *_ in filters]
     if GZIP not in codes and set(codes) <= BOUNDED:
-        return []
-    if codes.count(GZIP) > 1 or not set(codes) <= {GZIP, SHUFFLE, FLETCHER32}:
+        return
+    place = codes.index(GZIP) if GZIP in codes else len(codes)
+    before, behind = codes[:place], codes[place + 1 :]
+    if not set(before) <= {SHUFFLE, FLETCHER32} or not set(behind) <= {FLETCHER32}:
         names = ", ".join(quoted(name.decode("latin-1")) for *_, name in filters)
         raise InputError(
             f"{where}: is compressed in an unknown way ({names}). Save it with gzip or lzf, or "
             "uncompressed."
         )
-    return [(code, values) for code, _, values, _ in filters]
-
-
-def _unpack(
-    where: str, raw: bytes, filters: list[tuple[int, tuple[int, ...]]], mask: int, size: int
-) -> bytes:
-    """Undo the filters of a chunk in reverse; `mask` has a bit for each that was not applied."""
-    for i, (code, parameters) in reversed(list(enumerate(filters))):
-        if mask >> i & 1:
-            continue
-        if code == GZIP:
-            unpacker = zlib.decompressobj()
-            raw = unpacker.decompress(raw, size + CHECKSUM_BYTES + 1)
-        elif code == FLETCHER32:
-            raw = raw[:-CHECKSUM_BYTES]
-        else:
-            raw = _unshuffle(raw, parameters[0] if parameters else 1)
-    if len(raw) != size:
-        raise InputError(f"{where}: a chunk is not of the size it declares. The file is damaged.")
-    return raw
-
-
-def _unshuffle(raw: bytes, width: int) -> bytes:
-    """Bring the bytes of each number together; in the file, all first bytes come first."""
-    n = len(raw) // width if width > 0 else 0
-    if n == 0:
-        return raw
-    whole = np.frombuffer(raw, np.uint8, n * width).reshape(width, n)
-    return whole.T.tobytes() + raw[n * width :]
+    size = math.prod(item.chunks) * item.id.get_type().get_size()
+    size += CHECKSUM_BYTES * before.count(FLETCHER32)
+    chunks: list[tuple[int, ...]] = []
+    item.id.chunk_iter(lambda chunk: chunks.append(chunk.chunk_offset))
+    for begin in chunks:
+        if any(not 0 <= b < n for b, n in zip(begin, item.shape, strict=True)):
+            continue  # left from a time when the dataset was larger
+        mask, raw = item.id.read_direct_chunk(begin)  # bits of the mask: filters not applied
+        packed = raw[: len(raw) - CHECKSUM_BYTES * len(behind)]
+        if size != (len(packed) if mask >> place & 1 else of_zlib(packed, size)):
+            raise InputError(
+                f"{where}: a chunk is not of the size it declares. The file is damaged."
+            )
