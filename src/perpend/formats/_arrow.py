@@ -20,10 +20,11 @@ from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.formats._checks import (
     changed,
-    check_end,
     check_expansion,
+    check_magic,
     check_memory,
     damage_named,
+    listed,
     quoted,
 )
 from perpend.formats._dataset import Answer, Dataset, Options
@@ -96,7 +97,7 @@ def pick(path: Path, schema: Any, wanted: tuple[str, ...] | None) -> Columns:
         if doubled is not None:
             raise InputError(f"{path}: has two columns {quoted(doubled)}. Rename one of them.")
     if not indices:
-        kinds = ", ".join(f"{quoted(f.name)} {quoted(str(f.type))}" for f in list(schema)[:20])
+        kinds = listed([f"{quoted(field.name)} {quoted(str(field.type))}" for field in schema])
         raise InputError(f"{path}: has no column of numbers: {kinds}.")
     types = [str(schema.field(j).type) for j in indices]
     return Columns(
@@ -126,15 +127,8 @@ def collect(
         raise InputError(f"{path}: there are no rows in this table, only a header.")
     if begin != n:
         raise InputError(f"{path}: does not hold the {n} rows it declares. Damaged or cut off?")
-    return from_records(
-        X,
-        path,
-        options,
-        "table",
-        columns=columns.names,
-        dropped=columns.dropped,
-        stored_dtype=columns.stored_dtype,
-    )
+    names, dropped, stored = columns.names, columns.dropped, columns.stored_dtype
+    return from_records(X, path, options, "table", columns=names, dropped=dropped, stored=stored)
 
 
 def write_copy(
@@ -197,7 +191,7 @@ def _check_magic(path: Path) -> None:
             "pyarrow.feather.write_feather."
         )
     if start == MAGIC:
-        check_end(path, "like an Arrow file", MAGIC[:6])
+        check_magic(path, "like an Arrow file", MAGIC, end=MAGIC[:6])
 
 
 def _has_footer(source: Any) -> bool:

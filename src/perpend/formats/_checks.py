@@ -6,7 +6,7 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -52,16 +52,11 @@ def file_size(path: Path) -> int:
     return status.st_size
 
 
-def check_magic(path: Path, what: str, *starts: bytes) -> None:
-    """Refuse a file that begins in another way than its format does."""
+def check_magic(path: Path, what: str, *starts: bytes, end: bytes = b"") -> None:
+    """Refuse a file that begins or ends in another way than its format does."""
     with path.open("rb") as stream:
         if not stream.read(max(map(len, starts))).startswith(starts):
             raise InputError(f"{path}: does not begin {what}. Is it another format?")
-
-
-def check_end(path: Path, what: str, end: bytes) -> None:
-    """Refuse a file that does not end as its format does."""
-    with path.open("rb") as stream:
         stream.seek(-min(len(end), path.stat().st_size), 2)
         if stream.read() != end:
             raise InputError(f"{path}: does not end {what}. Is it a cut-off copy?")
@@ -178,6 +173,12 @@ def quoted(text: str) -> str:
     """
     short = text if len(text) <= QUOTED else text[:QUOTED] + "..."
     return '"' + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in short) + '"'
+
+
+def listed(texts: Sequence[str], most: int = 20) -> str:
+    """Return the first texts, and how many more there are."""
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more
 
 
 def clean(text: str) -> str:

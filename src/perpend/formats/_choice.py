@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from perpend.exceptions import InputError
-from perpend.formats._checks import DIMENSIONS, REAL, RESHAPE, quoted
+from perpend.formats._checks import DIMENSIONS, REAL, RESHAPE, listed, quoted
 
-LISTED = 20  # arrays named in a message
 FAR_MORE = 4  # times as many bands: a scene beside maps that were computed from it
 
 
@@ -53,7 +52,11 @@ def _choose(path: Path, variable: str | None, entries: Mapping[str, Entry]) -> s
         return next(iter(entries))
     if variable is not None and variable in entries:
         return variable
-    fitting = [name for name, entry in entries.items() if _fits(entry)]
+    fitting = [
+        name
+        for name, (shape, oddity) in entries.items()
+        if shape is not None and len(shape) in DIMENSIONS and not oddity
+    ]
     fitting.sort(key=lambda name: -len(entries[name].shape or ()))  # images before tables
     main = _main({name: entries[name].shape or () for name in fitting})
     unreadable = any(entry.shape is None for entry in entries.values())
@@ -102,16 +105,10 @@ def _main(shapes: dict[str, tuple[int, ...]]) -> str | None:
     return largest if maps and beside else None
 
 
-def _fits(entry: Entry) -> bool:
-    return entry.shape is not None and len(entry.shape) in DIMENSIONS and not entry.oddity
-
-
 def _listing(entries: Mapping[str, Entry], first: list[str]) -> str:
     """Names and shapes of all, beginning with the `first`."""
-    names = list(dict.fromkeys([*first, *entries]))
-    shown = ", ".join(f"{quoted(name)} {_described(entries[name])}" for name in names[:LISTED])
-    return shown + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
-
-
-def _described(entry: Entry) -> str:
-    return f"{'(unreadable)' if entry.shape is None else entry.shape} {entry.oddity}".rstrip()
+    texts = {
+        name: f"{quoted(name)} {'(unreadable)' if shape is None else shape} {oddity}".rstrip()
+        for name, (shape, oddity) in entries.items()
+    }
+    return listed([texts[name] for name in dict.fromkeys([*first, *entries])])

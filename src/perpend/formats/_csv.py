@@ -74,14 +74,7 @@ def read(path: Path, options: Options) -> Dataset:
         ) from error
     kind: Kind = "cloud" if options.format == CLOUD else "table"
     return from_records(
-        X,
-        path,
-        options,
-        kind,
-        columns=columns,
-        dropped=dropped,
-        stored_dtype="text",
-        origin=dialect,
+        X, path, options, kind, columns=columns, dropped=dropped, stored="text", origin=dialect
     )
 
 

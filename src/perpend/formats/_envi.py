@@ -15,6 +15,7 @@ classes from 0) and an image of two bands with the distances and probabilities. 
 coordinates of the scene.
 """
 
+import math
 import re
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -65,13 +66,7 @@ class Header(NamedTuple):
     bad: tuple[int, ...]  # bands that are marked as such
     ignore: float  # value of pixels without data; NaN if there is none
     coordinates: tuple[str, ...]  # the lines that place the scene on a map
-
-
-class Origin(NamedTuple):
-    """What the output takes over from the scene."""
-
     stem: str  # name of the raw file without its suffix
-    coordinates: tuple[str, ...]
 
 
 class _Entries(dict[str, str]):
@@ -122,8 +117,7 @@ class _Entries(dict[str, str]):
 def read(path: Path, options: Options) -> Dataset:
     """Open a scene by its header or by its raw file."""
     header_path, raw = _pair(path)
-    header = _read_header(header_path)
-    _check_size(header_path, header, raw)
+    header = _read_header(header_path, raw)
     bands = [j for j in range(header.bands) if j not in header.bad]
     if options.columns is not None:
         bands = select(path, options.columns, header.names)
@@ -138,8 +132,8 @@ def read(path: Path, options: Options) -> Dataset:
         columns=tuple(header.names[j] for j in bands),
         ignore=np.full(len(bands), header.ignore),
         dropped=() if options.columns else tuple(header.names[j] for j in header.bad),
-        stored_dtype=header.dtype.name,
-        origin=Origin(raw.stem, header.coordinates),
+        stored=header.dtype.name,
+        origin=header,
     )
 
 
@@ -175,8 +169,8 @@ def _beside(path: Path, names: set[str]) -> list[Path]:
     )
 
 
-def _read_header(path: Path) -> Header:
-    """Read a header; errors name what is missing or contradictory."""
+def _read_header(path: Path, raw: Path) -> Header:
+    """Read the header of a raw file; errors name what is missing or contradictory."""
     size = file_size(path)
     if size > HEADER_BYTES:
         raise InputError(f"{path}: {in_bytes(size)} is too much for an ENVI header.")
@@ -189,29 +183,29 @@ def _read_header(path: Path) -> Header:
     _check_kind(path, entries)
     extent = {key: entries.count(key) for key in ("lines", "samples", "bands")}
     check_extent(str(path), **extent)
-    bands = extent["bands"]
+    bands, dtype, offset = extent["bands"], _dtype(path, entries), entries.count("header offset", 0)
     if bands > MAX_BANDS:
         raise InputError(f"{path}: says {bands} bands; at most {MAX_BANDS} can be read.")
     interleave = entries.get("interleave", "bsq").lower()
     if interleave not in SIDES:
-        raise InputError(
-            f"{path}: interleave = {quoted(interleave)} is not one of {', '.join(SIDES)}."
-        )
+        those = ", ".join(SIDES)
+        raise InputError(f"{path}: interleave = {quoted(interleave)} is not one of {those}.")
     marks = entries.parts("bbl")
     if marks and len(marks) != bands:
-        raise InputError(
-            f"{path}: 'bbl' has {len(marks)} entries for {bands} bands. Correct or remove it."
-        )
+        what = f"'bbl' has {len(marks)} entries for {bands} bands"
+        raise InputError(f"{path}: {what}. Correct or remove it.")
+    _check_size(path, offset + math.prod(extent.values()) * dtype.itemsize, raw)
     ignore = "".join(entries.parts("data ignore value")) or "nan"
     return Header(
         **extent,
-        dtype=_dtype(path, entries),
+        dtype=dtype,
         interleave=interleave,
-        offset=entries.count("header offset", 0),
+        offset=offset,
         names=_names(entries, bands),
         bad=tuple(j for j, mark in enumerate(marks) if entries.number("bbl", mark) == 0),
         ignore=entries.number("data ignore value", ignore),
         coordinates=tuple(f"{key} = {entries[key]}" for key in COORDINATES if key in entries),
+        stem=raw.stem,
     )
 
 
@@ -250,34 +244,24 @@ def _names(entries: _Entries, bands: int) -> tuple[str, ...]:
     return tuple(f"band {j + 1}" for j in range(bands))
 
 
-def _check_size(path: Path, header: Header, raw: Path) -> None:
-    """Compare the declared size with the size of the file."""
-    values = header.lines * header.samples * header.bands
-    declared, present = header.offset + values * header.dtype.itemsize, file_size(raw)
+def _check_size(path: Path, declared: int, raw: Path) -> None:
+    """Compare the declared size with the size of the raw file."""
+    present = file_size(raw)
     if declared == present:
         return
     cause = "cut-off copy, or wrong 'data type'?"
     if declared < present:
         cause = "wrong 'data type', 'bands' or 'header offset'?"
-    raise InputError(
-        f"{path} says {_distinct_size(declared, present)} but {raw.name} is "
-        f"{_distinct_size(present, declared)} ({cause})."
-    )
-
-
-def _distinct_size(n: int, other: int) -> str:
-    """Return a size with its unit, exact if rounding would hide the difference.
-
-    >>> _distinct_size(9_100_000_000, 4_550_000_000), _distinct_size(1_000_001, 1_000_000)
-    ('9.1 GB', '1000001 bytes')
-    """
-    return in_bytes(n) if in_bytes(n) != in_bytes(other) else f"{n} bytes"
+    sizes = in_bytes(declared), in_bytes(present)
+    if sizes[0] == sizes[1]:  # rounding would hide the difference
+        sizes = f"{declared} bytes", f"{present} bytes"
+    raise InputError(f"{path} says {sizes[0]} but {raw.name} is {sizes[1]} ({cause}).")
 
 
 def _map(raw: Path, header: Header, bands: list[int], where: str) -> Array:
     """All pixels as rows of floats; a view of the file if possible."""
-    sides = {"bands": header.bands, "lines": header.lines, "samples": header.samples}
-    shape = tuple(sides[side] for side in SIDES[header.interleave])
+    sides = SIDES[header.interleave]
+    shape = tuple(getattr(header, side) for side in sides)
     mapped: Array = np.asarray(np.memmap(raw, header.dtype, "r", header.offset, shape))
     dtype = float_type(header.dtype)
     n, first, last = header.lines * header.samples, bands[0], bands[-1] + 1
@@ -288,7 +272,7 @@ def _map(raw: Path, header: Header, bands: list[int], where: str) -> Array:
         if header.interleave == "bsq":
             return mapped[first:last].reshape(-1, n).T
     check_memory(where, n * len(bands) * dtype.itemsize)
-    cube = mapped.transpose([SIDES[header.interleave].index(side) for side in SIDES["bip"]])
+    cube = mapped.transpose([sides.index(side) for side in SIDES["bip"]])
     X = np.empty((header.lines, header.samples, len(bands)), dtype)
     step = max(1, BLOCK // (header.samples * header.bands * header.dtype.itemsize))
     for begin in range(0, header.lines, step):
@@ -298,7 +282,7 @@ def _map(raw: Path, header: Header, bands: list[int], where: str) -> Array:
 
 def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
     """Write ``NAME-answer`` (classes) and ``NAME-answer-distance``, each .hdr and .img."""
-    origin: Origin = dataset.origin
+    header: Header = dataset.origin
     added = added_values(dataset, answer)
     inlier = added["inlier"]
     classes = np.where(inlier == NO_DATA, 0, 2 - inlier).astype(np.uint8)
@@ -309,19 +293,19 @@ def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
         "class lookup": "{0, 0, 0, 70, 130, 180, 220, 60, 40}",
         "band names": "{inliers and outliers}",
     }
-    path = path.with_name(f"{origin.stem}-answer.hdr")
-    _write(path, classes[np.newaxis], origin, about)
+    path = path.with_name(f"{header.stem}-answer.hdr")
+    _write(path, classes[np.newaxis], header, about)
     values = np.stack([added["distance"], added["probability"]]).astype("<f4")
     about = {
         "file type": "ENVI Standard",
         "data ignore value": "nan",
         "band names": "{distance, probability of being an outlier}",
     }
-    _write(path.with_stem(f"{path.stem}-distance"), values, origin, about)
+    _write(path.with_stem(f"{path.stem}-distance"), values, header, about)
     return path
 
 
-def _write(path: Path, image: Array, origin: Origin, about: dict[str, str]) -> None:
+def _write(path: Path, image: Array, header: Header, about: dict[str, str]) -> None:
     """Write bands x height x width; the header last, so that the scene is complete."""
     bands, lines, samples = image.shape
     layout = {
@@ -337,4 +321,4 @@ def _write(path: Path, image: Array, origin: Origin, about: dict[str, str]) -> N
     with writing(path.with_suffix(".img")) as stream:
         stream.write(image.tobytes())
     with writing(path) as stream:
-        stream.write("\n".join(["ENVI", *entries, *origin.coordinates, ""]).encode("utf-8"))
+        stream.write("\n".join(["ENVI", *entries, *header.coordinates, ""]).encode("utf-8"))

@@ -33,10 +33,9 @@ from perpend.formats._checks import (
     check_magic,
     check_memory,
     damage_named,
-    in_bytes,
 )
 from perpend.formats._dataset import Answer, Dataset, Options
-from perpend.formats._points import PLACE, added_fields, chosen
+from perpend.formats._points import PLACE, added_fields, check_size, chosen
 from perpend.formats._records import from_records
 from perpend.formats._registry import optional_package
 
@@ -92,9 +91,7 @@ def read(path: Path, options: Options) -> Dataset:
     if at != layout.points:
         raise InputError(f"{path}: has {at} points, but says {layout.points}. Cut-off copy?")
     kind = ", ".join(dict.fromkeys(stored))
-    return from_records(
-        X, path, options, "cloud", columns=columns, stored_dtype=kind, origin=layout
-    )
+    return from_records(X, path, options, "cloud", columns=columns, stored=kind, origin=layout)
 
 
 def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
@@ -107,15 +104,11 @@ def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
         header = copy.deepcopy(reader.header)
         taken = [*PLACE, *header.point_format.dimension_names]
         added = added_fields(dataset, answer, taken)
-        header.add_extra_dims(
-            [
-                laspy.ExtraBytesParams(name, values.dtype, DESCRIPTIONS.get(name, ""))
-                for name, values in added.items()
-            ]
-        )
-        with laspy.open(
-            stream, mode="w", header=header, do_compress=layout.compressed, closefd=False
-        ) as writer:
+        for name, values in added.items():
+            about = DESCRIPTIONS.get(name, "")
+            header.add_extra_dims([laspy.ExtraBytesParams(name, values.dtype, about)])
+        how = {"header": header, "do_compress": layout.compressed, "closefd": False}
+        with laspy.open(stream, mode="w", **how) as writer:
             at = 0
             for points in reader.chunk_iterator(ROWS):
                 wider = laspy.ScaleAwarePointRecord.zeros(len(points), header=header)
@@ -181,23 +174,19 @@ def _check(path: Path, layout: Layout) -> None:
     declared, present = layout.points * layout.point_bytes, size - layout.offset
     if layout.compressed:
         check_expansion(f"{path}, {layout.points} points", present, declared)
-    elif declared > present:
-        raise InputError(
-            f"{path}: declares {layout.points} points ({in_bytes(declared)}) but holds "
-            f"{in_bytes(present)}. Is it a cut-off copy?"
-        )
+    else:
+        check_size(path, layout.points, declared, present)
 
 
 def _check_blocks(path: Path, header: Any, layout: Layout) -> None:
     """Refuse compressed blocks that declare more than the file holds."""
     records = header.vlrs.get("LasZipVlr")
     record = bytes(records[0].record_data) if len(records) == 1 else b""
-    kind, block_points, n_items = (
-        HEAD.unpack_from(record) if len(record) >= HEAD.size else (0, 0, 0)
-    )
-    if n_items == 0 or len(record) < HEAD.size + n_items * ITEM.size:
-        raise InputError(f"{path}: does not say how it is compressed. It is damaged or cut off.")
-    items = [ITEM.unpack_from(record, HEAD.size + i * ITEM.size) for i in range(n_items)]
+    try:
+        kind, block_points, n_items = HEAD.unpack_from(record)
+        items = [ITEM.unpack_from(record, HEAD.size + i * ITEM.size) for i in range(n_items)]
+    except struct.error:
+        raise InputError(f"{path}: does not say how it is compressed. It is damaged.") from None
     with path.open("rb") as stream:
         end = _table(path, stream, layout.offset)
         if kind != LAYERED:
@@ -211,9 +200,8 @@ def _check_blocks(path: Path, header: Any, layout: Layout) -> None:
         else:
             fits = block_points > 0 and len(counts) >= math.ceil(layout.points / block_points)
     if not fits:
-        raise InputError(
-            f"{path}: its {len(counts)} blocks do not hold {layout.points} points. Damaged?"
-        )
+        what = f"its {len(counts)} blocks do not hold {layout.points} points"
+        raise InputError(f"{path}: {what}. Is it damaged?")
 
 
 def _table(path: Path, stream: IO[bytes], offset: int) -> int:

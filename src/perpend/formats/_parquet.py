@@ -9,7 +9,7 @@ from typing import Any
 
 from perpend.exceptions import InputError
 from perpend.formats._arrow import Columns, collect, pick, write_copy
-from perpend.formats._checks import check_end, check_expansion, check_magic, damage_named
+from perpend.formats._checks import check_expansion, check_magic, damage_named
 from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._registry import optional_package
 
@@ -20,8 +20,7 @@ BATCH_ROWS = 1 << 16
 def read(path: Path, options: Options) -> Dataset:
     """Read the columns of numbers of a Parquet file; the others are left out and listed."""
     parquet = optional_package("pyarrow.parquet", path, "parquet")
-    check_magic(path, "like a Parquet file", MAGIC)
-    check_end(path, "like a Parquet file", MAGIC)
+    check_magic(path, "like a Parquet file", MAGIC, end=MAGIC)
     with (
         damage_named(path, "not a readable Parquet file"),
         parquet.ParquetFile(path, memory_map=False, pre_buffer=False) as file,

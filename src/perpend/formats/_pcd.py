@@ -70,11 +70,9 @@ def read(path: Path, options: Options) -> Dataset:
     least = points.n * points.dtype.itemsize
     if points.is_text:  # a digit and a blank or line end for each, the last may lack it
         least = 2 * points.n * len(points.dtype.names or ()) - 1
-    records = None
-    if header.kind == "binary_compressed":
-        records = _unpacked(path, header)
-    else:
-        check_size(path, points, least, path.stat().st_size - header.offset)
+    records = _unpacked(path, header) if header.kind == "binary_compressed" else None
+    if records is None:
+        check_size(path, points.n, least, path.stat().st_size - header.offset)
     return read_points(path, options, points, records, header)
 
 

@@ -192,33 +192,31 @@ def _check_elements(path: Path, elements: list[Element]) -> None:
 
 def _points(path: Path, header: Header) -> Points:
     """Find the points, after all counts were compared with the size of the file."""
-    vertex, is_text = header.vertex, header.encoding == "ascii"
-    dtype = np.dtype([(p.name, p.dtype) for p in vertex.properties])
-    points = Points(vertex.n, dtype, header.offset, is_text)
-    size = path.stat().st_size
+    vertex, is_text, size = header.vertex, header.encoding == "ascii", path.stat().st_size
     present, least = size - header.offset, sum(e.n * e.smallest for e in header.elements)
     if is_text:  # a digit and a blank or line end for each, the last may lack it
         least = sum(2 * e.n * len(e.properties) for e in header.elements) - 1
-    check_size(path, points, least, present)
+    check_size(path, vertex.n, least, present)
     fixed = not is_text and not any(e.has_lists for e in header.elements)
     if fixed and present - least >= vertex.smallest:
         raise InputError(
             f"{path}: declares {vertex.n} points ({in_bytes(least)}) but holds "
             f"{in_bytes(present)}. Does the header count too few?"
         )
-    points = points._replace(start=_start(path, header))
+    dtype = np.dtype([(p.name, p.dtype) for p in vertex.properties])
+    points = Points(vertex.n, dtype, _start(path, header, is_text=is_text), is_text)
     if not is_text and points.start + vertex.n * dtype.itemsize > size:
         raise InputError(f"{path}: ends within its points. Is it a cut-off copy?")
     return points
 
 
-def _start(path: Path, header: Header) -> int:
+def _start(path: Path, header: Header, *, is_text: bool) -> int:
     """Where the points begin, after the other elements."""
-    if header.encoding == "ascii":
-        with path.open("rb") as stream:
-            stream.seek(header.offset)
-            return header.offset + sum(map(len, islice(stream, sum(e.n for e in header.before))))
     place = header.offset
+    if is_text:
+        with path.open("rb") as stream:
+            stream.seek(place)
+            return place + sum(map(len, islice(stream, sum(e.n for e in header.before))))
     data = memoryview(np.memmap(path, np.uint8, "r"))  # type: ignore[arg-type]
     try:
         for element in header.before:
@@ -232,18 +230,15 @@ def _after(data: memoryview, place: int, element: Element) -> int:
     """Return the place after an element, whose lists have their lengths before them."""
     if not element.has_lists:
         return place + element.n * element.smallest
-    steps = [(p.dtype.itemsize, _unpacker(p.length)) for p in element.properties]
+    lengths = [
+        struct.Struct(p.length.str[0].replace("|", "<") + p.length.char) if p.length else None
+        for p in element.properties
+    ]
     for _ in range(element.n):
-        for size, length in steps:
-            if length is None:
-                place += size
-            else:
+        for p, length in zip(element.properties, lengths, strict=True):
+            entries = 1
+            if length:
                 (entries,) = length.unpack_from(data, place)
-                place += length.size + max(0, entries) * size
+                place += length.size
+            place += max(0, entries) * p.dtype.itemsize
     return place
-
-
-def _unpacker(dtype: np.dtype[Any] | None) -> struct.Struct | None:
-    if dtype is None:
-        return None
-    return struct.Struct(dtype.byteorder.replace("|", "<") + dtype.char)

@@ -53,11 +53,11 @@ def header_lines(path: Path, last: str, pattern: str) -> tuple[list[bytes], int]
     raise InputError(f"{path}: the header has no line {last}. Cut-off copy, or another format?")
 
 
-def check_size(path: Path, points: Points, least: int, present: int) -> None:
-    """Compare the bytes that points take at least with those that are there."""
+def check_size(path: Path, n: int, least: int, present: int) -> None:
+    """Compare the bytes that `n` points take at least with those that are there."""
     if least > present:
         raise InputError(
-            f"{path}: declares {points.n} points, at least {in_bytes(least)}, but holds "
+            f"{path}: declares {n} points, at least {in_bytes(least)}, but holds "
             f"{in_bytes(max(0, present))}. Is it a cut-off copy?"
         )
 
@@ -80,15 +80,8 @@ def read_points(
     else:
         records = points.mapped(path) if records is None else records
         X = _read_records(path, records, columns, float_type(*types))
-    return from_records(
-        X,
-        path,
-        options,
-        "cloud",
-        columns=columns,
-        stored_dtype=", ".join(dict.fromkeys(kind.name for kind in types)),
-        origin=origin,
-    )
+    stored = ", ".join(dict.fromkeys(kind.name for kind in types))
+    return from_records(X, path, options, "cloud", columns=columns, stored=stored, origin=origin)
 
 
 def _read_records(

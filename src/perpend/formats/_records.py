@@ -10,11 +10,10 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.formats._checks import as_floats, check_memory, quoted
+from perpend.formats._checks import as_floats, check_memory, listed, quoted
 from perpend.formats._dataset import Answer, Counts, Dataset, Kind, Options
 
 BLOCK = 1 << 22  # bytes of rows that are checked together
-LISTED = 20  # names of columns in a message
 NO_DATA = 255  # in a mask of bytes
 
 
@@ -28,15 +27,10 @@ def from_array(
     X = values.reshape(-1, values.shape[-1])
     if options.columns is not None:
         X = X[:, select(path, options.columns, [str(j + 1) for j in range(X.shape[1])])]
+    kind: Kind = "table" if values.ndim == 2 else "image"
+    shape, columns, stored = values.shape[:-1], options.columns, str(stored_dtype)
     return from_records(
-        X,
-        path,
-        options,
-        "table" if values.ndim == 2 else "image",
-        shape=values.shape[:-1],
-        columns=options.columns,
-        stored_dtype=str(stored_dtype),
-        origin=origin,
+        X, path, options, kind, shape=shape, columns=columns, stored=stored, origin=origin
     )
 
 
@@ -51,7 +45,7 @@ def from_records(
     ignore: Array | None = None,
     masked: Array | None = None,
     dropped: tuple[str, ...] = (),
-    stored_dtype: str,
+    stored: str,
     origin: Any = None,
 ) -> Dataset:
     """Dataset of all records of a file; pixels and points without data are left out and counted.
@@ -89,19 +83,9 @@ def from_records(
             raise _no_data(path, kind, n, ignored, nan)
         check_memory(str(path), len(positions) * D * X.itemsize)
         X = X[positions]
-    counts = Counts(nan, ignored, zero, dropped, partly)
-    return Dataset(
-        X,
-        str(path),
-        options.format,
-        kind,
-        (n,) if shape is None else shape,
-        columns,
-        positions,
-        stored_dtype,
-        counts,
-        origin,
-    )
+    counts, shape = Counts(nan, ignored, zero, dropped, partly), shape or (n,)
+    source, name = str(path), options.format
+    return Dataset(X, source, name, kind, shape, columns, positions, stored, counts, origin)
 
 
 def _no_data(path: Path, kind: Kind, n: int, ignored: int, nan: int) -> InputError:
@@ -124,8 +108,7 @@ def select(path: Path, wanted: Sequence[str], names: Sequence[str]) -> list[int]
         places.setdefault(name, []).append(j)
     for name in wanted:
         if name not in places:
-            more = f" and {len(places) - LISTED} more" if len(places) > LISTED else ""
-            there = ", ".join(map(quoted, list(places)[:LISTED])) + more
+            there = listed([quoted(other) for other in places])
             raise InputError(f"{path}: has no column {quoted(name)}. Its columns: {there}.")
         if len(places[name]) > 1:
             raise InputError(

@@ -11,7 +11,6 @@ the scene.
 """
 
 import logging
-import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +32,7 @@ from perpend.formats._checks import (
     damage_named,
     float_type,
     in_bytes,
+    listed,
     quoted,
 )
 from perpend.formats._dataset import Answer, Dataset, Options
@@ -99,23 +99,24 @@ def read(path: Path, options: Options) -> Dataset:
         ignore=np.array([value for page in pages for value in page.nodata])[bands],
         masked=None if masked is None else masked.ravel(),
         dropped=("alpha",) if any(page.has_alpha for page in pages) else (),
-        stored_dtype=pages[0].dtype,
+        stored=pages[0].dtype,
         origin=origin,
     )
 
 
 def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
     """Write ``NAME-answer.tif`` (the mask) and ``NAME-answer-distance.tif``."""
-    library, way = _library(path, dataset.origin.library)
+    name, place = dataset.origin
+    library, way = _library(path, name)
     added = added_values(dataset, answer)
     values = np.stack([added["distance"], added["probability"]]).astype(np.float32)
     images = {
         path.with_stem(f"{path.stem}-distance"): (values, DISTANCES, np.nan),
         path: (added["inlier"][np.newaxis], ["inlier"], NO_DATA),
     }
-    for name, (image, names, nodata) in images.items():
-        with writing(name) as stream:
-            way.save(library, stream, image, names=names, nodata=nodata, place=dataset.origin.place)
+    for file, (image, names, nodata) in images.items():
+        with writing(file) as stream:
+            way.save(library, stream, image, names=names, nodata=nodata, place=place)
     return path
 
 
@@ -152,12 +153,9 @@ def _choose(path: Path, pages: Sequence[Page], variable: str | None) -> Sequence
             raise InputError(f"{path}: has no page {quoted(variable)}, only 1 to {len(pages)}.")
         return [pages[number - 1]]
     if len({(page.height, page.width, page.dtype) for page in pages}) > 1:
-        those = ", ".join(
-            f'"{i}" ({page.height} x {page.width} x {page.bands})'
-            for i, page in enumerate(pages[:LISTED], start=1)
-        )
-        more = f" and {len(pages) - LISTED} more" if len(pages) > LISTED else ""
-        raise InputError(f"{path}: its pages differ. Choose one by variable=...: {those}{more}.")
+        sizes = [f"{page.height} x {page.width} x {page.bands}" for page in pages]
+        those = listed([f'"{i}" ({size})' for i, size in enumerate(sizes, start=1)], LISTED)
+        raise InputError(f"{path}: its pages differ. Choose one by variable=...: {those}.")
     return pages
 
 
@@ -206,7 +204,8 @@ def _values(pages: Sequence[Page], bands: list[int]) -> tuple[Array, Array | Non
         before += page.bands
         if not own and not page.has_mask:
             continue
-        step = _rows_at_once(page)
+        rows = max(1, page.block_rows)  # whole blocks are read together, some megabytes
+        step = rows * max(1, STRIP // (rows * max(1, page.stored // page.height)))
         for begin in range(0, page.height, step):
             values, hidden = page.read(begin, min(step, page.height - begin), own)
             if own:
@@ -224,9 +223,3 @@ def together(places: Sequence[int]) -> slice | list[int]:
     """
     first, last = places[0], places[-1] + 1
     return slice(first, last) if list(places) == list(range(first, last)) else list(places)
-
-
-def _rows_at_once(page: Page) -> int:
-    """Rows to read together: whole blocks, some megabytes."""
-    row = max(1, page.stored // page.height)
-    return max(1, page.block_rows) * max(1, math.floor(STRIP / (row * max(1, page.block_rows))))

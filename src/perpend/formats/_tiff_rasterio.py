@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 
@@ -14,14 +14,6 @@ from perpend.exceptions import InputError
 from perpend.formats._tiff import Page
 
 MAX_PAGES = 1 << 12  # files that are open together
-
-
-class Place(NamedTuple):
-    """The georeference of an image."""
-
-    crs: Any
-    transform: Any
-    gcps: Any
 
 
 @contextmanager
@@ -39,9 +31,12 @@ def opened(rasterio: Any, path: Path) -> Iterator[list[Page]]:
         yield [_page(rasterio, handle) for handle in (others if n > 1 else [first])]
 
 
-def georeference(handle: Any) -> Place:
-    """Where an image is on a map."""
-    return Place(handle.crs, handle.transform, handle.gcps if handle.gcps[0] else None)
+def georeference(handle: Any) -> dict[str, Any]:
+    """Where an image is on a map, as it is written again."""
+    points, crs = handle.gcps
+    if points:
+        return {"gcps": points, "crs": crs}
+    return {"crs": handle.crs, "transform": handle.transform}
 
 
 def save(
@@ -51,13 +46,10 @@ def save(
     *,
     names: Sequence[str],
     nodata: float,
-    place: Place,
+    place: dict[str, Any],
 ) -> None:
     """Write bands x height x width as a GeoTIFF with this georeference."""
     bands, height, width = image.shape
-    where: dict[str, Any] = {"crs": place.crs, "transform": place.transform}
-    if place.gcps is not None:
-        where = {"gcps": place.gcps[0], "crs": place.gcps[1]}
     with warnings.catch_warnings(), rasterio.MemoryFile() as memory:
         warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
         with memory.open(
@@ -68,7 +60,7 @@ def save(
             dtype=image.dtype.name,
             nodata=nodata,
             compress="deflate",
-            **where,
+            **place,
         ) as dataset:
             dataset.write(image)
             for j, name in enumerate(names, start=1):
