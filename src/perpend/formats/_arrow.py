@@ -18,15 +18,9 @@ import numpy as np
 from perpend._files import writing
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.formats._checks import (
-    changed,
-    check_expansion,
-    check_magic,
-    check_memory,
-    damage_named,
-    listed,
-    quoted,
-)
+from perpend.formats import _checks as check
+from perpend.formats._checks import listed, quoted
+from perpend.formats._damage import changed, damage_named
 from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._records import NO_DATA, added_values, from_records, select
 from perpend.formats._registry import optional_package
@@ -48,7 +42,7 @@ def read(path: Path, options: Options) -> Dataset:
         n = _count(path, source, size)
         schema, _ = _batches(source)
         columns = pick(path, schema, options.columns)
-        check_expansion(str(path), size, columns.n_bytes(n))
+        check.expansion(str(path), size, columns.n_bytes(n))
         included = pa.ipc.IpcReadOptions(included_fields=list(columns.indices), use_threads=False)
         _, batches = _batches(source, included)
         return collect(path, options, columns, n, batches)
@@ -113,7 +107,7 @@ def collect(
     path: Path, options: Options, columns: Columns, n: int, batches: Iterable[Any]
 ) -> Dataset:
     """Put batches of rows together; there must be `n` in all."""
-    check_memory(str(path), columns.n_bytes(n))
+    check.memory(str(path), columns.n_bytes(n))
     X = np.empty((n, len(columns.names)), columns.dtype)
     begin = 0
     for batch in batches:
@@ -191,7 +185,7 @@ def _check_magic(path: Path) -> None:
             "pyarrow.feather.write_feather."
         )
     if start == MAGIC:
-        check_magic(path, "like an Arrow file", MAGIC, end=MAGIC[:6])
+        check.magic(path, "like an Arrow file", MAGIC, end=MAGIC[:6])
 
 
 def _has_footer(source: Any) -> bool:
@@ -227,7 +221,7 @@ def _count(path: Path, source: Any, size: int) -> int:
         else:
             n_rows += _number(metadata, batch[LENGTH])
         expanded += _expanded(metadata, batch, body)
-        check_expansion(str(path), size, expanded)
+        check.expansion(str(path), size, expanded)
     return n_rows
 
 

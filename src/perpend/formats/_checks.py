@@ -1,20 +1,16 @@
-"""The checks that every file must pass, and texts for messages."""
+"""The checks that files must pass, such as ``check.memory``, and texts for messages."""
 
 import math
 import re
 import stat
-import struct
 import zipfile
-import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from perpend._typing import Array
-from perpend.exceptions import InputError, PerpendError, TooLargeError
+from perpend.exceptions import InputError, TooLargeError
 from perpend.formats._memory import memory_limit
 
 QUOTED = 40  # characters of a cell or a name in a message
@@ -23,12 +19,6 @@ MAX_RATIO = 100  # a compressed file may expand this much,
 SMALL = 64 << 20  # or up to 64 MiB in any case
 REAL = "biuf"  # kinds of dtypes that hold real numbers
 DIMENSIONS = (2, 3)  # of a table and of an image
-# what other libraries may raise on damaged input; their own errors are among these
-DAMAGE_ERRORS = (
-    *(ValueError, TypeError, LookupError, EOFError, OSError, AttributeError, RuntimeError),
-    *(ArithmeticError, AssertionError, MemoryError, SystemError, struct.error, zlib.error),
-    zipfile.BadZipFile,
-)
 RESHAPE = (
     "Reshape it to 2: one row per sample, one column per feature; "
     "or, for an image, to 3: height x width x bands."
@@ -52,7 +42,7 @@ def file_size(path: Path) -> int:
     return status.st_size
 
 
-def check_magic(path: Path, what: str, *starts: bytes, end: bytes = b"") -> None:
+def magic(path: Path, what: str, *starts: bytes, end: bytes = b"") -> None:
     """Refuse a file that begins or ends in another way than its format does."""
     with path.open("rb") as stream:
         if not stream.read(max(map(len, starts))).startswith(starts):
@@ -62,31 +52,7 @@ def check_magic(path: Path, what: str, *starts: bytes, end: bytes = b"") -> None
             raise InputError(f"{path}: does not end {what}. Is it a cut-off copy?")
 
 
-@contextmanager
-def damage_named(
-    path: Path, what: str, errors: tuple[type[BaseException], ...] = DAMAGE_ERRORS
-) -> Iterator[None]:
-    """Turn the errors of another library about a damaged file into an InputError."""
-    try:
-        yield
-    except (PerpendError, KeyboardInterrupt, SystemExit, GeneratorExit):
-        raise
-    except errors as error:
-        if isinstance(error, OSError) and error.errno:  # of the system: a full disk, no permission
-            raise
-        reason = str(error.__cause__ or error).replace(str(path.absolute()), path.name)
-        reason = clean(reason) or type(error).__name__
-        raise InputError(
-            f'{path}: {what} ("{reason}"). Is it damaged, cut off, or another format?'
-        ) from error
-
-
-def changed(path: str | Path) -> InputError:
-    """Return the error about a file that is not the one that was read."""
-    return InputError(f"{path}: has changed since it was read. Read it again.")
-
-
-def check_array(where: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+def array(where: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
     """Refuse anything but a table or an image of real numbers with at least one entry."""
     if dtype.hasobject:
         raise InputError(
@@ -104,14 +70,14 @@ def check_array(where: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Non
         raise InputError(f"{where}: has shape {shape}, so there are no values to read.")
 
 
-def check_extent(where: str, **sides: int) -> None:
+def extent(where: str, **sides: int) -> None:
     """Refuse an image with an empty side."""
     for side, length in sides.items():
         if length < 1:
             raise InputError(f"{where}: {side} is {length}, so there are no values to read.")
 
 
-def check_memory(where: str, needed: int) -> None:
+def memory(where: str, needed: int) -> None:
     """Refuse to allocate more bytes than are available."""
     limit = memory_limit()
     if needed > limit:
@@ -121,7 +87,7 @@ def check_memory(where: str, needed: int) -> None:
         )
 
 
-def check_expansion(where: str, stored: int, plain: int) -> None:
+def expansion(where: str, stored: int, plain: int) -> None:
     """Refuse data that would expand more than a hundredfold, unless it is small."""
     if plain > max(SMALL, MAX_RATIO * stored):
         raise InputError(
@@ -130,7 +96,16 @@ def check_expansion(where: str, stored: int, plain: int) -> None:
         )
 
 
-def check_member(where: str, member: zipfile.ZipInfo, size: int, library: str) -> None:
+def points(path: Path, n: int, least: int, present: int) -> None:
+    """Compare the bytes that `n` points take at least with those that are there."""
+    if least > present:
+        raise InputError(
+            f"{path}: declares {n} points, at least {in_bytes(least)}, but holds "
+            f"{in_bytes(max(0, present))}. Is it a cut-off copy?"
+        )
+
+
+def member(where: str, member: zipfile.ZipInfo, size: int, library: str) -> None:
     """Check a member of a zip archive of `size` bytes in its directory, before it is unpacked."""
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise InputError(
@@ -138,31 +113,7 @@ def check_member(where: str, member: zipfile.ZipInfo, size: int, library: str) -
         )
     if member.compress_size > size:
         raise InputError(f"{where}: larger than the archive itself. It is damaged.")
-    check_expansion(where, member.compress_size, member.file_size)
-
-
-def float_bytes(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
-    """Bytes of an array as it is stored, and as floats if it is converted.
-
-    >>> float_bytes((10, 2), np.dtype("f4")), float_bytes((10, 2), np.dtype("i2"))
-    (80, 200)
-    """
-    n = math.prod(shape)
-    return n * dtype.itemsize + (0 if dtype in (np.float32, np.float64) else 8 * n)
-
-
-def as_floats(array: Array) -> Array:
-    """Keep float32 and float64 as they are, turn all other numbers into float64."""
-    if array.dtype in (np.float32, np.float64):  # false for a foreign byte order
-        return array
-    with np.errstate(over="ignore"):  # a long double may become inf, which validation reports
-        return array.astype(np.float64)
-
-
-def float_type(*dtypes: np.dtype[Any]) -> np.dtype[Any]:
-    """Return what values become: float32 if all are, in either byte order, otherwise float64."""
-    is_single = all(dtype.newbyteorder("=") == np.float32 for dtype in dtypes)
-    return np.dtype(np.float32 if is_single else np.float64)
+    expansion(where, member.compress_size, member.file_size)
 
 
 def quoted(text: str) -> str:

@@ -29,7 +29,9 @@ import numpy as np
 from perpend._files import writing
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.formats._checks import changed, check_memory, quoted
+from perpend.formats import _checks as check
+from perpend.formats._checks import quoted
+from perpend.formats._damage import changed
 from perpend.formats._dataset import Answer, Dataset, Kind, Options
 from perpend.formats._dialect import SAMPLE_BYTES, SPACE, Dialect, find_dialect, n_cells, tidied
 from perpend.formats._points import PLACE
@@ -64,7 +66,7 @@ def read(path: Path, options: Options) -> Dataset:
     if b"\0" in sample:
         raise InputError(f"{path}: is not UTF-8 text (UTF-16, or binary?). Save it as UTF-8.")
     dialect = find_dialect(sample, options.format)
-    check_memory(str(path), 8 * n_cells(sample, dialect) * path.stat().st_size // len(sample))
+    check.memory(str(path), 8 * n_cells(sample, dialect) * path.stat().st_size // len(sample))
     try:
         with path.open(encoding="utf-8-sig", newline="") as text:
             X, columns, dropped = _parse(path, _rows(path, text, dialect), options)

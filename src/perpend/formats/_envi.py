@@ -25,16 +25,10 @@ import numpy as np
 from perpend._files import writing
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.formats._checks import (
-    check_extent,
-    check_memory,
-    file_size,
-    float_type,
-    in_bytes,
-    quoted,
-)
+from perpend.formats import _checks as check
+from perpend.formats._checks import file_size, in_bytes, quoted
 from perpend.formats._dataset import Answer, Dataset, Options
-from perpend.formats._records import BLOCK, NO_DATA, added_values, from_records, select
+from perpend.formats._records import BLOCK, NO_DATA, added_values, float_type, from_records, select
 
 RAW_SUFFIXES = ("", ".img", ".raw", ".dat", ".bsq", ".bil", ".bip", ".cube")
 SIDES = {  # axes of the raw file, slowest first
@@ -182,7 +176,7 @@ def _read_header(path: Path, raw: Path) -> Header:
     entries = _Entries(path, text)
     _check_kind(path, entries)
     extent = {key: entries.count(key) for key in ("lines", "samples", "bands")}
-    check_extent(str(path), **extent)
+    check.extent(str(path), **extent)
     bands, dtype, offset = extent["bands"], _dtype(path, entries), entries.count("header offset", 0)
     if bands > MAX_BANDS:
         raise InputError(f"{path}: says {bands} bands; at most {MAX_BANDS} can be read.")
@@ -271,7 +265,7 @@ def _map(raw: Path, header: Header, bands: list[int], where: str) -> Array:
             return mapped.reshape(n, -1)[:, first:last]
         if header.interleave == "bsq":
             return mapped[first:last].reshape(-1, n).T
-    check_memory(where, n * len(bands) * dtype.itemsize)
+    check.memory(where, n * len(bands) * dtype.itemsize)
     cube = mapped.transpose([sides.index(side) for side in SIDES["bip"]])
     X = np.empty((header.lines, header.samples, len(bands)), dtype)
     step = max(1, BLOCK // (header.samples * header.bands * header.dtype.itemsize))

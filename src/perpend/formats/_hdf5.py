@@ -21,22 +21,13 @@ import numpy as np
 
 from perpend._files import writing
 from perpend.exceptions import InputError
-from perpend.formats._checks import (
-    DAMAGE_ERRORS,
-    REAL,
-    as_floats,
-    check_array,
-    check_expansion,
-    check_memory,
-    damage_named,
-    float_bytes,
-    in_bytes,
-    quoted,
-)
+from perpend.formats import _checks as check
+from perpend.formats._checks import REAL, in_bytes, quoted
 from perpend.formats._choice import Entry, choose
+from perpend.formats._damage import DAMAGE_ERRORS, damage_named
 from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._packed import of_zlib
-from perpend.formats._records import added_values, from_array
+from perpend.formats._records import added_values, as_floats, float_bytes, from_array
 from perpend.formats._registry import optional_package
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
@@ -187,18 +178,18 @@ def _oddity(item: Any, *, from_matlab: bool) -> str:
 
 def _check(where: str, item: Any, size: int, *, moved: bool) -> None:
     """Compare the declared size with the stored one, before anything is allocated."""
-    check_array(where, item.shape, item.dtype)
+    check.array(where, item.shape, item.dtype)
     stored, plain = item.id.get_storage_size(), item.size * item.dtype.itemsize
     if stored > size or (item.chunks is None and 0 < stored < plain):
         raise InputError(
             f"{where}: declares {in_bytes(max(stored, plain))} in a file of {in_bytes(size)}. "
             "Is it damaged or cut off?"
         )
-    check_expansion(where, stored, plain)
+    check.expansion(where, stored, plain)
     if item.chunks is not None:
-        check_expansion(where, size, int(np.prod(item.chunks, dtype=float)) * item.dtype.itemsize)
+        check.expansion(where, size, int(np.prod(item.chunks, dtype=float)) * item.dtype.itemsize)
     copies = 8 * item.size if moved and len(item.shape) == 3 else 0
-    check_memory(where, float_bytes(item.shape, item.dtype) + copies)
+    check.memory(where, float_bytes(item.shape, item.dtype) + copies)
 
 
 def _check_chunks(where: str, item: Any) -> None:

@@ -15,10 +15,11 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.formats._checks import changed, in_bytes
+from perpend.formats._checks import in_bytes
+from perpend.formats._damage import changed
 from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._ply import write_cloud
-from perpend.formats._points import Points, added_fields, read_points
+from perpend.formats._points import Points, added_fields
 
 POINT = np.dtype([(name, "<f4") for name in ("x", "y", "z", "reflectance")])
 NEAREST, FARTHEST = 0.01, 1000.0  # metres; a laser on a car reaches about 120
@@ -38,7 +39,7 @@ def read(path: Path, options: Options) -> Dataset:
     points = Points(n, POINT, 0, is_text=False)
     records = points.mapped(path)
     _check_values(path, records)
-    return read_points(path, options, points, records)
+    return points.read(path, options, records)
 
 
 def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:

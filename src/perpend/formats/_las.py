@@ -27,15 +27,10 @@ import numpy as np
 
 from perpend._files import writing
 from perpend.exceptions import InputError
-from perpend.formats._checks import (
-    changed,
-    check_expansion,
-    check_magic,
-    check_memory,
-    damage_named,
-)
+from perpend.formats import _checks as check
+from perpend.formats._damage import changed, damage_named
 from perpend.formats._dataset import Answer, Dataset, Options
-from perpend.formats._points import PLACE, added_fields, check_size, chosen
+from perpend.formats._points import PLACE, added_fields, chosen
 from perpend.formats._records import from_records
 from perpend.formats._registry import optional_package
 
@@ -77,7 +72,7 @@ def read(path: Path, options: Options) -> Dataset:
         fields = reader.header.point_format.dimensions
         names = [*PLACE, *(field.name for field in fields if field.num_elements == 1)]
         columns = chosen(path, options.columns, names)
-        check_memory(str(path), layout.points * len(columns) * 8 + ROWS * layout.point_bytes)
+        check.memory(str(path), layout.points * len(columns) * 8 + ROWS * layout.point_bytes)
         X = np.empty((layout.points, len(columns)))
         at = 0
         for points in reader.chunk_iterator(ROWS):
@@ -139,7 +134,7 @@ def _reader(path: Path) -> Iterator[Any]:
 
 def _layout(path: Path) -> Layout:
     """Read the header itself."""
-    check_magic(path, "with LASF", b"LASF")
+    check.magic(path, "with LASF", b"LASF")
     with path.open("rb") as stream:
         start = stream.read(LONGEST_HEADER)
     if len(start) < min(HEADER_SIZES.values()):
@@ -173,9 +168,9 @@ def _check(path: Path, layout: Layout) -> None:
         raise InputError(f"{path}: declares no points, so there is nothing to read.")
     declared, present = layout.points * layout.point_bytes, size - layout.offset
     if layout.compressed:
-        check_expansion(f"{path}, {layout.points} points", present, declared)
+        check.expansion(f"{path}, {layout.points} points", present, declared)
     else:
-        check_size(path, layout.points, declared, present)
+        check.points(path, layout.points, declared, present)
 
 
 def _check_blocks(path: Path, header: Any, layout: Layout) -> None:

@@ -24,18 +24,11 @@ import numpy as np
 
 from perpend._files import writing
 from perpend.exceptions import InputError
+from perpend.formats import _checks as check
 from perpend.formats import _hdf5
-from perpend.formats._checks import (
-    DAMAGE_ERRORS,
-    MAX_RATIO,
-    SMALL,
-    check_array,
-    check_memory,
-    damage_named,
-    in_bytes,
-    quoted,
-)
+from perpend.formats._checks import MAX_RATIO, SMALL, in_bytes, quoted
 from perpend.formats._choice import Entry, choose
+from perpend.formats._damage import DAMAGE_ERRORS, damage_named
 from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._records import added_values, from_array
 
@@ -73,7 +66,7 @@ def read(path: Path, options: Options) -> Dataset:
         name, where = choose(path, options.variable, entries)
         _check_variable(where, [v for v in variables if v.name == name])
         # at most: the unpacked bytes of the file, SciPy's array and ours
-        check_memory(where, 3 * 8 * math.prod(entries[name].shape or ()))
+        check.memory(where, 3 * 8 * math.prod(entries[name].shape or ()))
         stream.seek(0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # remarks on variables that are not read
@@ -82,7 +75,7 @@ def read(path: Path, options: Options) -> Dataset:
         values: Any = loaded.get(name)
     if not isinstance(values, np.ndarray) or values.shape != entries[name].shape:
         raise InputError(f"{where}: cannot be read. The file is damaged; write it anew.")
-    check_array(where, values.shape, values.dtype)
+    check.array(where, values.shape, values.dtype)
     return from_array(values, path, options, values.dtype)
 
 
@@ -208,6 +201,6 @@ def _check_variable(where: str, found: list[_Variable]) -> None:
             f"{where}: is of MATLAB's type {quoted(oddity)}, not an array of real numbers. "
             f"Save {what} as a variable of its own."
         )
-    check_array(where, found[0].shape, np.dtype(float))
+    check.array(where, found[0].shape, np.dtype(float))
     if found[0].n_values != math.prod(found[0].shape):
         raise InputError(f"{where}: shape and values disagree. The file is damaged.")

@@ -15,7 +15,8 @@ import numpy as np
 
 from perpend._files import writing
 from perpend.exceptions import InputError
-from perpend.formats._checks import check_array, check_memory, in_bytes
+from perpend.formats import _checks as check
+from perpend.formats._checks import in_bytes
 from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._records import NO_DATA, added_values, from_array
 
@@ -49,7 +50,7 @@ def read(path: Path, options: Options) -> Dataset:
     check_size(str(path), header, path.stat().st_size)
     mapped = np.memmap(path, header.dtype, "r", header.offset, header.shape, header.order)
     if header.dtype not in (np.float32, np.float64):
-        check_memory(str(path), 8 * mapped.size)
+        check.memory(str(path), 8 * mapped.size)
     return from_array(np.asarray(mapped), path, options, header.dtype)
 
 
@@ -98,7 +99,7 @@ def read_header(where: str, stream: IO[bytes]) -> Header:
 
 def check_size(where: str, header: Header, size: int) -> None:
     """Compare the declared size with the size of the file."""
-    check_array(where, header.shape, header.dtype)
+    check.array(where, header.shape, header.dtype)
     declared = math.prod(header.shape) * header.dtype.itemsize
     present = size - header.offset
     if declared != present:

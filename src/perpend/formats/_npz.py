@@ -13,18 +13,13 @@ import numpy as np
 from perpend._files import writing
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.formats._checks import (
-    DAMAGE_ERRORS,
-    check_member,
-    check_memory,
-    damage_named,
-    float_bytes,
-    quoted,
-)
+from perpend.formats import _checks as check
+from perpend.formats._checks import quoted
 from perpend.formats._choice import Entry, choose
+from perpend.formats._damage import DAMAGE_ERRORS, damage_named
 from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._npy import Header, check_size, read_header
-from perpend.formats._records import added_values, from_array
+from perpend.formats._records import added_values, float_bytes, from_array
 
 PIECE = 4 << 20  # bytes that are unpacked at once
 
@@ -43,7 +38,7 @@ def read(path: Path, options: Options) -> Dataset:
         name, where = choose(path, options.variable, entries, "archive")
         header = _header(archive, members[name], where)
         check_size(where, header, members[name].file_size)
-        check_memory(where, float_bytes(header.shape, header.dtype))
+        check.memory(where, float_bytes(header.shape, header.dtype))
         values = _extract(archive, members[name], where, header)
     return from_array(values, path, options, header.dtype)
 
@@ -65,7 +60,7 @@ def _entry(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Entry:
 
 def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo, where: str) -> Header:
     """Read what an array declares, if it can be unpacked piece by piece."""
-    check_member(where, member, Path(archive.filename or "").stat().st_size, "NumPy")
+    check.member(where, member, Path(archive.filename or "").stat().st_size, "NumPy")
     with archive.open(member) as stream:
         return read_header(where, stream)
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from perpend.exceptions import InputError
+from perpend.formats import _checks as check
 from perpend.formats._arrow import Columns, collect, pick, write_copy
-from perpend.formats._checks import check_expansion, check_magic, damage_named
+from perpend.formats._damage import damage_named
 from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._registry import optional_package
 
@@ -20,7 +21,7 @@ BATCH_ROWS = 1 << 16
 def read(path: Path, options: Options) -> Dataset:
     """Read the columns of numbers of a Parquet file; the others are left out and listed."""
     parquet = optional_package("pyarrow.parquet", path, "parquet")
-    check_magic(path, "like a Parquet file", MAGIC, end=MAGIC)
+    check.magic(path, "like a Parquet file", MAGIC, end=MAGIC)
     with (
         damage_named(path, "not a readable Parquet file"),
         parquet.ParquetFile(path, memory_map=False, pre_buffer=False) as file,
@@ -53,6 +54,6 @@ def _check(path: Path, file: Any, columns: Columns) -> int:
     plain = [group.total_byte_size for group in groups]
     if min(rows, default=0) < 0 or min(plain, default=0) < 0 or sum(rows) != meta.num_rows:
         raise InputError(f"{path}: its numbers of rows contradict each other. It is damaged.")
-    check_expansion(str(path), size, sum(plain))
-    check_expansion(str(path), size, columns.n_bytes(meta.num_rows))
+    check.expansion(str(path), size, sum(plain))
+    check.expansion(str(path), size, columns.n_bytes(meta.num_rows))
     return int(meta.num_rows)

@@ -18,16 +18,16 @@ import numpy as np
 from perpend._files import writing
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.formats._checks import changed, check_memory, in_bytes, quoted
+from perpend.formats import _checks as check
+from perpend.formats._checks import in_bytes, quoted
+from perpend.formats._damage import changed
 from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._lzf import decompress
 from perpend.formats._points import (
     GAP,
     Points,
     added_fields,
-    check_size,
     header_lines,
-    read_points,
     write_records,
     write_text,
 )
@@ -72,8 +72,8 @@ def read(path: Path, options: Options) -> Dataset:
         least = 2 * points.n * len(points.dtype.names or ()) - 1
     records = _unpacked(path, header) if header.kind == "binary_compressed" else None
     if records is None:
-        check_size(path, points.n, least, path.stat().st_size - header.offset)
-    return read_points(path, options, points, records, header)
+        check.points(path, points.n, least, path.stat().st_size - header.offset)
+    return points.read(path, options, records, header)
 
 
 def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
@@ -184,7 +184,7 @@ def _unpacked(path: Path, header: Header) -> Array:
                 f"{path}: its points unpack to {in_bytes(unpacked)}, but {header.n} points of "
                 f"{dtype.itemsize} bytes were declared. It is damaged."
             )
-        check_memory(str(path), packed + 2 * unpacked)
+        check.memory(str(path), packed + 2 * unpacked)
         data = decompress(str(path), stream.read(packed), unpacked)
     records = np.empty(header.n, header.fields)
     place = 0

@@ -20,17 +20,11 @@ import numpy as np
 from perpend._files import writing
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.formats._checks import changed, check_magic, in_bytes, quoted
+from perpend.formats import _checks as check
+from perpend.formats._checks import in_bytes, quoted
+from perpend.formats._damage import changed
 from perpend.formats._dataset import Answer, Dataset, Options
-from perpend.formats._points import (
-    Points,
-    added_fields,
-    check_size,
-    header_lines,
-    read_points,
-    write_records,
-    write_text,
-)
+from perpend.formats._points import Points, added_fields, header_lines, write_records, write_text
 
 ENCODINGS = {"ascii": "<", "binary_little_endian": "<", "binary_big_endian": ">"}
 TYPES = (
@@ -90,7 +84,7 @@ class Header(NamedTuple):
 def read(path: Path, options: Options) -> Dataset:
     """Read the vertices of a PLY file."""
     header = _read_header(path)
-    return read_points(path, options, _points(path, header), origin=header)
+    return _points(path, header).read(path, options, origin=header)
 
 
 def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
@@ -132,7 +126,7 @@ def _declared(fields: dict[str, Array]) -> list[str]:
 
 def _read_header(path: Path) -> Header:
     """Parse the lines up to ``end_header``."""
-    check_magic(path, 'with a line "ply"', b"ply\n", b"ply\r\n")
+    check.magic(path, 'with a line "ply"', b"ply\n", b"ply\r\n")
     lines, offset = header_lines(path, '"end_header"', "end_header$")
     encoding, last = "", -1
     elements: list[Element] = []
@@ -196,7 +190,7 @@ def _points(path: Path, header: Header) -> Points:
     present, least = size - header.offset, sum(e.n * e.smallest for e in header.elements)
     if is_text:  # a digit and a blank or line end for each, the last may lack it
         least = sum(2 * e.n * len(e.properties) for e in header.elements) - 1
-    check_size(path, vertex.n, least, present)
+    check.points(path, vertex.n, least, present)
     fixed = not is_text and not any(e.has_lists for e in header.elements)
     if fixed and present - least >= vertex.smallest:
         raise InputError(

@@ -12,9 +12,10 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.formats._checks import check_memory, clean, float_type, in_bytes
+from perpend.formats import _checks as check
+from perpend.formats._checks import clean
 from perpend.formats._dataset import Answer, Dataset, Options
-from perpend.formats._records import added_values, from_records, select
+from perpend.formats._records import added_values, float_type, from_records, select
 
 PLACE = ("x", "y", "z")  # the columns of a cloud, unless others are chosen
 ROWS = 1 << 16  # points that are converted or written together
@@ -39,6 +40,42 @@ class Points(NamedTuple):
         """Map the points of a binary file."""
         return np.asarray(np.memmap(path, self.dtype, "r", self.start, (self.n,)))
 
+    def read(
+        self, path: Path, options: Options, records: Array | None = None, origin: Any = None
+    ) -> Dataset:
+        """Read the chosen columns: of the file, or of structured records that were unpacked."""
+        columns = chosen(path, options.columns, self.names)
+        types = [self.dtype[name].newbyteorder("=") for name in columns]
+        if self.is_text:
+            X = self._read_text(path, columns)
+        else:
+            records = self.mapped(path) if records is None else records
+            X = _read_records(path, records, columns, float_type(*types))
+        stored = ", ".join(dict.fromkeys(kind.name for kind in types))
+        return from_records(
+            X, path, options, "cloud", columns=columns, stored=stored, origin=origin
+        )
+
+    def _read_text(self, path: Path, columns: tuple[str, ...]) -> Array:
+        """Read lines of numbers as float64, which also keeps all digits of UTM coordinates."""
+        names = self.dtype.names or ()
+        check.memory(str(path), self.n * len(names) * 8)
+        try:
+            with path.open("rb") as stream, warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # remarks on blank lines and on no lines at all
+                stream.seek(self.start)
+                text = io.TextIOWrapper(stream, encoding="latin-1")
+                values: Array = np.loadtxt(text, comments=None, max_rows=self.n, ndmin=2)
+        except (ValueError, OverflowError) as error:
+            raise InputError(f"{path}: {clean(str(error))}. Is it a cut-off copy?") from error
+        n, width = values.shape
+        if (n, width) != (self.n, len(names)):
+            raise InputError(
+                f"{path}: has {n} lines of {width} numbers, but its header says {self.n} of "
+                f"{len(names)}. Is it a cut-off copy?"
+            )
+        return np.ascontiguousarray(values[:, [names.index(name) for name in columns]])
+
 
 def header_lines(path: Path, last: str, pattern: str) -> tuple[list[bytes], int]:
     """Lines of a text header up to the `last` one, which fits the pattern, and where they end."""
@@ -53,15 +90,6 @@ def header_lines(path: Path, last: str, pattern: str) -> tuple[list[bytes], int]
     raise InputError(f"{path}: the header has no line {last}. Cut-off copy, or another format?")
 
 
-def check_size(path: Path, n: int, least: int, present: int) -> None:
-    """Compare the bytes that `n` points take at least with those that are there."""
-    if least > present:
-        raise InputError(
-            f"{path}: declares {n} points, at least {in_bytes(least)}, but holds "
-            f"{in_bytes(max(0, present))}. Is it a cut-off copy?"
-        )
-
-
 def chosen(path: Path, wanted: tuple[str, ...] | None, names: Sequence[str]) -> tuple[str, ...]:
     """Names of the fields to take: those wanted, or x, y and z."""
     columns = PLACE if wanted is None else wanted
@@ -69,52 +97,17 @@ def chosen(path: Path, wanted: tuple[str, ...] | None, names: Sequence[str]) -> 
     return columns
 
 
-def read_points(
-    path: Path, options: Options, points: Points, records: Array | None = None, origin: Any = None
-) -> Dataset:
-    """Read the chosen columns of text, or of structured records, by default those of the file."""
-    columns = chosen(path, options.columns, points.names)
-    types = [points.dtype[name].newbyteorder("=") for name in columns]
-    if points.is_text:
-        X = _read_text(path, points, columns)
-    else:
-        records = points.mapped(path) if records is None else records
-        X = _read_records(path, records, columns, float_type(*types))
-    stored = ", ".join(dict.fromkeys(kind.name for kind in types))
-    return from_records(X, path, options, "cloud", columns=columns, stored=stored, origin=origin)
-
-
 def _read_records(
     path: Path, records: Array, columns: tuple[str, ...], dtype: np.dtype[Any]
 ) -> Array:
     """Copy some fields of structured records, so that they are aligned for any length of one."""
-    check_memory(str(path), len(records) * len(columns) * dtype.itemsize)
+    check.memory(str(path), len(records) * len(columns) * dtype.itemsize)
     X = np.empty((len(records), len(columns)), dtype)
     for begin in range(0, len(X), ROWS):  # each page of the file is read once, not once per field
         block = records[begin : begin + ROWS]
         for j, name in enumerate(columns):
             X[begin : begin + ROWS, j] = block[name]
     return X
-
-
-def _read_text(path: Path, points: Points, columns: tuple[str, ...]) -> Array:
-    """Read lines of numbers as float64, which also keeps all digits of UTM coordinates."""
-    names = points.dtype.names or ()
-    check_memory(str(path), points.n * len(names) * 8)
-    try:
-        with path.open("rb") as stream, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # remarks on blank lines and on no lines at all
-            stream.seek(points.start)
-            text = io.TextIOWrapper(stream, encoding="latin-1")
-            values: Array = np.loadtxt(text, comments=None, max_rows=points.n, ndmin=2)
-    except (ValueError, OverflowError) as error:
-        raise InputError(f"{path}: {clean(str(error))}. Is it a cut-off copy?") from error
-    if values.shape != (points.n, len(names)):
-        raise InputError(
-            f"{path}: has {values.shape[0]} lines of {values.shape[1]} numbers, but its header "
-            f"says {points.n} of {len(names)}. Is it a cut-off copy?"
-        )
-    return np.ascontiguousarray(values[:, [names.index(name) for name in columns]])
 
 
 def added_fields(

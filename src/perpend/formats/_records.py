@@ -10,7 +10,8 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.formats._checks import as_floats, check_memory, listed, quoted
+from perpend.formats import _checks as check
+from perpend.formats._checks import listed, quoted
 from perpend.formats._dataset import Answer, Counts, Dataset, Kind, Options
 
 BLOCK = 1 << 22  # bytes of rows that are checked together
@@ -23,7 +24,7 @@ def from_array(
     """Dataset of an array: 2 dimensions are a table, 3 an image; columns are numbered from 1."""
     values = as_floats(values)
     if not (values.flags.c_contiguous or values.ndim == 2):
-        check_memory(str(path), values.nbytes)
+        check.memory(str(path), values.nbytes)
     X = values.reshape(-1, values.shape[-1])
     if options.columns is not None:
         X = X[:, select(path, options.columns, [str(j + 1) for j in range(X.shape[1])])]
@@ -81,7 +82,7 @@ def from_records(
         positions = np.flatnonzero(keep)
         if len(positions) == 0:
             raise _no_data(path, kind, n, ignored, nan)
-        check_memory(str(path), len(positions) * D * X.itemsize)
+        check.memory(str(path), len(positions) * D * X.itemsize)
         X = X[positions]
     counts, shape = Counts(nan, ignored, zero, dropped, partly), shape or (n,)
     source, name = str(path), options.format
@@ -167,3 +168,27 @@ def _free(name: str, taken: Sequence[str]) -> str:
     while name in taken:
         name = f"perpend_{name}"
     return name
+
+
+def float_bytes(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
+    """Bytes of an array as it is stored, and as floats if it is converted.
+
+    >>> float_bytes((10, 2), np.dtype("f4")), float_bytes((10, 2), np.dtype("i2"))
+    (80, 200)
+    """
+    n = math.prod(shape)
+    return n * dtype.itemsize + (0 if dtype in (np.float32, np.float64) else 8 * n)
+
+
+def as_floats(array: Array) -> Array:
+    """Keep float32 and float64 as they are, turn all other numbers into float64."""
+    if array.dtype in (np.float32, np.float64):  # false for a foreign byte order
+        return array
+    with np.errstate(over="ignore"):  # a long double may become inf, which validation reports
+        return array.astype(np.float64)
+
+
+def float_type(*dtypes: np.dtype[Any]) -> np.dtype[Any]:
+    """Return what values become: float32 if all are, in either byte order, otherwise float64."""
+    is_single = all(dtype.newbyteorder("=") == np.float32 for dtype in dtypes)
+    return np.dtype(np.float32 if is_single else np.float64)

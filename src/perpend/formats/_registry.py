@@ -40,7 +40,7 @@ FORMATS = (
     Format("ply", (".ply",), "perpend.formats._ply", "", "point cloud or mesh, text or binary"),
     Format("pcd", (".pcd",), "perpend.formats._pcd", "", "point cloud of PCL"),
     Format("las", (".las", ".laz"), "perpend.formats._las", "pointcloud", "airborne laser scan"),
-    Format("kitti", (".bin",), "perpend.formats._kitti", "", "laser scan of KITTI"),
+    Format("kitti", (".bin",), "perpend.formats._kitti", "", "laser scan of KITTI")
 )  # fmt: skip
 
 SEVERAL = {"npz", "mat", "hdf5", "zarr", "geotiff"}  # can hold several arrays, or pages

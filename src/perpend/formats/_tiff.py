@@ -22,21 +22,11 @@ import numpy as np
 from perpend._files import writing
 from perpend._typing import Array
 from perpend.exceptions import InputError, MissingExtraError
-from perpend.formats._checks import (
-    REAL,
-    SMALL,
-    check_expansion,
-    check_extent,
-    check_magic,
-    check_memory,
-    damage_named,
-    float_type,
-    in_bytes,
-    listed,
-    quoted,
-)
+from perpend.formats import _checks as check
+from perpend.formats._checks import REAL, SMALL, in_bytes, listed, quoted
+from perpend.formats._damage import damage_named
 from perpend.formats._dataset import Answer, Dataset, Options
-from perpend.formats._records import NO_DATA, added_values, from_records, select
+from perpend.formats._records import NO_DATA, added_values, float_type, from_records, select
 from perpend.formats._registry import optional_package
 
 MAGIC = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")  # the last two: BigTIFF
@@ -74,7 +64,7 @@ class Origin(NamedTuple):
 
 def read(path: Path, options: Options) -> Dataset:
     """Read the bands of an image, or of a stack of them."""
-    check_magic(path, "like a TIFF file", *MAGIC)
+    check.magic(path, "like a TIFF file", *MAGIC)
     library, way = _library(path)
     with (
         damage_named(path, "not a readable TIFF file", (Exception,)),
@@ -162,7 +152,7 @@ def _choose(path: Path, pages: Sequence[Page], variable: str | None) -> Sequence
 def _check(path: Path, pages: Sequence[Page]) -> None:
     """Compare the declared size with that of the file, and with the free memory."""
     first, size = pages[0], path.stat().st_size
-    check_extent(str(path), height=first.height, width=first.width, bands=first.bands)
+    check.extent(str(path), height=first.height, width=first.width, bands=first.bands)
     try:
         dtype = np.dtype(first.dtype)
     except TypeError:
@@ -175,10 +165,10 @@ def _check(path: Path, pages: Sequence[Page]) -> None:
             f"{path}: declares {in_bytes(stored)} of values but is {in_bytes(size)} "
             "(cut-off copy, or sparse?)."
         )
-    check_expansion(str(path), size, stored)
-    check_expansion(f"{path}, a block", size, max(page.block for page in pages))
+    check.expansion(str(path), size, stored)
+    check.expansion(f"{path}, a block", size, max(page.block for page in pages))
     n = first.height * first.width * sum(page.bands for page in pages)
-    check_memory(str(path), n * float_type(dtype).itemsize + max(p.stored for p in pages) + SMALL)
+    check.memory(str(path), n * float_type(dtype).itemsize + max(p.stored for p in pages) + SMALL)
 
 
 def _band_labels(pages: Sequence[Page]) -> tuple[str, ...]:

@@ -21,20 +21,13 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.formats._checks import (
-    DAMAGE_ERRORS,
-    check_array,
-    check_expansion,
-    check_member,
-    check_memory,
-    damage_named,
-    float_bytes,
-    quoted,
-)
+from perpend.formats import _checks as check
+from perpend.formats._checks import quoted
 from perpend.formats._choice import Entry, choose
+from perpend.formats._damage import DAMAGE_ERRORS, damage_named
 from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._packed import UNPACKED_SIZE
-from perpend.formats._records import added_values, from_array
+from perpend.formats._records import added_values, float_bytes, from_array
 from perpend.formats._registry import optional_package
 
 METADATA = {"zarr.json": 3, ".zarray": 2}
@@ -96,9 +89,9 @@ class _Store:
             if member.filename in keys:
                 raise InputError(f"{where}: is there twice. Write the archive anew.")
             if not member.is_dir():
-                check_member(where, member, size, "Zarr")
+                check.member(where, member, size, "Zarr")
                 keys[member.filename] = member.file_size
-        check_expansion(str(self.path), size, sum(keys.values()))
+        check.expansion(str(self.path), size, sum(keys.values()))
         return keys
 
     def get(self, key: str, limit: int = -1) -> bytes:
@@ -124,7 +117,7 @@ def read(path: Path, options: Options) -> Dataset:
         meta = found[name]
         if not isinstance(meta, _Meta):
             raise InputError(f"{where}: {meta or 'its metadata cannot be read'}. Write it anew.")
-        check_array(where, meta.shape, meta.dtype)
+        check.array(where, meta.shape, meta.dtype)
         _check(where, store, name, meta)
         return from_array(_load(path, name, meta), path, options, meta.dtype, meta.version)
 
@@ -232,8 +225,8 @@ def _check(where: str, store: _Store, name: str, meta: _Meta) -> None:
             f"{where}: declares {declared} chunks, but {len(sizes)} files are stored. "
             "Is it incomplete?"
         )
-    check_expansion(where, stored, declared * chunk)  # chunks at the edges are stored whole
-    check_memory(where, float_bytes(meta.shape, meta.dtype) + chunk)
+    check.expansion(where, stored, declared * chunk)  # chunks at the edges are stored whole
+    check.memory(where, float_bytes(meta.shape, meta.dtype) + chunk)
     limit = (WIDER if meta.filtered else 1) * chunk + SLACK
     for key in sizes if meta.packer else ():
         if UNPACKED_SIZE[meta.packer](store.get(key)) > limit:
