@@ -41,6 +41,7 @@ A new format is one more module and one more line in ``_registry.FORMATS``.
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -206,9 +207,32 @@ def without_missing(dataset: Dataset, drop: str = "rows") -> Dataset:
     InputError
         If nothing would be left.
     """
-    from perpend.formats._records import without_missing as leave_out
+    import numpy as np
 
-    return leave_out(dataset, drop)
+    if drop not in ("rows", "columns"):
+        raise ValueError(f"drop={drop!r} is neither 'rows' nor 'columns'.")
+    X, counts = dataset.X, dataset.counts
+    axis = 1 if drop == "rows" else 0
+    keep = np.flatnonzero(np.isfinite(X).all(axis=axis))
+    if len(keep) == X.shape[1 - axis]:
+        return dataset
+    if len(keep) == 0:
+        other = "columns" if drop == "rows" else "rows"
+        raise InputError(
+            f"{dataset.source}: all {drop} have a NaN or an infinity, so none would be left. "
+            f"Drop {other} instead, or fill the gaps."
+        )
+    if drop == "rows":
+        before = np.arange(len(X)) if dataset.positions is None else dataset.positions
+        return replace(dataset, X=X[keep], positions=before[keep])
+    names = dataset.columns or tuple(str(j + 1) for j in range(X.shape[1]))
+    lost = tuple(name for j, name in enumerate(names) if j not in set(keep.tolist()))
+    return replace(
+        dataset,
+        X=X[:, keep],
+        columns=tuple(names[j] for j in keep),
+        counts=counts._replace(dropped_columns=(*counts.dropped_columns, *lost)),
+    )
 
 
 def arrays_in(

@@ -66,7 +66,7 @@ class Columns(NamedTuple):
     names: tuple[str, ...]
     dropped: tuple[str, ...]  # columns without numbers
     dtype: str  # of X
-    stored_dtype: str  # as in the file; several names if they differ
+    stored: str  # as in the file; several names if they differ
 
     def n_bytes(self, n_rows: int) -> int:
         """Bytes of `n_rows` rows."""
@@ -121,7 +121,7 @@ def collect(
         raise InputError(f"{path}: there are no rows in this table, only a header.")
     if begin != n:
         raise InputError(f"{path}: does not hold the {n} rows it declares. Damaged or cut off?")
-    names, dropped, stored = columns.names, columns.dropped, columns.stored_dtype
+    names, dropped, stored = columns.names, columns.dropped, columns.stored
     return from_records(X, path, options, "table", columns=names, dropped=dropped, stored=stored)
 
 
@@ -218,8 +218,8 @@ def _count(path: Path, source: Any, size: int) -> int:
         batch = _table(metadata, _follow(metadata, batch[HEADER]))
         if message.type == "dictionary":
             batch = _table(metadata, _follow(metadata, batch[1]))
-        else:
-            n_rows += _number(metadata, batch[LENGTH])
+        elif batch[LENGTH]:
+            n_rows += struct.unpack_from("<q", metadata, batch[LENGTH])[0]
         expanded += _expanded(metadata, batch, body)
         check.expansion(str(path), size, expanded)
     return n_rows
@@ -290,8 +290,3 @@ def _follow(data: bytes, place: int) -> int:
     if place == 0:
         raise struct.error("a reference is missing")
     return place + int(struct.unpack_from("<I", data, place)[0])
-
-
-def _number(data: bytes, place: int) -> int:
-    """A whole number of 8 bytes; one that is not there is 0."""
-    return int(struct.unpack_from("<q", data, place)[0]) if place else 0

@@ -87,18 +87,15 @@ def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
     with source.open(encoding="utf-8-sig", newline="") as text, writing(path) as stream:
         copy = io.TextIOWrapper(stream, "utf-8", newline="")
         writer = csv.writer(copy, delimiter=dialect.delimiter, lineterminator="\n")
-        rows = _rows(source, text, dialect)
-        first = next(rows)
-        added = added_values(dataset, answer, [cell.strip() for cell in first.cells])
-        if first.is_header:
-            writer.writerow([*map(_harmless, first.cells), *added])
-        else:
-            writer.writerow([*map(_harmless, first.cells), *_cells(added, 0, gap)])
-        n, records = int(not first.is_header), dataset.shape[0]
-        for row in rows:
-            if n < records:
-                writer.writerow([*map(_harmless, row.cells), *_cells(added, n, gap)])
-            n += 1
+        added: dict[str, Array] = {}
+        n, records = 0, dataset.shape[0]
+        for row in _rows(source, text, dialect):
+            if not added:
+                added = added_values(dataset, answer, [cell.strip() for cell in row.cells])
+            if n < records or row.is_header:
+                new = list(added) if row.is_header else _cells(added, n, gap)
+                writer.writerow([*map(_harmless, row.cells), *new])
+            n += not row.is_header
         if n != records:
             raise changed(source)
         copy.flush()

@@ -83,10 +83,9 @@ def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
     """Write a ``.mat`` file of three arrays: columns for a table, images for an image."""
     import scipy.io
 
+    arrays = added_values(dataset, answer)
     with writing(path) as stream:
-        scipy.io.savemat(
-            stream, added_values(dataset, answer), do_compression=True, oned_as="column"
-        )
+        scipy.io.savemat(stream, arrays, do_compression=True, oned_as="column")
     return path
 
 
@@ -194,9 +193,8 @@ def _check_variable(where: str, found: list[_Variable]) -> None:
         raise InputError(f"{where}: is there twice. Write the file anew.")
     oddity = _oddity(found[0])
     if oddity:
-        what = (
-            "the real part or the modulus" if oddity == "complex" else "the array of numbers in it"
-        )
+        is_complex = oddity == "complex"
+        what = "the real part or the modulus" if is_complex else "the array of numbers in it"
         raise InputError(
             f"{where}: is of MATLAB's type {quoted(oddity)}, not an array of real numbers. "
             f"Save {what} as a variable of its own."

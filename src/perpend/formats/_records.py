@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -116,34 +115,6 @@ def select(path: Path, wanted: Sequence[str], names: Sequence[str]) -> list[int]
                 f"{path}: has {len(places[name])} columns {quoted(name)}. Rename them."
             )
     return [places[name][0] for name in wanted]
-
-
-def without_missing(dataset: Dataset, drop: str) -> Dataset:
-    """See :func:`perpend.formats.without_missing`."""
-    if drop not in ("rows", "columns"):
-        raise ValueError(f"drop={drop!r} is neither 'rows' nor 'columns'.")
-    X, counts = dataset.X, dataset.counts
-    axis = 1 if drop == "rows" else 0
-    keep = np.flatnonzero(np.isfinite(X).all(axis=axis))
-    if len(keep) == X.shape[1 - axis]:
-        return dataset
-    if len(keep) == 0:
-        other = "columns" if drop == "rows" else "rows"
-        raise InputError(
-            f"{dataset.source}: all {drop} have a NaN or an infinity, so none would be left. "
-            f"Drop {other} instead, or fill the gaps."
-        )
-    if drop == "rows":
-        before = np.arange(len(X)) if dataset.positions is None else dataset.positions
-        return replace(dataset, X=X[keep], positions=before[keep])
-    names = dataset.columns or tuple(str(j + 1) for j in range(X.shape[1]))
-    lost = tuple(name for j, name in enumerate(names) if j not in set(keep.tolist()))
-    return replace(
-        dataset,
-        X=X[:, keep],
-        columns=tuple(names[j] for j in keep),
-        counts=counts._replace(dropped_columns=(*counts.dropped_columns, *lost)),
-    )
 
 
 def in_place(dataset: Dataset, values: Array, missing: float) -> Array:

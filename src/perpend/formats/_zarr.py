@@ -48,7 +48,7 @@ class _Meta(NamedTuple):
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     chunks: tuple[int, ...]
-    packer: str  # "" if chunks are not packed
+    packers: list[str]  # at most one; none if chunks are not packed
     filtered: bool  # the numbers were changed before they were packed
 
 
@@ -71,14 +71,11 @@ class _Store:
                 elif stat.S_ISREG(status.st_mode):
                     keys[item.relative_to(self.path).as_posix()] = status.st_size
                 else:
-                    raise InputError(
-                        f"{self.path}: {quoted(item.name)} is a link or not a regular file. "
-                        "Copy the data itself."
-                    )
+                    what = f"{quoted(item.name)} is a link or not a regular file"
+                    raise InputError(f"{self.path}: {what}. Copy the data itself.")
                 if len(keys) + len(waiting) > MAX_FILES:
-                    raise InputError(
-                        f"{self.path}: has more than {MAX_FILES} files. Use larger chunks."
-                    )
+                    what = f"has more than {MAX_FILES} files"
+                    raise InputError(f"{self.path}: {what}. Use larger chunks.")
         return keys
 
     def _members(self) -> dict[str, int]:
@@ -158,7 +155,7 @@ def _arrays(store: _Store) -> dict[str, _Meta | str]:
             content = json.loads(store.get(key, limit=1 << 24))
             if version == 3 and content.get("node_type") != "array":
                 continue
-            found[folder] = _parse_2(content) if version == 2 else _parse_3(content)
+            found[folder] = _checked(_parse_2(content) if version == 2 else _parse_3(content))
         except InputError as error:
             found[folder] = str(error)
         except (*BAD_ZARR, RecursionError):
@@ -177,8 +174,8 @@ def _parse_2(content: dict[str, Any]) -> _Meta:
     packers = [code for code in filters if code not in PLAIN_FILTERS]
     if content.get("compressor"):
         packers.append(str(content["compressor"]["id"]))
-    dtype = np.dtype(content["dtype"])
-    return _meta(2, content["shape"], dtype, content["chunks"], packers, filtered=bool(filters))
+    extent = tuple(content["shape"]), np.dtype(content["dtype"]), tuple(content["chunks"])
+    return _Meta(2, *extent, packers, bool(filters))
 
 
 def _parse_3(content: dict[str, Any]) -> _Meta:
@@ -187,27 +184,21 @@ def _parse_3(content: dict[str, Any]) -> _Meta:
     if content["chunk_grid"]["name"] != "regular" or content.get("storage_transformers"):
         raise InputError("is stored in an unknown way")
     packers = [str(c["name"]) for c in content["codecs"] if c["name"] not in PLAIN_CODECS]
-    chunks = content["chunk_grid"]["configuration"]["chunk_shape"]
-    dtype = np.dtype(content["data_type"])
-    return _meta(3, content["shape"], dtype, chunks, packers, filtered=False)
+    chunks = tuple(content["chunk_grid"]["configuration"]["chunk_shape"])
+    return _Meta(
+        3, tuple(content["shape"]), np.dtype(content["data_type"]), chunks, packers, filtered=False
+    )
 
 
-def _meta(
-    version: int,
-    shape: Any,
-    dtype: np.dtype[Any],
-    chunks: Any,
-    packers: list[str],
-    *,
-    filtered: bool,
-) -> _Meta:
-    whole = [type(n) is int for n in (*shape, *chunks)]
-    if not all(whole) or len(shape) != len(chunks) or min(chunks, default=1) < 1:
+def _checked(meta: _Meta) -> _Meta:
+    """Refuse a shape or a compression that cannot be read."""
+    shape, chunks, packers = meta.shape, meta.chunks, meta.packers
+    whole = all(type(n) is int for n in (*shape, *chunks))
+    if not whole or len(shape) != len(chunks) or min(chunks, default=1) < 1:
         raise InputError("declares an impossible shape")
     if not set(packers) <= set(UNPACKED_SIZE) or len(packers) > 1:
-        names = ", ".join(map(quoted, packers))
-        raise InputError(f"is compressed in an unknown way ({names})")
-    return _Meta(version, tuple(shape), dtype, tuple(chunks), "".join(packers), filtered)
+        raise InputError(f"is compressed in an unknown way ({', '.join(map(quoted, packers))})")
+    return meta
 
 
 def _check(where: str, store: _Store, name: str, meta: _Meta) -> None:
@@ -221,19 +212,15 @@ def _check(where: str, store: _Store, name: str, meta: _Meta) -> None:
     stored, chunk = sum(sizes.values()), math.prod(meta.chunks) * meta.dtype.itemsize
     declared = math.prod(-(-n // c) for n, c in zip(meta.shape, meta.chunks, strict=True))
     if declared > max(FEW_CHUNKS, MAX_SPARSITY * len(sizes)):
-        raise InputError(
-            f"{where}: declares {declared} chunks, but {len(sizes)} files are stored. "
-            "Is it incomplete?"
-        )
+        what = f"declares {declared} chunks, but {len(sizes)} files are stored"
+        raise InputError(f"{where}: {what}. Is it incomplete?")
     check.expansion(where, stored, declared * chunk)  # chunks at the edges are stored whole
     check.memory(where, float_bytes(meta.shape, meta.dtype) + chunk)
     limit = (WIDER if meta.filtered else 1) * chunk + SLACK
-    for key in sizes if meta.packer else ():
-        if UNPACKED_SIZE[meta.packer](store.get(key)) > limit:
-            raise InputError(
-                f"{where}: chunk {quoted(key)} would become larger than declared. "
-                "The store is damaged."
-            )
+    for key in sizes if meta.packers else ():
+        if UNPACKED_SIZE[meta.packers[0]](store.get(key)) > limit:
+            what = f"chunk {quoted(key)} would become larger than declared"
+            raise InputError(f"{where}: {what}. The store is damaged.")
 
 
 def _load(path: Path, name: str, meta: _Meta) -> Array:
