@@ -46,33 +46,19 @@ SIZES_BYTES = 8  # before the compressed points: their sizes, packed and unpacke
 class Header(NamedTuple):
     """What the first lines declare."""
 
-    fields: np.dtype[Any]  # a point; each field has one dimension
-    n: int  # points
+    fields: np.dtype[Any]  # of a point; each has one dimension
+    points: Points  # each as a record of single numbers
     kind: str  # one of KINDS
     lines: tuple[bytes, ...]  # as in the file
-    offset: int  # where the values begin
-
-    @property
-    def points(self) -> Points:
-        """The points, each as a record of single numbers."""
-        numbers = []
-        for name in self.fields.names or ():
-            field = self.fields[name]
-            names = [f"{name}_{j}" for j in range(field.shape[0])] if field.shape[0] > 1 else [name]
-            numbers += [(number, field.base) for number in names]
-        return Points(self.n, np.dtype(numbers), self.offset, self.kind == "ascii")
 
 
 def read(path: Path, options: Options) -> Dataset:
     """Read the points of a PCD file."""
     header = _read_header(path)
     points = header.points
-    least = points.n * points.dtype.itemsize
-    if points.is_text:  # a digit and a blank or line end for each, the last may lack it
-        least = 2 * points.n * len(points.dtype.names or ()) - 1
     records = _unpacked(path, header) if header.kind == "binary_compressed" else None
     if records is None:
-        check.points(path, points.n, least, path.stat().st_size - header.offset)
+        check.points(path, points.n, points.least, path.stat().st_size - points.start)
     return points.read(path, options, records, header)
 
 
@@ -84,13 +70,13 @@ def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
     added = added_fields(dataset, answer, header.fields.names)
     with writing(path) as stream, source.open("rb") as original:
         stream.write(_header_text(header, added))
-        original.seek(header.offset)
+        original.seek(header.points.start)
         if header.kind == "ascii":
-            write_text(stream, original, header.n, added)
+            write_text(stream, original, header.points.n, added)
+        elif header.kind == "binary":
+            write_records(stream, header.points.mapped(source), added)
         else:
-            is_plain = header.kind == "binary"
-            records = header.points.mapped(source) if is_plain else _unpacked(source, header)
-            write_records(stream, records, added)
+            write_records(stream, _unpacked(source, header), added)
     return path
 
 
@@ -110,11 +96,17 @@ def _read_header(path: Path) -> Header:
     kind = " ".join(entries["DATA"])
     if kind not in KINDS:
         raise InputError(f"{path}: DATA {quoted(kind)} is not one of {', '.join(KINDS)}.")
-    return Header(_fields(path, entries), _n_points(path, entries), kind, tuple(lines), offset)
+    fields = _fields(path, entries)
+    numbers = [(f"{a}_{j}" if n > 1 else a, dtype) for a, dtype, n in fields for j in range(n)]
+    if len(dict(numbers)) < len(numbers):
+        raise InputError(f"{path}: two of its fields have the same name.")
+    points = Points(_n_points(path, entries), np.dtype(numbers), offset, kind == "ascii")
+    record = np.dtype([(name, dtype, (n,)) for name, dtype, n in fields])
+    return Header(record, points, kind, tuple(lines))
 
 
-def _fields(path: Path, entries: dict[str, list[str]]) -> np.dtype[Any]:
-    """Type of a point; fields that fill gaps get names that differ."""
+def _fields(path: Path, entries: dict[str, list[str]]) -> list[tuple[str, np.dtype[Any], int]]:
+    """Names, types and counts; fields that fill gaps get names that differ."""
     names = entries.get("FIELDS", entries.get("COLUMNS", []))
     sizes, types = entries.get("SIZE", []), entries.get("TYPE", [])
     counts = entries.get("COUNT", ["1"] * len(names))
@@ -130,14 +122,7 @@ def _fields(path: Path, entries: dict[str, list[str]]) -> np.dtype[Any]:
         raise InputError(f"{path}: a point has more than {MAX_COUNT} numbers.")
     kinds = [_dtype(path, kind, size) for kind, size in zip(types, sizes, strict=True)]
     names = [f"{GAP}{j}" if name == PADDING else name for j, name in enumerate(names)]
-    single = [
-        f"{a}_{j}" if n > 1 else a for a, n in zip(names, numbers, strict=True) for j in range(n)
-    ]
-    if len(set(single)) < len(single):
-        raise InputError(f"{path}: two of its fields have the same name.")
-    return np.dtype(
-        [(name, kind, (n,)) for name, kind, n in zip(names, kinds, numbers, strict=True)]
-    )
+    return list(zip(names, kinds, numbers, strict=True))
 
 
 def _dtype(path: Path, kind: str, size: str) -> np.dtype[Any]:
@@ -168,10 +153,10 @@ def _count(path: Path, word: str, *values: str) -> int:
 
 def _unpacked(path: Path, header: Header) -> Array:
     """Points of a compressed file, in which each field is a block of its own."""
-    dtype = header.points.dtype
-    present = path.stat().st_size - header.offset - SIZES_BYTES
+    n, dtype, start, _ = header.points
+    present = path.stat().st_size - start - SIZES_BYTES
     with path.open("rb") as stream:
-        stream.seek(header.offset)
+        stream.seek(start)
         sizes = stream.read(SIZES_BYTES)
         packed, unpacked = (int.from_bytes(sizes[i : i + 4], "little") for i in (0, 4))
         if packed > present:
@@ -179,17 +164,17 @@ def _unpacked(path: Path, header: Header) -> Array:
                 f"{path}: declares {in_bytes(packed)} of compressed points but holds "
                 f"{in_bytes(max(0, present))}. Is it a cut-off copy?"
             )
-        if unpacked != header.n * dtype.itemsize:
+        if unpacked != n * dtype.itemsize:
             raise InputError(
-                f"{path}: its points unpack to {in_bytes(unpacked)}, but {header.n} points of "
+                f"{path}: its points unpack to {in_bytes(unpacked)}, but {n} points of "
                 f"{dtype.itemsize} bytes were declared. It is damaged."
             )
         check.memory(str(path), packed + 2 * unpacked)
         data = decompress(str(path), stream.read(packed), unpacked)
-    records = np.empty(header.n, header.fields)
+    records = np.empty(n, header.fields)
     place = 0
     for name in header.fields.names or ():
-        block = np.frombuffer(data, header.fields[name], header.n, place)
+        block = np.frombuffer(data, header.fields[name], n, place)
         records[name] = block
         place += block.nbytes
     return records.view(dtype)

@@ -8,6 +8,7 @@ properties: distance and probability (float) and inlier (uchar: 1, or 0 for outl
 point is not finite).
 """
 
+import re
 import shutil
 import struct
 from collections.abc import Sequence
@@ -39,8 +40,8 @@ class Property(NamedTuple):
     """One number of an element, or a list of them."""
 
     name: str
-    dtype: np.dtype[Any]
-    length: np.dtype[Any] | None = None  # type of the number of entries, if it is a list
+    dtype: np.dtype[Any]  # of the number, or of the length of the list
+    entry: int = 0  # bytes of each entry of a list; 0: it is not a list
 
 
 class Element(NamedTuple):
@@ -53,12 +54,12 @@ class Element(NamedTuple):
     @property
     def smallest(self) -> int:
         """Bytes of one in a binary file with empty lists."""
-        return sum((p.length or p.dtype).itemsize for p in self.properties)
+        return sum(p.dtype.itemsize for p in self.properties)
 
     @property
     def has_lists(self) -> bool:
         """Whether their sizes may differ."""
-        return any(p.length is not None for p in self.properties)
+        return any(p.entry for p in self.properties)
 
 
 class Header(NamedTuple):
@@ -136,7 +137,7 @@ def _read_header(path: Path) -> Header:
         match words:
             case ["format", kind, "1.0"] if kind in ENCODINGS and not encoding:
                 encoding = kind
-            case ["element", name, count] if _is_count(count) and encoding:
+            case ["element", name, count] if re.fullmatch("[0-9]{1,15}", count) and encoding:
                 elements.append(Element(name, int(count), ()))
                 last = number if name == "vertex" else last
             case ["property", *rest] if elements:
@@ -152,16 +153,13 @@ def _read_header(path: Path) -> Header:
     return Header(encoding, tuple(elements), tuple(lines), last, offset)
 
 
-def _is_count(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= 15
-
-
 def _property(where: str, words: Sequence[str], order: str) -> Property:
     match words:
         case [kind, name] if kind in TYPES:
             return Property(name, np.dtype(order + TYPES[kind]))
         case ["list", length, kind, name] if {length, kind} <= TYPES.keys():
-            return Property(name, np.dtype(order + TYPES[kind]), np.dtype(order + TYPES[length]))
+            entry = np.dtype(TYPES[kind]).itemsize
+            return Property(name, np.dtype(order + TYPES[length]), entry)
     raise InputError(f"{where}: cannot read the property {quoted(' '.join(words))}.")
 
 
@@ -178,10 +176,8 @@ def _check_elements(path: Path, elements: list[Element]) -> None:
         raise InputError(f"{path}: its points hold lists. Save them with plain numbers only.")
     if len(set(names)) < len(names):
         raise InputError(f"{path}: two properties of its points have the same name.")
-    for element in elements:
-        floats = [p for p in element.properties if p.length is not None and p.length.kind == "f"]
-        if floats:
-            raise InputError(f"{path}: a list cannot have a length of type float.")
+    if any(p.entry and p.dtype.kind == "f" for element in elements for p in element.properties):
+        raise InputError(f"{path}: a list cannot have a length of type float.")
 
 
 def _points(path: Path, header: Header) -> Points:
@@ -224,15 +220,13 @@ def _after(data: memoryview, place: int, element: Element) -> int:
     """Return the place after an element, whose lists have their lengths before them."""
     if not element.has_lists:
         return place + element.n * element.smallest
-    lengths = [
-        struct.Struct(p.length.str[0].replace("|", "<") + p.length.char) if p.length else None
+    parts = [
+        (p.entry, struct.Struct(f"{p.dtype.str[0]}{p.dtype.char}".replace("|", "<")))
         for p in element.properties
     ]
     for _ in range(element.n):
-        for p, length in zip(element.properties, lengths, strict=True):
-            entries = 1
-            if length:
-                (entries,) = length.unpack_from(data, place)
-                place += length.size
-            place += max(0, entries) * p.dtype.itemsize
+        for entry, number in parts:
+            if entry:
+                place += entry * max(0, number.unpack_from(data, place)[0])
+            place += number.size
     return place

@@ -36,6 +36,12 @@ class Points(NamedTuple):
         """Fields that hold numbers."""
         return [name for name in self.dtype.names or () if not name.startswith(GAP)]
 
+    @property
+    def least(self) -> int:
+        """Bytes that they take at least; of text, a digit and a blank or line end for each."""
+        width = len(self.dtype.names or ())  # the last line end may be missing
+        return 2 * self.n * width - 1 if self.is_text else self.n * self.dtype.itemsize
+
     def mapped(self, path: Path) -> Array:
         """Map the points of a binary file."""
         return np.asarray(np.memmap(path, self.dtype, "r", self.start, (self.n,)))
