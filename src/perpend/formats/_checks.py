@@ -105,15 +105,13 @@ def points(path: Path, n: int, least: int, present: int) -> None:
         )
 
 
-def member(where: str, member: zipfile.ZipInfo, size: int, library: str) -> None:
+def member(where: str, item: zipfile.ZipInfo, size: int, by: str) -> None:
     """Check a member of a zip archive of `size` bytes in its directory, before it is unpacked."""
-    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise InputError(
-            f"{where}: is compressed in a way that {library} does not use. Write it anew."
-        )
-    if member.compress_size > size:
+    if item.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise InputError(f"{where}: compressed in a way that {by} does not use. Write it anew.")
+    if item.compress_size > size:
         raise InputError(f"{where}: larger than the archive itself. It is damaged.")
-    expansion(where, member.compress_size, member.file_size)
+    expansion(where, item.compress_size, item.file_size)
 
 
 def quoted(text: str) -> str:

@@ -189,7 +189,8 @@ def _parse(path: Path, rows: Iterator[_Row], options: Options) -> _Table:
         if n == 0:
             names = tuple(cell.strip() for cell in cells) if is_header else None
             if is_cloud:
-                names = names or _names_of_points(len(cells))
+                numbers = map(str, range(len(PLACE) + 1, len(cells) + 1))
+                names = names or (*PLACE, *numbers)[: len(cells)]
                 wanted = _place(path, names) if wanted is None else wanted
             if wanted is not None:
                 chosen = select(path, wanted, names or [str(j + 1) for j in range(len(cells))])
@@ -252,24 +253,13 @@ def _is_missing(cell: str) -> bool:
 
 
 def _is_number(cell: str) -> bool:
-    if "_" in cell:
-        return False
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
+    return _floats([cell]) is not None
 
 
 def _names_columns(row: list[str]) -> bool:
     """Whether a first row is a header: its first filled cell is text."""
     first = next((cell for cell in row if cell.strip()), "")
     return first.strip() not in NOT_A_NAME and not _is_number(first)
-
-
-def _names_of_points(width: int) -> tuple[str, ...]:
-    """Names for columns without any: x, y, z, and numbers from 4."""
-    return (*PLACE, *map(str, range(len(PLACE) + 1, width + 1)))[:width]
 
 
 def _place(path: Path, names: tuple[str, ...]) -> tuple[str, ...]:

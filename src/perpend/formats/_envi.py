@@ -149,7 +149,7 @@ def _pair(path: Path) -> tuple[Path, Path]:
     headers = _beside(path, {f"{path.name}.hdr", f"{path.stem}.hdr"})
     if not headers:
         raise InputError(
-            f"{path}: there is no header {path.stem}.hdr beside it, which an ENVI scene needs."
+            f"{path}: there is no header {path.stem}.hdr beside it. It needs one."
         )
     exact = [other for other in headers if other.name.lower() == f"{path.name}.hdr".lower()]
     return (exact or headers)[0], path
@@ -170,9 +170,7 @@ def _read_header(path: Path, raw: Path) -> Header:
         raise InputError(f"{path}: {in_bytes(size)} is too much for an ENVI header.")
     text = path.read_bytes().decode("utf-8-sig", errors="replace")
     if not text.lstrip().upper().startswith("ENVI"):
-        raise InputError(
-            f"{path}: does not begin with the word ENVI. Is it the header of another format?"
-        )
+        raise InputError(f"{path}: does not begin with the word ENVI. Is it of another format?")
     entries = _Entries(path, text)
     _check_kind(path, entries)
     extent = {key: entries.count(key) for key in ("lines", "samples", "bands")}

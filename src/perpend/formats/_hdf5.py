@@ -46,9 +46,7 @@ def read(path: Path, options: Options) -> Dataset:
     """Read one dataset of an HDF5 file; `variable` is its path inside, such as ``a/b``."""
     h5py = optional_package("h5py", path, "hdf5")
     if not is_hdf5(path):
-        raise InputError(
-            f"{path}: does not begin like an HDF5 file. Is it cut off, or another format?"
-        )
+        raise InputError(f"{path}: does not begin like an HDF5 file. Cut off, or another format?")
     with (
         damage_named(path, "not a readable HDF5 file"),
         h5py.File(path, "r", locking=False) as file,
@@ -217,6 +215,4 @@ def _check_chunks(where: str, item: Any) -> None:
         mask, raw = item.id.read_direct_chunk(begin)  # bits of the mask: filters not applied
         packed = raw[: len(raw) - CHECKSUM_BYTES * len(behind)]
         if size != (len(packed) if mask >> place & 1 else of_zlib(packed, size)):
-            raise InputError(
-                f"{where}: a chunk is not of the size it declares. The file is damaged."
-            )
+            raise InputError(f"{where}: a chunk is not of the size it declares. It is damaged.")

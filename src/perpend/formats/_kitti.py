@@ -5,8 +5,7 @@ and the numbers must look like a scan: within a kilometre of the sensor, reflect
 
 x, y and z are read unless other columns are chosen. A scan has no room for labels, and the numbers
 of SemanticKITTI's ``.label`` files mean other things (1 is an outlier there). So the labels are
-written to a PLY cloud, which any viewer opens: x, y, z, reflectance, distance, probability and
-inlier (1, or 0 for outliers; 255 if the point is not finite), in the order of the scan.
+written to a PLY cloud, which any viewer opens, with the same points in the same order.
 """
 
 from pathlib import Path

@@ -10,9 +10,8 @@ point, uncompressed, then the number of its points and the length of each layer.
 allocates these lengths unchecked, up to 4 GB each. So the blocks are walked first; together they
 must fill the space up to their table.
 
-The labels are written to a copy of the scan with three more dimensions (as extra bytes): distance
-and probability (float32) and inlier (uint8: 1, or 0 for outliers; 255 if the point is not finite).
-The classification stays as it is: its codes are for ground, vegetation, buildings.
+The labels are three more dimensions (as extra bytes) in a copy of the scan. The classification
+stays as it is: its codes are for ground, vegetation, buildings.
 """
 
 import copy

@@ -4,9 +4,7 @@ x, y and z are read unless other columns are chosen; a field of several numbers,
 the columns fpfh_0, fpfh_1 and so on. An organised cloud (WIDTH x HEIGHT) is read row by row; its
 points without coordinates, which PCL marks by NaN, are left out. Text is read as float64.
 
-The labels are written to a copy of the cloud with three more fields: distance and probability (F 4)
-and inlier (U 1: 1, or 0 for outliers; 255 for no data). It is text if the cloud is, otherwise
-binary.
+The labels are three more fields in a copy of the cloud: text if the cloud is, otherwise binary.
 """
 
 import re

@@ -3,9 +3,7 @@
 Only the element ``vertex`` is read; x, y and z unless other columns are chosen. Elements after it
 (faces) are ignored; those before it are skipped, lists included. Text is read as float64.
 
-The labels are written to a copy of the file, faces included, in which every vertex has three more
-properties: distance and probability (float) and inlier (uchar: 1, or 0 for outliers; 255 if the
-point is not finite).
+The labels are three more properties of every vertex in a copy of the file, faces included.
 """
 
 import re

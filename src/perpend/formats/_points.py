@@ -121,7 +121,7 @@ def added_fields(
 ) -> dict[str, Array]:
     """Return the fields to add: distance and probability as float32, inlier as bytes.
 
-    Points without data have NaN, and 255 as inlier.
+    inlier is 1, or 0 for outliers. Points without data have NaN, and 255 as inlier.
     """
     added = added_values(dataset, answer, taken)
     return {

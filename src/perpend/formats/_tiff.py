@@ -68,8 +68,8 @@ def read(path: Path, options: Options) -> Dataset:
     library, way = _library(path)
     with (
         damage_named(path, "not a readable TIFF file", (Exception,)),
-        _quiet(library.__name__),
-        way.opened(library, path) as all_pages,
+        _quiet(library),
+        way.opened(path) as all_pages,
     ):
         pages = _choose(path, all_pages, options.variable)
         _check(path, pages)
@@ -78,7 +78,7 @@ def read(path: Path, options: Options) -> Dataset:
         if options.columns is not None:
             bands = select(path, options.columns, names)
         X, masked = _values(pages, bands)
-        origin = Origin(library.__name__, way.georeference(pages[0].handle))
+        origin = Origin(library, way.georeference(pages[0].handle))
     return from_records(
         X.reshape(-1, len(bands)),
         path,
@@ -97,7 +97,7 @@ def read(path: Path, options: Options) -> Dataset:
 def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
     """Write ``NAME-answer.tif`` (the mask) and ``NAME-answer-distance.tif``."""
     name, place = dataset.origin
-    library, way = _library(path, name)
+    _, way = _library(path, name)
     added = added_values(dataset, answer)
     values = np.stack([added["distance"], added["probability"]]).astype(np.float32)
     images = {
@@ -106,21 +106,23 @@ def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
     }
     for file, (image, names, nodata) in images.items():
         with writing(file) as stream:
-            way.save(library, stream, image, names=names, nodata=nodata, place=place)
+            way.save(stream, image, names, nodata, place)
     return path
 
 
-def _library(path: Path, name: str | None = None) -> tuple[Any, ModuleType]:
-    """Return the library to use, and the module that knows how."""
+def _library(path: Path, name: str | None = None) -> tuple[str, ModuleType]:
+    """Return the name of the library to use, and the module that knows how."""
     from perpend.formats import _tiff_rasterio, _tiff_tifffile
 
     if name != "tifffile":
         try:
-            return optional_package("rasterio", path, "geo"), _tiff_rasterio
+            optional_package("rasterio", path, "geo")
+            return "rasterio", _tiff_rasterio
         except MissingExtraError:
             if name is not None:
                 raise
-    return optional_package("tifffile", path, "images"), _tiff_tifffile
+    optional_package("tifffile", path, "images")
+    return "tifffile", _tiff_tifffile
 
 
 @contextmanager

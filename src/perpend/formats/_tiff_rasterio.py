@@ -17,8 +17,10 @@ MAX_PAGES = 1 << 12  # files that are open together
 
 
 @contextmanager
-def opened(rasterio: Any, path: Path) -> Iterator[list[Page]]:
+def opened(path: Path) -> Iterator[list[Page]]:
     """Open all images of a file; nothing is read yet."""
+    import rasterio
+
     name = str(path.absolute())
     with warnings.catch_warnings(), rasterio.Env(), ExitStack() as stack:
         warnings.simplefilter("ignore")  # a plain TIFF has no georeference
@@ -28,7 +30,7 @@ def opened(rasterio: Any, path: Path) -> Iterator[list[Page]]:
             raise InputError(f"{path}: has {n} pages; at most {MAX_PAGES} can be read.")
         parts = [f"GTIFF_DIR:{i}:{name}" for i in range(1, n + 1)]
         others = [stack.enter_context(rasterio.open(part, driver="GTiff")) for part in parts]
-        yield [_page(rasterio, handle) for handle in (others if n > 1 else [first])]
+        yield [_page(handle) for handle in (others if n > 1 else [first])]
 
 
 def georeference(handle: Any) -> dict[str, Any]:
@@ -40,15 +42,11 @@ def georeference(handle: Any) -> dict[str, Any]:
 
 
 def save(
-    rasterio: Any,
-    stream: IO[bytes],
-    image: Array,
-    *,
-    names: Sequence[str],
-    nodata: float,
-    place: dict[str, Any],
+    stream: IO[bytes], image: Array, names: Sequence[str], nodata: float, place: dict[str, Any]
 ) -> None:
     """Write bands x height x width as a GeoTIFF with this georeference."""
+    import rasterio
+
     bands, height, width = image.shape
     with warnings.catch_warnings(), rasterio.MemoryFile() as memory:
         warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
@@ -68,14 +66,16 @@ def save(
         stream.write(memory.getbuffer())
 
 
-def _page(rasterio: Any, handle: Any) -> Page:
-    alpha = handle.colorinterp[-1] == rasterio.enums.ColorInterp.alpha and handle.count > 1
+def _page(handle: Any) -> Page:
+    from rasterio.enums import ColorInterp, Interleaving, MaskFlags
+
+    alpha = handle.colorinterp[-1] == ColorInterp.alpha and handle.count > 1
     bands = handle.count - alpha
     pixel = np.dtype(handle.dtypes[0]).itemsize if "complex_int" not in handle.dtypes[0] else 8
     rows, columns = handle.block_shapes[0]
-    flags = rasterio.enums.MaskFlags
-    has_mask = any({flags.per_dataset, flags.alpha} & set(band) for band in handle.mask_flag_enums)
-    interleaved = handle.interleaving == rasterio.enums.Interleaving.pixel
+    masks = {MaskFlags.per_dataset, MaskFlags.alpha}
+    has_mask = any(masks & set(flags) for flags in handle.mask_flag_enums)
+    interleaved = handle.interleaving == Interleaving.pixel
     return Page(
         height=handle.height,
         width=handle.width,

@@ -22,8 +22,10 @@ TRANSPARENT = (1, 2)  # kinds of an extra sample
 
 
 @contextmanager
-def opened(tifffile: Any, path: Path) -> Iterator[list[Page]]:
+def opened(path: Path) -> Iterator[list[Page]]:
     """Open all images of a file; nothing is read yet."""
+    import tifffile
+
     try:
         with tifffile.TiffFile(path) as file:
             yield _pages(path, file)
@@ -49,15 +51,11 @@ def georeference(page: Any) -> list[tuple[int, Any, int, Any, bool]]:
 
 
 def save(
-    tifffile: Any,
-    stream: IO[bytes],
-    image: Array,
-    *,
-    names: Sequence[str],
-    nodata: float,
-    place: Any,
+    stream: IO[bytes], image: Array, names: Sequence[str], nodata: float, place: list[Any]
 ) -> None:
     """Write bands x height x width, with the tags of the georeference."""
+    import tifffile
+
     tifffile.imwrite(
         stream,
         image,
@@ -86,7 +84,7 @@ def _page(path: Path, page: Any) -> Page:
     declared, listed = math.prod(page.chunked), len(page.dataoffsets)
     if listed < declared and not page.is_contiguous:
         raise InputError(
-            f"{path}: declares {declared} strips or tiles but lists {listed}. Is it damaged?"
+            f"{path}: declares {declared} blocks but lists {listed}. Is it damaged?"
         )
     sides = dict(zip(page.axes, page.shape, strict=True))
     samples = sides.get("S", 1)
