@@ -36,6 +36,8 @@ SIDES = {  # axes of the raw file, slowest first
     "bil": ("lines", "bands", "samples"),
     "bip": ("lines", "samples", "bands"),
 }
+# key = value, or key = {...} over many lines; a semicolon begins a remark
+ENTRY = re.compile(r"^(?![ \t]*;)([^=\n]*)=[ \t]*(\{[^}]*\}?.*|.*)", re.MULTILINE)
 HEADER_BYTES = 4 << 20  # usual headers have about ten thousand
 TYPES = {1: "u1", 2: "i2", 3: "i4", 4: "f4", 5: "f8"} | {12: "u2", 13: "u4", 14: "i8", 15: "u8"}
 MAX_BANDS = 1 << 20  # each gets a name
@@ -68,21 +70,12 @@ class _Entries(dict[str, str]):
 
     def __init__(self, path: Path, text: str) -> None:
         self.path = path
-        lines = iter(text.splitlines()[1:])
-        for line in lines:
-            key, equals, value = line.partition("=")
-            if not equals or line.lstrip().startswith(";"):
-                continue
-            parts = [value.strip()]
-            while parts[0].startswith("{") and "}" not in parts[-1]:
-                following = next(lines, None)
-                if following is None:
-                    raise InputError(
-                        f"{path}: the braces of {quoted(key.strip())} are not closed. "
-                        "Is it a cut-off copy?"
-                    )
-                parts.append(following.strip())
-            self[" ".join(key.lower().split())] = " ".join(parts)
+        for key, value in ENTRY.findall("\n".join(text.splitlines()[1:])):
+            if value.startswith("{") and "}" not in value:
+                what = f"the braces of {quoted(key.strip())} are not closed"
+                raise InputError(f"{path}: {what}. Is it a cut-off copy?")
+            lines = [line.strip() for line in value.splitlines()]
+            self[" ".join(key.lower().split())] = " ".join(lines)
 
     def parts(self, key: str) -> list[str]:
         """Entries of a list."""
@@ -148,9 +141,7 @@ def _pair(path: Path) -> tuple[Path, Path]:
         return path, found[0]
     headers = _beside(path, {f"{path.name}.hdr", f"{path.stem}.hdr"})
     if not headers:
-        raise InputError(
-            f"{path}: there is no header {path.stem}.hdr beside it. It needs one."
-        )
+        raise InputError(f"{path}: there is no header {path.stem}.hdr beside it. It needs one.")
     exact = [other for other in headers if other.name.lower() == f"{path.name}.hdr".lower()]
     return (exact or headers)[0], path
 

@@ -45,10 +45,9 @@ PIECE = 1 << 20  # bytes that are unpacked at once
 
 
 class _Variable(NamedTuple):
-    class_code: int
-    shape: tuple[int, ...] = ()
-    name: str = ""
-    is_complex: bool = False
+    name: str
+    shape: tuple[int, ...]
+    oddity: str  # what it holds, unless these are real numbers
     n_values: float = math.nan  # by the number of its bytes; nan if they are not numbers
 
 
@@ -62,7 +61,7 @@ def read(path: Path, options: Options) -> Dataset:
     errors = (*DAMAGE_ERRORS, NameError, MatReadError)
     with damage_named(path, "not a readable .mat file", errors), path.open("rb") as stream:
         variables = _scan(path, stream)
-        entries = {v.name: Entry(v.shape, _oddity(v)) for v in variables if v.name not in HIDDEN}
+        entries = {v.name: Entry(v.shape, v.oddity) for v in variables if v.name not in HIDDEN}
         name, where = choose(path, options.variable, entries)
         _check_variable(where, [v for v in variables if v.name == name])
         # at most: the unpacked bytes of the file, SciPy's array and ours
@@ -137,7 +136,7 @@ def _parse(start: bytes, order: str) -> _Variable:
         raise ValueError("no flags")
     class_code = flags & 0xFF
     if class_code == OPAQUE:
-        return _Variable(class_code)
+        return _Variable("", (), "unknown")
     _, begin, length, place = _part(start, 24, order)
     shape = struct.unpack_from(f"{order}{length // 4}i", start, begin)
     _, begin, length, place = _part(start, place, order)
@@ -145,10 +144,10 @@ def _parse(start: bytes, order: str) -> _Variable:
     if place > len(start):
         raise ValueError("a name without end")
     if class_code not in DENSE:
-        return _Variable(class_code, shape, name)
+        return _Variable(name, shape, CLASSES.get(class_code, "unknown"))
     kind, _, length, _ = _part(start, place, order)
     n_values = length / ITEM_BYTES.get(kind, math.nan)
-    return _Variable(class_code, shape, name, bool(flags & COMPLEX_FLAG), n_values)
+    return _Variable(name, shape, "complex" if flags & COMPLEX_FLAG else "", n_values)
 
 
 def _part(start: bytes, place: int, order: str) -> tuple[int, int, int, int]:
@@ -180,18 +179,11 @@ def _inflate(path: Path, stream: IO[bytes], length: int, limit: int) -> tuple[by
     return start, count
 
 
-def _oddity(variable: _Variable) -> str:
-    """What a variable holds, unless these are real numbers."""
-    if variable.class_code in DENSE:
-        return "complex" if variable.is_complex else ""
-    return CLASSES.get(variable.class_code, "unknown")
-
-
 def _check_variable(where: str, found: list[_Variable]) -> None:
     """Check a variable before it is loaded."""
     if len(found) > 1:
         raise InputError(f"{where}: is there twice. Write the file anew.")
-    oddity = _oddity(found[0])
+    _, shape, oddity, n_values = found[0]
     if oddity:
         is_complex = oddity == "complex"
         what = "the real part or the modulus" if is_complex else "the array of numbers in it"
@@ -199,6 +191,6 @@ def _check_variable(where: str, found: list[_Variable]) -> None:
             f"{where}: is of MATLAB's type {quoted(oddity)}, not an array of real numbers. "
             f"Save {what} as a variable of its own."
         )
-    check.array(where, found[0].shape, np.dtype(float))
-    if found[0].n_values != math.prod(found[0].shape):
+    check.array(where, shape, np.dtype(float))
+    if n_values != math.prod(shape):
         raise InputError(f"{where}: shape and values disagree. The file is damaged.")

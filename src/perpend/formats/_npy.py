@@ -17,6 +17,7 @@ from perpend._files import writing
 from perpend.exceptions import InputError
 from perpend.formats import _checks as check
 from perpend.formats._checks import in_bytes
+from perpend.formats._damage import DAMAGE_ERRORS
 from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._records import NO_DATA, added_values, from_array
 
@@ -27,11 +28,7 @@ HEADER_PARSERS = {
     (2, 0): np.lib.format.read_array_header_2_0,
     (3, 0): np.lib.format.read_array_header_2_0,  # differs in the field names of records only
 }
-# what NumPy's header parser may raise on damaged input
-BAD_HEADER = (
-    *(ValueError, TypeError, SyntaxError, LookupError, EOFError, AttributeError),
-    *(MemoryError, RecursionError, tokenize.TokenError),
-)
+BAD_HEADER = (*DAMAGE_ERRORS, SyntaxError, tokenize.TokenError)  # what NumPy's parser may raise
 
 
 class Header(NamedTuple):
