@@ -36,15 +36,14 @@ FOOTER_ENTRY = struct.Struct("<qi4xq")  # place of a message, sizes of its metad
 def read(path: Path, options: Options) -> Dataset:
     """Read the columns of numbers of an Arrow file; the others are left out and listed."""
     pa = optional_package("pyarrow", path, "parquet")
-    _check_magic(path)
-    size = path.stat().st_size
+    size, footer = path.stat().st_size, _has_footer(path)
     with damage_named(path, "not a readable Arrow file"), pa.memory_map(str(path)) as source:
-        n = _count(path, source, size)
-        schema, _ = _batches(source)
+        n = _count(path, _messages(source, size, footer=footer))
+        schema, _ = _batches(source, footer=footer)
         columns = pick(path, schema, options.columns)
         check.expansion(str(path), size, columns.n_bytes(n))
         included = pa.ipc.IpcReadOptions(included_fields=list(columns.indices), use_threads=False)
-        _, batches = _batches(source, included)
+        _, batches = _batches(source, included, footer=footer)
         return collect(path, options, columns, n, batches)
 
 
@@ -52,8 +51,10 @@ def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
     """Write all columns of the file, also those of text, and three more."""
     import pyarrow as pa
 
+    footer = _has_footer(Path(dataset.source))
     with pa.memory_map(dataset.source) as source:
-        return write_copy(dataset, answer, path, *_batches(source), new_writer=pa.ipc.new_file)
+        schema, batches = _batches(source, footer=footer)
+        return write_copy(dataset, answer, path, schema, batches, new_writer=pa.ipc.new_file)
 
 
 # --- columns, also of Parquet files ------------------------------------------------------------
@@ -176,7 +177,8 @@ def _floats(column: Any, dtype: str) -> Array:
 # --- messages ----------------------------------------------------------------------------------
 
 
-def _check_magic(path: Path) -> None:
+def _has_footer(path: Path) -> bool:
+    """Whether a file begins with the magic bytes; then it ends with a footer."""
     with path.open("rb") as stream:
         start = stream.read(len(MAGIC))
     if start.startswith(FEATHER_1):
@@ -186,31 +188,25 @@ def _check_magic(path: Path) -> None:
         )
     if start == MAGIC:
         check.magic(path, "like an Arrow file", MAGIC, end=MAGIC[:6])
+    return start == MAGIC
 
 
-def _has_footer(source: Any) -> bool:
-    """Whether an open file has a footer; go back to its start."""
-    source.seek(0)
-    start = source.read(len(MAGIC))
-    source.seek(0)
-    return bool(start == MAGIC)
-
-
-def _batches(source: Any, options: Any = None) -> tuple[Any, Iterator[Any]]:
+def _batches(source: Any, options: Any = None, *, footer: bool) -> tuple[Any, Iterator[Any]]:
     """Schema and batches of rows, one after the other."""
     import pyarrow as pa
 
-    if not _has_footer(source):
+    source.seek(0)
+    if not footer:
         reader = pa.ipc.open_stream(source, options=options)
         return reader.schema, iter(reader)
     reader = pa.ipc.open_file(source, options=options)
     return reader.schema, (reader.get_batch(i) for i in range(reader.num_record_batches))
 
 
-def _count(path: Path, source: Any, size: int) -> int:
+def _count(path: Path, messages: Iterable[Any]) -> int:
     """Check all messages; return the number of rows."""
     n_rows = expanded = 0
-    for message in _messages(source, size):
+    for message in messages:
         if message.type not in ("record batch", "dictionary"):
             continue
         metadata, body = message.metadata.to_pybytes(), memoryview(message.body or b"")
@@ -221,15 +217,15 @@ def _count(path: Path, source: Any, size: int) -> int:
         elif batch[LENGTH]:
             n_rows += struct.unpack_from("<q", metadata, batch[LENGTH])[0]
         expanded += _expanded(metadata, batch, body)
-        check.expansion(str(path), size, expanded)
+        check.expansion(str(path), path.stat().st_size, expanded)
     return n_rows
 
 
-def _messages(source: Any, size: int) -> Iterator[Any]:
+def _messages(source: Any, size: int, *, footer: bool) -> Iterator[Any]:
     """All messages of an open file."""
     import pyarrow as pa
 
-    if not _has_footer(source):
+    if not footer:
         yield from pa.ipc.MessageReader.open_stream(source)
         return
     for offset, n_metadata, n_body in _blocks(source, size):

@@ -47,16 +47,13 @@ NOT_A_NAME = MISSING_WORDS | {"-"}
 FORMULA = ("=", "+", "-", "@")  # what spreadsheets run
 
 
+_Table = tuple[Array, tuple[str, ...] | None, tuple[str, ...]]
+
+
 class _Row(NamedTuple):
     line: int  # where it ends in the file
     cells: list[str]
     is_header: bool
-
-
-class _Table(NamedTuple):
-    X: Array  # (n, D) float64
-    columns: tuple[str, ...] | None
-    dropped: tuple[str, ...]  # columns of text
 
 
 def read(path: Path, options: Options) -> Dataset:
@@ -141,19 +138,19 @@ class _Collector:
         self.width = len(cells)
 
     def table(self) -> _Table:
-        """All values; columns of text are left out."""
+        """All values, the names of the columns, and those of text, which are left out."""
         if not self.values:
             what = "only a header" if self.columns else "no values"
             raise InputError(f"{self.path}: there are no rows in this table, {what}.")
         X = np.frombuffer(self.values, dtype=np.float64).reshape(-1, self.width)
         if not self.text:
-            return _Table(X, self.columns, ())
+            return X, self.columns, ()
         if len(self.text) == self.width:
             raise self.text[0]
         names = self.columns or tuple(str(j + 1) for j in range(self.width))
         keep = [j for j in range(self.width) if j not in self.text]
         dropped = tuple(names[j] or str(j + 1) for j in sorted(self.text))
-        return _Table(X[:, keep], tuple(names[j] for j in keep), dropped)
+        return X[:, keep], tuple(names[j] for j in keep), dropped
 
     def _value(self, line: int, j: int, cell: str) -> float:
         """Read a cell that may be missing or text."""
@@ -167,16 +164,11 @@ class _Collector:
             f"{self.path}: line {line}, column {name}: "
             f"cannot read {quoted(cell)} as a number. {advice or 'Replace or remove it.'}"
         )
-        if advice or not self.droppable or self._has_numbers(j):
+        above = np.array(self.values[j :: self.width] if self.values else [])
+        if advice or not self.droppable or not np.isnan(above).all():
             raise error
         self.text[j] = error
         return math.nan
-
-    def _has_numbers(self, j: int) -> bool:
-        if not self.values:
-            return False
-        above = np.frombuffer(self.values, dtype=np.float64)[j :: self.width]
-        return not np.isnan(above).all()
 
 
 def _parse(path: Path, rows: Iterator[_Row], options: Options) -> _Table:

@@ -117,28 +117,23 @@ def select(path: Path, wanted: Sequence[str], names: Sequence[str]) -> list[int]
     return [places[name][0] for name in wanted]
 
 
-def in_place(dataset: Dataset, values: Array, missing: float) -> Array:
-    """Put one value for each row at the place of its record, and `missing` elsewhere."""
-    full = np.full(math.prod(dataset.shape), missing, dtype=values.dtype)
-    full[slice(None) if dataset.positions is None else dataset.positions] = values
-    return full.reshape(dataset.shape)
-
-
 def added_values(dataset: Dataset, answer: Answer, taken: Sequence[str] = ()) -> dict[str, Array]:
     """Distance, probability and inlier for each record, by names that are not `taken`."""
     inlier = np.asarray(np.asarray(answer.labels) == 1, np.uint8)
-    values = {
-        "distance": in_place(dataset, np.asarray(answer.distance, float), math.nan),
-        "probability": in_place(dataset, np.asarray(answer.probability, float), math.nan),
-        "inlier": in_place(dataset, inlier, NO_DATA),
+    columns = {
+        "distance": (np.asarray(answer.distance, float), math.nan),
+        "probability": (np.asarray(answer.probability, float), math.nan),
+        "inlier": (inlier, NO_DATA),
     }
-    return {_free(name, taken): array for name, array in values.items()}
-
-
-def _free(name: str, taken: Sequence[str]) -> str:
-    while name in taken:
-        name = f"perpend_{name}"
-    return name
+    added = {}
+    for name, (values, missing) in columns.items():
+        full = np.full(math.prod(dataset.shape), missing, dtype=values.dtype)
+        full[slice(None) if dataset.positions is None else dataset.positions] = values
+        free = name
+        while free in taken:
+            free = f"perpend_{free}"
+        added[free] = full.reshape(dataset.shape)
+    return added
 
 
 def float_bytes(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
