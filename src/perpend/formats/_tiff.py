@@ -13,6 +13,7 @@ the scene.
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -32,6 +33,7 @@ from perpend.formats._registry import optional_package
 MAGIC = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")  # the last two: BigTIFF
 DISTANCES = ("distance", "probability of being an outlier")
 LISTED = 10  # pages in a message
+READER = "perpend.formats._tiff_"  # and the name of a library: the module that uses it
 STRIP = 16 << 20  # bytes of rows that are read together
 
 
@@ -65,7 +67,8 @@ class Origin(NamedTuple):
 def read(path: Path, options: Options) -> Dataset:
     """Read the bands of an image, or of a stack of them."""
     check.magic(path, "like a TIFF file", *MAGIC)
-    library, way = _library(path)
+    library = _library(path)
+    way = import_module(READER + library)
     with (
         damage_named(path, "not a readable TIFF file", (Exception,)),
         _quiet(library),
@@ -96,8 +99,8 @@ def read(path: Path, options: Options) -> Dataset:
 
 def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
     """Write ``NAME-answer.tif`` (the mask) and ``NAME-answer-distance.tif``."""
-    name, place = dataset.origin
-    _, way = _library(path, name)
+    library, place = dataset.origin
+    way = import_module(READER + library)
     added = added_values(dataset, answer)
     values = np.stack([added["distance"], added["probability"]]).astype(np.float32)
     images = {
@@ -110,19 +113,14 @@ def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
     return path
 
 
-def _library(path: Path, name: str | None = None) -> tuple[str, ModuleType]:
-    """Return the name of the library to use, and the module that knows how."""
-    from perpend.formats import _tiff_rasterio, _tiff_tifffile
-
-    if name != "tifffile":
-        try:
-            optional_package("rasterio", path, "geo")
-            return "rasterio", _tiff_rasterio
-        except MissingExtraError:
-            if name is not None:
-                raise
-    optional_package("tifffile", path, "images")
-    return "tifffile", _tiff_tifffile
+def _library(path: Path) -> str:
+    """Return the library to use: rasterio, or else tifffile."""
+    try:
+        optional_package("rasterio", path, "geo")
+    except MissingExtraError:
+        optional_package("tifffile", path, "images")
+        return "tifffile"
+    return "rasterio"
 
 
 @contextmanager

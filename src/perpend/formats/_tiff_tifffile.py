@@ -81,9 +81,9 @@ def _pages(path: Path, file: Any) -> list[Page]:
 def _page(path: Path, page: Any) -> Page:
     if page.axes not in AXES:
         raise InputError(f"{path}: has the axes {page.axes}, not those of an image with bands.")
-    declared, listed = math.prod(page.chunked), len(page.dataoffsets)
-    if listed < declared and not page.is_contiguous:
-        raise InputError(f"{path}: declares {declared} blocks but lists {listed}. Is it damaged?")
+    n, listed = math.prod(page.chunked), len(page.dataoffsets)
+    if listed < n and not page.is_contiguous:
+        raise InputError(f"{path}: declares {n} strips or tiles but lists {listed}. Is it damaged?")
     sides = dict(zip(page.axes, page.shape, strict=True))
     samples = sides.get("S", 1)
     alpha = samples > 1 and bool(page.extrasamples) and page.extrasamples[-1] in TRANSPARENT
