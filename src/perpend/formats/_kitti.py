@@ -53,21 +53,22 @@ def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
 
 def _check_values(path: Path, points: Array) -> None:
     """Refuse numbers that are not a scan, such as an array of another type."""
+    numbers = points.view("<f4").reshape(len(points), -1)
     good = total = 0
     low, high = np.full(3, np.inf), np.full(3, -np.inf)
     for begin in range(0, len(points), ROWS):
-        block = points[begin : begin + ROWS]
+        block = numbers[begin : begin + ROWS]
+        place, light = block[:, :3], block[:, 3]
         with np.errstate(invalid="ignore"):  # signalling NaN
-            x, y, z, light = (block[name] for name in points.dtype.names or ())
-            extent = np.maximum(np.maximum(np.abs(x), np.abs(y)), np.abs(z))
+            extent = np.abs(place).max(axis=1)
             known = extent > 0  # no echo: NaN, or zeros
             fits = known & (extent >= NEAREST) & (extent <= FARTHEST)
             fits &= (light >= 0) & (light <= BRIGHTEST)
         total += int(np.count_nonzero(known))
         good += int(np.count_nonzero(fits))
-        for j, values in enumerate((x, y, z)):
-            low[j] = values.min(where=fits, initial=low[j])
-            high[j] = values.max(where=fits, initial=high[j])
+        if fits.any():
+            low = np.minimum(low, place[fits].min(axis=0))
+            high = np.maximum(high, place[fits].max(axis=0))
     # small float64 numbers, read as pairs of float32, have a zero in every second coordinate
     on_a_line = good > 1 and np.count_nonzero(low == high) > 1
     if good == 0 or good < SCAN_SHARE * total or on_a_line:
