@@ -125,9 +125,8 @@ def _declared(fields: dict[str, Array]) -> list[str]:
 
 def _read_header(path: Path) -> Header:
     """Parse the lines up to ``end_header``."""
+    check.magic(path, 'with a line "ply"', b"ply\n", b"ply\r", b"ply ", b"ply\t")
     lines, offset = header_lines(path, '"end_header"', "end_header$")
-    if lines[0].strip() != b"ply":
-        raise InputError(f'{path}: does not begin with a line "ply". Is it another format?')
     encoding, last = "", -1
     elements: list[Element] = []
     for number, line in enumerate(lines[1:-1], start=1):
