@@ -105,13 +105,17 @@ def points(path: Path, n: int, least: int, present: int) -> None:
         )
 
 
-def member(where: str, item: zipfile.ZipInfo, size: int, by: str) -> None:
-    """Check a member of a zip archive of `size` bytes in its directory, before it is unpacked."""
-    if item.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+def packing(where: str, member: zipfile.ZipInfo, by: str) -> None:
+    """Refuse a member of a zip archive that cannot be unpacked piece by piece."""
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise InputError(f"{where}: compressed in a way that {by} does not use. Write it anew.")
-    if item.compress_size > size:
+
+
+def unpacking(where: str, member: zipfile.ZipInfo, size: int) -> None:
+    """Compare the sizes of a member with those of its archive, before it is unpacked."""
+    if member.compress_size > size:
         raise InputError(f"{where}: larger than the archive itself. It is damaged.")
-    expansion(where, item.compress_size, item.file_size)
+    expansion(where, member.compress_size, member.file_size)
 
 
 def quoted(text: str) -> str:

@@ -36,6 +36,7 @@ def read(path: Path, options: Options) -> Dataset:
                 members[name] = member
         entries = {name: _entry(archive, member) for name, member in members.items()}
         name, where = choose(path, options.variable, entries, "archive")
+        check.unpacking(where, members[name], path.stat().st_size)
         header = _header(archive, members[name], where)
         check_size(where, header, members[name].file_size)
         check.memory(where, float_bytes(header.shape, header.dtype))
@@ -60,7 +61,7 @@ def _entry(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Entry:
 
 def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo, where: str) -> Header:
     """Read what an array declares, if it can be unpacked piece by piece."""
-    check.member(where, member, Path(archive.filename or "").stat().st_size, "NumPy")
+    check.packing(where, member, "NumPy")
     with archive.open(member) as stream:
         return read_header(where, stream)
 

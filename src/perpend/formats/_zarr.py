@@ -86,7 +86,8 @@ class _Store:
             if member.filename in keys:
                 raise InputError(f"{where}: is there twice. Write the archive anew.")
             if not member.is_dir():
-                check.member(where, member, size, "Zarr")
+                check.packing(where, member, "Zarr")
+                check.unpacking(where, member, size)
                 keys[member.filename] = member.file_size
         check.expansion(str(self.path), size, sum(keys.values()))
         return keys
