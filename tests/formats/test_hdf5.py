@@ -209,8 +209,33 @@ def test_a_chunk_that_becomes_more_than_it_says(tmp_path):
     refused(path, "a chunk is not of the size it declares")
 
 
+def test_chunks_that_are_packed_in_part(tmp_path):
+    path = write(tmp_path / "x.h5", data=np.ones((8, 8)), compression="gzip", chunks=(4, 8))
+    plain = np.full((4, 8), 7.0)
+    with h5py.File(path, "r+") as file:  # the mask says that gzip was not applied to the chunk
+        file["x"].id.write_direct_chunk((4, 0), plain.tobytes(), filter_mask=1)
+    np.testing.assert_array_equal(read(path).X, np.vstack([np.ones((4, 8)), plain]))
+    with h5py.File(path, "r+") as file:
+        file["x"].id.write_direct_chunk((4, 0), plain.tobytes()[:-8], filter_mask=1)
+    refused(path, "a chunk is not of the size it declares")
+
+
+def test_a_checksum_below_gzip(tmp_path):
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w") as file:
+        settings = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        settings.set_chunk((5, 7))
+        settings.set_fletcher32()
+        settings.set_shuffle()
+        settings.set_deflate(5)
+        space = h5py.h5s.create_simple(X.shape)
+        h5py.h5d.create(file.id, b"x", h5py.h5t.NATIVE_DOUBLE, space, settings)
+        file["x"][...] = X
+    np.testing.assert_array_equal(read(path).X, X)
+
+
 def test_filters_that_are_not_known_or_doubled(tmp_path):
-    for codes in ([1, 1], [1, 32000]):
+    for codes in ([1, 1], [1, 32000], [1, 2], [32015]):
         path = tmp_path / "x.h5"
         with h5py.File(path, "w") as file:
             settings = h5py.h5p.create(h5py.h5p.DATASET_CREATE)

@@ -154,6 +154,15 @@ def test_archive_that_expands_a_thousandfold_is_refused(tmp_path):
     assert read(path).X.shape == (900, 1_000)
 
 
+def test_an_array_that_expands_much_beside_the_one_that_is_read(tmp_path):
+    path = tmp_path / "x.npz"
+    scene = np.random.default_rng(0).random((9_000, 2, 5))
+    np.savez_compressed(path, scene=scene, mask=np.zeros((9_000, 1_000)))
+    refused(path, r'"scene" \(9000, 2, 5\), "mask" \(9000, 1000\)')
+    np.testing.assert_array_equal(read(path, variable="scene").X, scene.reshape(-1, 5))
+    refused(path, '"mask": .* would expand to 72.0 MB', variable="mask")
+
+
 @pytest.mark.parametrize(
     ("members", "message"),
     [

@@ -41,13 +41,14 @@ A new format is one more module and one more line in ``_registry.FORMATS``.
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from perpend.exceptions import InputError
 from perpend.formats._dataset import Answer, Counts, Dataset, Kind, Options
-from perpend.formats._registry import BY_NAME, BY_SUFFIX, FORMATS, Format
+from perpend.formats._registry import BY_NAME, BY_SUFFIX, FORMATS, SEVERAL, Format
 
 if TYPE_CHECKING:
     from perpend.formats._choice import Entry
@@ -130,6 +131,11 @@ def read(
                 f"{path}: cannot read files of type {wrong}. "
                 f"Known types: {', '.join(sorted(those))}."
             )
+        if variable is not None and known.name not in SEVERAL:
+            raise InputError(
+                f"{path}: holds a single array, so there is no variable {quoted(variable)} to "
+                "choose. Leave it out."
+            )
         chosen = None if columns is None else tuple(columns)
         reader = import_module(known.module)
         return cast(Dataset, reader.read(path, Options(variable, chosen, known.name)))
@@ -173,10 +179,11 @@ def write_answer(dataset: Dataset, answer: Answer, folder: str | os.PathLike[str
     lengths = {len(values) for values in answer}
     if lengths != {len(dataset.X)}:
         raise ValueError(f"the dataset has {len(dataset.X)} rows, but there are {lengths} labels.")
-    folder = Path(folder)
+    known, source, folder = BY_NAME[dataset.format], Path(dataset.source), Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    writer = import_module(BY_NAME[dataset.format].module)
-    return cast(Path, writer.write_answer(dataset, answer, folder))
+    suffix = source.suffix if source.suffix.lower() in known.suffixes else known.suffixes[0]
+    path = folder / f"{source.stem}-answer{suffix}"
+    return cast(Path, import_module(known.module).write_answer(dataset, answer, path))
 
 
 def without_missing(dataset: Dataset, drop: str = "rows") -> Dataset:
@@ -200,9 +207,32 @@ def without_missing(dataset: Dataset, drop: str = "rows") -> Dataset:
     InputError
         If nothing would be left.
     """
-    from perpend.formats._records import without_missing as leave_out
+    import numpy as np
 
-    return leave_out(dataset, drop)
+    if drop not in ("rows", "columns"):
+        raise ValueError(f"drop={drop!r} is neither 'rows' nor 'columns'.")
+    X, counts = dataset.X, dataset.counts
+    axis = 1 if drop == "rows" else 0
+    keep = np.flatnonzero(np.isfinite(X).all(axis=axis))
+    if len(keep) == X.shape[1 - axis]:
+        return dataset
+    if len(keep) == 0:
+        other = "columns" if drop == "rows" else "rows"
+        raise InputError(
+            f"{dataset.source}: all {drop} have a NaN or an infinity, so none would be left. "
+            f"Drop {other} instead, or fill the gaps."
+        )
+    if drop == "rows":
+        before = np.arange(len(X)) if dataset.positions is None else dataset.positions
+        return replace(dataset, X=X[keep], positions=before[keep])
+    names = dataset.columns or tuple(str(j + 1) for j in range(X.shape[1]))
+    lost = tuple(name for j, name in enumerate(names) if j not in set(keep.tolist()))
+    return replace(
+        dataset,
+        X=X[:, keep],
+        columns=tuple(names[j] for j in keep),
+        counts=counts._replace(dropped_columns=(*counts.dropped_columns, *lost)),
+    )
 
 
 def arrays_in(

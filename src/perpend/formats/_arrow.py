@@ -5,32 +5,27 @@ file with random access has magic bytes before them and a list of the messages, 
 Buffers of a body may be compressed, and each begins with its unpacked size, which pyarrow trusts.
 So all messages are checked first, and their sizes compared with the file.
 
-Messages are read one after the other. If the first message is not where it should be, as in files
-of polars, the footer is used instead.
+Columns are chosen, collected and written as in Parquet files.
 """
 
 import struct
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from perpend._files import writing
+from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.formats._answer_path import answer_path
-from perpend.formats._arrow_columns import (
-    Columns,
-    cannot_read,
-    collect,
-    pick,
-    with_added,
-)
-from perpend.formats._checks import DAMAGE_ERRORS, check_expansion, file_size, no_choice
+from perpend.formats import _checks as check
+from perpend.formats._checks import listed, quoted
+from perpend.formats._damage import changed, damage_named
 from perpend.formats._dataset import Answer, Dataset, Options
+from perpend.formats._records import NO_DATA, added_values, from_records, select
 from perpend.formats._registry import optional_package
 
 MAGIC = b"ARROW1\0\0"
-MESSAGE = b"\xff\xff\xff\xff"  # how a message begins
 FEATHER_1 = b"FEA1"
 # places in the tables of Arrow's flatbuffers
 HEADER, LENGTH, BUFFERS, COMPRESSION = 2, 0, 2, 3
@@ -40,98 +35,198 @@ FOOTER_ENTRY = struct.Struct("<qi4xq")  # place of a message, sizes of its metad
 
 def read(path: Path, options: Options) -> Dataset:
     """Read the columns of numbers of an Arrow file; the others are left out and listed."""
-    optional_package("pyarrow", path, "parquet")
-    no_choice(path, options.variable)
-    size = file_size(path)
-    _check_magic(path)
-    try:
-        n = _count(path, size)
-        with _opened(path) as source:
-            schema = _reader(source).schema
+    pa = optional_package("pyarrow", path, "parquet")
+    size, footer = path.stat().st_size, _has_footer(path)
+    with damage_named(path, "not a readable Arrow file"), pa.memory_map(str(path)) as source:
+        n = _count(path, _messages(source, size, footer=footer))
+        schema, _ = _batches(source, footer=footer)
         columns = pick(path, schema, options.columns)
-        check_expansion(str(path), size, columns.n_bytes(n))
-        with _opened(path) as source:
-            return collect(path, "arrow", columns, n, _batches(source, columns))
-    except (InputError, PermissionError):
-        raise
-    except DAMAGE_ERRORS as error:
-        raise cannot_read(path, "Arrow", error) from error
+        check.expansion(str(path), size, columns.n_bytes(n))
+        included = pa.ipc.IpcReadOptions(included_fields=list(columns.indices), use_threads=False)
+        _, batches = _batches(source, included, footer=footer)
+        return collect(path, options, columns, n, batches)
 
 
-def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
+def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
     """Write all columns of the file, also those of text, and three more."""
     import pyarrow as pa
 
-    path = answer_path(dataset, folder)
-    with _opened(Path(dataset.source)) as source, writing(path) as stream:
-        batches = _reader(source)
-        schema, extended = with_added(dataset, answer, batches.schema, _each(batches))
-        with pa.ipc.new_file(stream, schema) as writer:
-            for batch in extended:
-                writer.write_batch(batch)
+    footer = _has_footer(Path(dataset.source))
+    with pa.memory_map(dataset.source) as source:
+        schema, batches = _batches(source, footer=footer)
+        return write_copy(dataset, answer, path, schema, batches, new_writer=pa.ipc.new_file)
+
+
+# --- columns, also of Parquet files ------------------------------------------------------------
+
+
+class Columns(NamedTuple):
+    """Which columns of a table are read."""
+
+    indices: tuple[int, ...]
+    names: tuple[str, ...]
+    dropped: tuple[str, ...]  # columns without numbers
+    dtype: str  # of X
+    stored: str  # as in the file; several names if they differ
+
+    def n_bytes(self, n_rows: int) -> int:
+        """Bytes of `n_rows` rows."""
+        return n_rows * len(self.names) * np.dtype(self.dtype).itemsize
+
+
+def pick(path: Path, schema: Any, wanted: tuple[str, ...] | None) -> Columns:
+    """Take the columns of numbers, or those that are wanted, which must hold numbers."""
+    names = [str(name) for name in schema.names]
+    numeric = [j for j in range(len(names)) if _is_numeric(schema.field(j).type)]
+    if wanted is not None:
+        indices = select(path, wanted, names)
+        for j in indices:
+            if j not in numeric:
+                raise InputError(
+                    f"{path}: column {quoted(names[j])} holds values of type "
+                    f"{quoted(str(schema.field(j).type))}, not numbers. Choose others."
+                )
+    else:
+        indices = numeric
+        doubled = next((names[j] for j in numeric if names.count(names[j]) > 1), None)
+        if doubled is not None:
+            raise InputError(f"{path}: has two columns {quoted(doubled)}. Rename one of them.")
+    if not indices:
+        kinds = listed([f"{quoted(field.name)} {quoted(str(field.type))}" for field in schema])
+        raise InputError(f"{path}: has no column of numbers: {kinds}.")
+    types = [str(schema.field(j).type) for j in indices]
+    return Columns(
+        tuple(indices),
+        tuple(names[j] for j in indices),
+        tuple(name for j, name in enumerate(names) if j not in numeric and wanted is None),
+        "float32" if set(types) == {"float"} else "float64",
+        ", ".join(sorted(set(types))),
+    )
+
+
+def collect(
+    path: Path, options: Options, columns: Columns, n: int, batches: Iterable[Any]
+) -> Dataset:
+    """Put batches of rows together; there must be `n` in all."""
+    check.memory(str(path), columns.n_bytes(n))
+    X = np.empty((n, len(columns.names)), columns.dtype)
+    begin = 0
+    for batch in batches:
+        batch.validate(full=True)
+        if begin + batch.num_rows > n:
+            break
+        for j, column in enumerate(columns.names):
+            X[begin : begin + batch.num_rows, j] = _floats(batch.column(column), columns.dtype)
+        begin += batch.num_rows
+    if n == 0:
+        raise InputError(f"{path}: there are no rows in this table, only a header.")
+    if begin != n:
+        raise InputError(f"{path}: does not hold the {n} rows it declares. Damaged or cut off?")
+    names, dropped, stored = columns.names, columns.dropped, columns.stored
+    return from_records(X, path, options, "table", columns=names, dropped=dropped, stored=stored)
+
+
+def write_copy(
+    dataset: Dataset,
+    answer: Answer,
+    path: Path,
+    schema: Any,
+    batches: Iterable[Any],
+    *,
+    new_writer: Callable[[Any, Any], Any],
+) -> Path:
+    """Write all batches of a file with three more columns."""
+    import pyarrow as pa
+
+    added = added_values(dataset, answer, schema.names)
+    types = dict(zip(added, [pa.float64(), pa.float64(), pa.bool_()], strict=True))
+    for name, kind in types.items():
+        schema = schema.append(pa.field(name, kind))
+    missing = added[list(added)[-1]] == NO_DATA
+    begin = 0
+    with writing(path) as stream, new_writer(stream, schema) as writer:
+        for batch in batches:
+            part = slice(begin, begin + batch.num_rows)
+            new = [
+                pa.array(added[name][part].astype(kind.to_pandas_dtype()), kind, mask=missing[part])
+                for name, kind in types.items()
+            ]
+            writer.write_batch(pa.record_batch([*batch.columns, *new], schema=schema))
+            begin = part.stop
+        if begin != dataset.shape[0]:
+            raise changed(dataset.source)
     return path
 
 
-def _check_magic(path: Path) -> None:
+def _is_numeric(kind: Any) -> bool:
+    from pyarrow import types
+
+    tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
+    return any(test(kind) for test in tests)
+
+
+def _floats(column: Any, dtype: str) -> Array:
+    """Values of a column; those that are missing are NaN."""
+    import pyarrow as pa
+
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    return column.cast(pa.from_numpy_dtype(dtype), safe=False).to_numpy(zero_copy_only=False)
+
+
+# --- messages ----------------------------------------------------------------------------------
+
+
+def _has_footer(path: Path) -> bool:
+    """Whether a file begins with the magic bytes; then it ends with a footer."""
     with path.open("rb") as stream:
         start = stream.read(len(MAGIC))
-        stream.seek(-min(6, path.stat().st_size), 2)
-        end = stream.read(6)
     if start.startswith(FEATHER_1):
         raise InputError(
             f"{path}: is a Feather file of version 1, which is not read. Write it anew with "
             "pyarrow.feather.write_feather."
         )
-    if start == MAGIC and end != MAGIC[:6]:
-        raise InputError(f"{path}: does not end like an Arrow file. Is it a cut-off copy?")
+    if start == MAGIC:
+        check.magic(path, "like an Arrow file", MAGIC, end=MAGIC[:6])
+    return start == MAGIC
 
 
-def _opened(path: Path) -> Any:
-    """Map a file into memory, and go to its first message."""
+def _batches(source: Any, options: Any = None, *, footer: bool) -> tuple[Any, Iterator[Any]]:
+    """Schema and batches of rows, one after the other."""
     import pyarrow as pa
 
-    source = pa.memory_map(str(path))
-    if source.read(len(MAGIC)) != MAGIC:
-        source.seek(0)
-    return source
+    source.seek(0)
+    if not footer:
+        reader = pa.ipc.open_stream(source, options=options)
+        return reader.schema, iter(reader)
+    reader = pa.ipc.open_file(source, options=options)
+    return reader.schema, (reader.get_batch(i) for i in range(reader.num_record_batches))
 
 
-def _count(path: Path, size: int) -> int:
+def _count(path: Path, messages: Iterable[Any]) -> int:
     """Check all messages; return the number of rows."""
     n_rows = expanded = 0
-    with _opened(path) as source:
-        for message in _messages(source, size):
-            if message.type not in ("record batch", "dictionary"):
-                continue
-            metadata, body = message.metadata.to_pybytes(), memoryview(message.body or b"")
-            batch = _table(metadata, struct.unpack_from("<I", metadata)[0])
-            batch = _table(metadata, _follow(metadata, batch[HEADER]))
-            if message.type == "dictionary":
-                batch = _table(metadata, _follow(metadata, batch[1]))
-            else:
-                n_rows += _number(metadata, batch[LENGTH])
-            expanded += _expanded(metadata, batch, body)
-            check_expansion(str(path), size, expanded)
+    for message in messages:
+        if message.type not in ("record batch", "dictionary"):
+            continue
+        metadata, body = message.metadata.to_pybytes(), memoryview(message.body or b"")
+        batch = _table(metadata, struct.unpack_from("<I", metadata)[0])
+        batch = _table(metadata, _follow(metadata, batch[HEADER]))
+        if message.type == "dictionary":
+            batch = _table(metadata, _follow(metadata, batch[1]))
+        elif batch[LENGTH]:
+            n_rows += struct.unpack_from("<q", metadata, batch[LENGTH])[0]
+        expanded += _expanded(metadata, batch, body)
+        check.expansion(str(path), path.stat().st_size, expanded)
     return n_rows
 
 
-def _has_only_footer(source: Any) -> bool:
-    """Whether a file, opened at its first message, has none there."""
-    start = source.tell()
-    begin: bytes = source.read(len(MESSAGE))
-    source.seek(start)
-    return bool(start > 0 and begin != MESSAGE)
-
-
-def _messages(source: Any, size: int) -> Iterator[Any]:
-    """All messages of a file that is open at the first of them."""
+def _messages(source: Any, size: int, *, footer: bool) -> Iterator[Any]:
+    """All messages of an open file."""
     import pyarrow as pa
 
-    if not _has_only_footer(source):
-        reader = pa.ipc.MessageReader.open_stream(source)
-        with suppress(StopIteration):
-            while True:
-                yield reader.read_next_message()
+    if not footer:
+        yield from pa.ipc.MessageReader.open_stream(source)
         return
     for offset, n_metadata, n_body in _blocks(source, size):
         if min(offset, n_metadata, n_body) < 0 or offset + n_metadata + n_body > size:
@@ -158,21 +253,6 @@ def _blocks(source: Any, size: int) -> Iterator[tuple[int, int, int]]:
             yield from (FOOTER_ENTRY.unpack_from(footer, place) for place in places)
 
 
-def _reader(source: Any, options: Any = None) -> Any:
-    """Open a file at its first message, or by its footer."""
-    import pyarrow as pa
-
-    open_ = pa.ipc.open_file if _has_only_footer(source) else pa.ipc.open_stream
-    return open_(source, options=options)
-
-
-def _each(reader: Any) -> Iterator[Any]:
-    """Batches of rows, one after the other."""
-    if hasattr(reader, "num_record_batches"):
-        return (reader.get_batch(i) for i in range(reader.num_record_batches))
-    return iter(reader)
-
-
 def _expanded(metadata: bytes, batch: list[int], body: memoryview) -> int:
     """Bytes that the compressed buffers of a batch become."""
     if batch[COMPRESSION] == 0:
@@ -187,13 +267,6 @@ def _expanded(metadata: bytes, batch: list[int], body: memoryview) -> int:
                 raise ValueError("a buffer of negative size")
             total += max(plain, 0)
     return total
-
-
-def _batches(source: Any, columns: Columns) -> Iterator[Any]:
-    import pyarrow as pa
-
-    options = pa.ipc.IpcReadOptions(included_fields=list(columns.indices), use_threads=False)
-    return _each(_reader(source, options))
 
 
 # --- flatbuffers, as much as is needed ---------------------------------------------------------
@@ -213,8 +286,3 @@ def _follow(data: bytes, place: int) -> int:
     if place == 0:
         raise struct.error("a reference is missing")
     return place + int(struct.unpack_from("<I", data, place)[0])
-
-
-def _number(data: bytes, place: int) -> int:
-    """A whole number of 8 bytes; one that is not there is 0."""
-    return int(struct.unpack_from("<q", data, place)[0]) if place else 0

@@ -1,28 +1,24 @@
-"""The checks that every file must pass, and texts for messages."""
+"""The checks that files must pass, such as ``check.memory``, and texts for messages."""
 
 import math
+import re
 import stat
-import struct
-import zlib
+import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from perpend._typing import Array
 from perpend.exceptions import InputError, TooLargeError
 from perpend.formats._memory import memory_limit
 
 QUOTED = 40  # characters of a cell or a name in a message
+LIBRARY_WORDS = 160  # characters of another library's message
 MAX_RATIO = 100  # a compressed file may expand this much,
 SMALL = 64 << 20  # or up to 64 MiB in any case
 REAL = "biuf"  # kinds of dtypes that hold real numbers
 DIMENSIONS = (2, 3)  # of a table and of an image
-# what other libraries may raise on damaged input; their own errors are among these
-DAMAGE_ERRORS = (
-    *(ValueError, TypeError, LookupError, EOFError, OSError, AttributeError, RuntimeError),
-    *(ArithmeticError, AssertionError, MemoryError, SystemError, struct.error, zlib.error),
-)
 RESHAPE = (
     "Reshape it to 2: one row per sample, one column per feature; "
     "or, for an image, to 3: height x width x bands."
@@ -30,13 +26,7 @@ RESHAPE = (
 
 
 def file_size(path: Path) -> int:
-    """Size in bytes of a file that exists, is a file and is not empty.
-
-    Raises
-    ------
-    InputError
-        With the reason and what to do.
-    """
+    """Size in bytes of a file that exists, is a file and is not empty."""
     try:
         status = path.stat()
     except FileNotFoundError:
@@ -52,16 +42,17 @@ def file_size(path: Path) -> int:
     return status.st_size
 
 
-def no_choice(path: Path, variable: str | None) -> None:
-    """Refuse a `variable` where the format holds a single array."""
-    if variable is not None:
-        raise InputError(
-            f"{path}: holds a single array, so there is no variable {quoted(variable)} to choose. "
-            "Leave it out."
-        )
+def magic(path: Path, what: str, *starts: bytes, end: bytes = b"") -> None:
+    """Refuse a file that begins or ends in another way than its format does."""
+    with path.open("rb") as stream:
+        if not stream.read(max(map(len, starts))).startswith(starts):
+            raise InputError(f"{path}: does not begin {what}. Is it another format?")
+        stream.seek(-min(len(end), path.stat().st_size), 2)
+        if stream.read() != end:
+            raise InputError(f"{path}: does not end {what}. Is it a cut-off copy?")
 
 
-def check_array(where: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+def array(where: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
     """Refuse anything but a table or an image of real numbers with at least one entry."""
     if dtype.hasobject:
         raise InputError(
@@ -79,14 +70,15 @@ def check_array(where: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Non
         raise InputError(f"{where}: has shape {shape}, so there are no values to read.")
 
 
-def check_memory(where: str, needed: int) -> None:
-    """Refuse to allocate more bytes than are available.
+def extent(where: str, **sides: int) -> None:
+    """Refuse an image with an empty side."""
+    for side, length in sides.items():
+        if length < 1:
+            raise InputError(f"{where}: {side} is {length}, so there are no values to read.")
 
-    Raises
-    ------
-    TooLargeError
-        With both numbers.
-    """
+
+def memory(where: str, needed: int) -> None:
+    """Refuse to allocate more bytes than are available."""
     limit = memory_limit()
     if needed > limit:
         raise TooLargeError(
@@ -95,7 +87,7 @@ def check_memory(where: str, needed: int) -> None:
         )
 
 
-def check_expansion(where: str, stored: int, plain: int) -> None:
+def expansion(where: str, stored: int, plain: int) -> None:
     """Refuse data that would expand more than a hundredfold, unless it is small."""
     if plain > max(SMALL, MAX_RATIO * stored):
         raise InputError(
@@ -104,22 +96,26 @@ def check_expansion(where: str, stored: int, plain: int) -> None:
         )
 
 
-def float_bytes(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
-    """Bytes of an array as it is stored, and as floats if it is converted.
+def points(path: Path, n: int, least: int, present: int) -> None:
+    """Compare the bytes that `n` points take at least with those that are there."""
+    if least > present:
+        raise InputError(
+            f"{path}: declares {n} points, at least {in_bytes(least)}, but holds "
+            f"{in_bytes(max(0, present))}. Is it a cut-off copy?"
+        )
 
-    >>> float_bytes((10, 2), np.dtype("f4")), float_bytes((10, 2), np.dtype("i2"))
-    (80, 200)
-    """
-    n = math.prod(shape)
-    return n * dtype.itemsize + (0 if dtype in (np.float32, np.float64) else 8 * n)
+
+def packing(where: str, member: zipfile.ZipInfo, by: str) -> None:
+    """Refuse a member of a zip archive that cannot be unpacked piece by piece."""
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise InputError(f"{where}: compressed in a way that {by} does not use. Write it anew.")
 
 
-def as_floats(array: Array) -> Array:
-    """Keep float32 and float64 as they are, turn all other numbers into float64."""
-    if array.dtype in (np.float32, np.float64):  # false for a foreign byte order
-        return array
-    with np.errstate(over="ignore"):  # a long double may become inf, which validation reports
-        return array.astype(np.float64)
+def unpacking(where: str, member: zipfile.ZipInfo, size: int) -> None:
+    """Compare the sizes of a member with those of its archive, before it is unpacked."""
+    if member.compress_size > size:
+        raise InputError(f"{where}: larger than the archive itself. It is damaged.")
+    expansion(where, member.compress_size, member.file_size)
 
 
 def quoted(text: str) -> str:
@@ -130,6 +126,22 @@ def quoted(text: str) -> str:
     """
     short = text if len(text) <= QUOTED else text[:QUOTED] + "..."
     return '"' + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in short) + '"'
+
+
+def listed(texts: Sequence[str], most: int = 20) -> str:
+    """Return the first texts, and how many more there are."""
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more
+
+
+def clean(text: str) -> str:
+    r"""Return another library's message, safe and short enough for ours.
+
+    >>> clean("bad value \x1b[31m at row 3;\n use converters.")
+    'bad value ?[31m at row 3'
+    """
+    first = re.split(r"[;\n]", text)[0].strip().rstrip(".")[:LIBRARY_WORDS]
+    return "".join(c if c.isprintable() else "?" for c in first)
 
 
 def in_bytes(n: int) -> str:

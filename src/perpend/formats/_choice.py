@@ -3,12 +3,13 @@
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from perpend.exceptions import InputError
-from perpend.formats._checks import DIMENSIONS, RESHAPE, quoted
+from perpend.formats._checks import DIMENSIONS, REAL, RESHAPE, listed, quoted
 
-LISTED = 20  # arrays named in a message
 FAR_MORE = 4  # times as many bands: a scene beside maps that were computed from it
 
 
@@ -17,6 +18,11 @@ class Entry(NamedTuple):
 
     shape: tuple[int, ...] | None  # None if unreadable
     oddity: str = ""  # what it holds instead of real numbers
+
+    @classmethod
+    def of(cls, shape: tuple[int, ...], dtype: np.dtype[Any]) -> "Entry":
+        """Return what is known of an array of NumPy."""
+        return cls(shape, "" if dtype.kind in REAL else dtype.name)
 
 
 class ChoiceError(InputError):
@@ -27,34 +33,30 @@ class ChoiceError(InputError):
         self.entries = dict(entries)
 
 
-def choose(path: Path, variable: str | None, entries: Mapping[str, Entry]) -> str:
-    """Return the name of the array to read.
+def choose(
+    path: Path, variable: str | None, entries: Mapping[str, Entry], container: str = "file"
+) -> tuple[str, str]:
+    """Return the name of the array to read, and a text for messages that says where it is.
 
-    Parameters
-    ----------
-    path : Path
-        The file, for messages.
-    variable : str or None
-        The name that the caller gave. Without it, the only array is taken, or the only table or
-        image, or a scene if the others are maps of its pixels.
-    entries : mapping
-        All arrays of the file, by name.
-
-    Returns
-    -------
-    str
-        A key of `entries`.
-
-    Raises
-    ------
-    ChoiceError
-        If the caller must choose; the message lists the names and shapes.
+    Without a `variable`, it is the only array, or the only table or image, or a scene if the others
+    are maps of its pixels. If the caller must choose, the message lists the names and shapes.
     """
+    if not entries:
+        raise InputError(f"{path}: there is no array in this {container}.")
+    name = _choose(path, variable, entries)
+    return name, f"{path}, array {quoted(name)}"
+
+
+def _choose(path: Path, variable: str | None, entries: Mapping[str, Entry]) -> str:
     if variable is None and len(entries) == 1:
         return next(iter(entries))
     if variable is not None and variable in entries:
         return variable
-    fitting = [name for name, entry in entries.items() if _fits(entry)]
+    fitting = [
+        name
+        for name, (shape, oddity) in entries.items()
+        if shape is not None and len(shape) in DIMENSIONS and not oddity
+    ]
     fitting.sort(key=lambda name: -len(entries[name].shape or ()))  # images before tables
     main = _main({name: entries[name].shape or () for name in fitting})
     unreadable = any(entry.shape is None for entry in entries.values())
@@ -103,16 +105,10 @@ def _main(shapes: dict[str, tuple[int, ...]]) -> str | None:
     return largest if maps and beside else None
 
 
-def _fits(entry: Entry) -> bool:
-    return entry.shape is not None and len(entry.shape) in DIMENSIONS and not entry.oddity
-
-
 def _listing(entries: Mapping[str, Entry], first: list[str]) -> str:
     """Names and shapes of all, beginning with the `first`."""
-    names = list(dict.fromkeys([*first, *entries]))
-    shown = ", ".join(f"{quoted(name)} {_described(entries[name])}" for name in names[:LISTED])
-    return shown + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
-
-
-def _described(entry: Entry) -> str:
-    return f"{'(unreadable)' if entry.shape is None else entry.shape} {entry.oddity}".rstrip()
+    texts = {
+        name: f"{quoted(name)} {'(unreadable)' if shape is None else shape} {oddity}".rstrip()
+        for name, (shape, oddity) in entries.items()
+    }
+    return listed([texts[name] for name in dict.fromkeys([*first, *entries])])

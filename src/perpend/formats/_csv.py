@@ -29,12 +29,13 @@ import numpy as np
 from perpend._files import writing
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.formats._answer_path import answer_path
-from perpend.formats._checks import check_memory, file_size, no_choice, quoted
-from perpend.formats._dataset import Answer, Dataset, Options
+from perpend.formats import _checks as check
+from perpend.formats._checks import quoted
+from perpend.formats._damage import changed
+from perpend.formats._dataset import Answer, Dataset, Kind, Options
 from perpend.formats._dialect import SAMPLE_BYTES, SPACE, Dialect, find_dialect, n_cells, tidied
-from perpend.formats._points import PLACE, from_points
-from perpend.formats._records import NO_DATA, added_values, from_table, select
+from perpend.formats._points import PLACE
+from perpend.formats._records import NO_DATA, added_values, from_records, select
 
 CLOUD = "xyz"  # the format that is a point cloud
 # Words for a missing value: those of pandas and R, and the question mark of older collections. Case
@@ -46,28 +47,23 @@ NOT_A_NAME = MISSING_WORDS | {"-"}
 FORMULA = ("=", "+", "-", "@")  # what spreadsheets run
 
 
+_Table = tuple[Array, tuple[str, ...] | None, tuple[str, ...]]
+
+
 class _Row(NamedTuple):
     line: int  # where it ends in the file
     cells: list[str]
     is_header: bool
 
 
-class _Table(NamedTuple):
-    X: Array  # (n, D) float64
-    columns: tuple[str, ...] | None
-    dropped: tuple[str, ...]  # columns of text
-
-
 def read(path: Path, options: Options) -> Dataset:
     """Read a text table, or a point cloud."""
-    no_choice(path, options.variable)
-    size = file_size(path)
     with path.open("rb") as stream:
         sample = stream.read(SAMPLE_BYTES)
     if b"\0" in sample:
         raise InputError(f"{path}: is not UTF-8 text (UTF-16, or binary?). Save it as UTF-8.")
     dialect = find_dialect(sample, options.format)
-    check_memory(str(path), 8 * n_cells(sample, dialect) * size // len(sample))
+    check.memory(str(path), 8 * n_cells(sample, dialect) * path.stat().st_size // len(sample))
     try:
         with path.open(encoding="utf-8-sig", newline="") as text:
             X, columns, dropped = _parse(path, _rows(path, text, dialect), options)
@@ -75,36 +71,30 @@ def read(path: Path, options: Options) -> Dataset:
         raise InputError(
             f"{path}: line {_undecodable_line(path)}: is not UTF-8 text. Save the file as UTF-8."
         ) from error
-    if options.format == CLOUD:
-        names = columns or PLACE
-        return from_points(X, path, CLOUD, names, stored_dtype="text", origin=dialect)
-    return from_table(
-        X, path, options.format, columns, stored_dtype="text", dropped=dropped, origin=dialect
+    kind: Kind = "cloud" if options.format == CLOUD else "table"
+    return from_records(
+        X, path, options, kind, columns=columns, dropped=dropped, stored="text", origin=dialect
     )
 
 
-def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
+def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
     """Copy the text of the table, with three more columns; blank lines and remarks are left out."""
-    source, path = Path(dataset.source), answer_path(dataset, folder)
-    dialect: Dialect = dataset.origin
+    source, dialect = Path(dataset.source), dataset.origin
     gap = "nan" if dialect.delimiter == SPACE else ""
     with source.open(encoding="utf-8-sig", newline="") as text, writing(path) as stream:
         copy = io.TextIOWrapper(stream, "utf-8", newline="")
         writer = csv.writer(copy, delimiter=dialect.delimiter, lineterminator="\n")
-        rows = _rows(source, text, dialect)
-        first = next(rows)
-        added = added_values(dataset, answer, [cell.strip() for cell in first.cells])
-        if first.is_header:
-            writer.writerow([*map(_harmless, first.cells), *added])
-        else:
-            writer.writerow([*map(_harmless, first.cells), *_cells(added, 0, gap)])
-        n, records = int(not first.is_header), dataset.shape[0]
-        for row in rows:
-            if n < records:
-                writer.writerow([*map(_harmless, row.cells), *_cells(added, n, gap)])
-            n += 1
+        added: dict[str, Array] = {}
+        n, records = 0, dataset.shape[0]
+        for row in _rows(source, text, dialect):
+            if not added:
+                added = added_values(dataset, answer, [cell.strip() for cell in row.cells])
+            if n < records or row.is_header:
+                new = list(added) if row.is_header else _cells(added, n, gap)
+                writer.writerow([*map(_harmless, row.cells), *new])
+            n += not row.is_header
         if n != records:
-            raise InputError(f"{source}: has changed since it was read. Read it again.")
+            raise changed(source)
         copy.flush()
         copy.detach()
     return path
@@ -148,19 +138,19 @@ class _Collector:
         self.width = len(cells)
 
     def table(self) -> _Table:
-        """All values; columns of text are left out."""
+        """All values, the names of the columns, and those of text, which are left out."""
         if not self.values:
             what = "only a header" if self.columns else "no values"
             raise InputError(f"{self.path}: there are no rows in this table, {what}.")
         X = np.frombuffer(self.values, dtype=np.float64).reshape(-1, self.width)
         if not self.text:
-            return _Table(X, self.columns, ())
+            return X, self.columns, ()
         if len(self.text) == self.width:
             raise self.text[0]
         names = self.columns or tuple(str(j + 1) for j in range(self.width))
         keep = [j for j in range(self.width) if j not in self.text]
         dropped = tuple(names[j] or str(j + 1) for j in sorted(self.text))
-        return _Table(X[:, keep], tuple(names[j] for j in keep), dropped)
+        return X[:, keep], tuple(names[j] for j in keep), dropped
 
     def _value(self, line: int, j: int, cell: str) -> float:
         """Read a cell that may be missing or text."""
@@ -174,16 +164,11 @@ class _Collector:
             f"{self.path}: line {line}, column {name}: "
             f"cannot read {quoted(cell)} as a number. {advice or 'Replace or remove it.'}"
         )
-        if advice or not self.droppable or self._has_numbers(j):
+        above = np.array(self.values[j :: self.width] if self.values else [])
+        if advice or not self.droppable or not np.isnan(above).all():
             raise error
         self.text[j] = error
         return math.nan
-
-    def _has_numbers(self, j: int) -> bool:
-        if not self.values:
-            return False
-        above = np.frombuffer(self.values, dtype=np.float64)[j :: self.width]
-        return not np.isnan(above).all()
 
 
 def _parse(path: Path, rows: Iterator[_Row], options: Options) -> _Table:
@@ -196,7 +181,8 @@ def _parse(path: Path, rows: Iterator[_Row], options: Options) -> _Table:
         if n == 0:
             names = tuple(cell.strip() for cell in cells) if is_header else None
             if is_cloud:
-                names = names or _names_of_points(len(cells))
+                numbers = map(str, range(len(PLACE) + 1, len(cells) + 1))
+                names = names or (*PLACE, *numbers)[: len(cells)]
                 wanted = _place(path, names) if wanted is None else wanted
             if wanted is not None:
                 chosen = select(path, wanted, names or [str(j + 1) for j in range(len(cells))])
@@ -259,24 +245,13 @@ def _is_missing(cell: str) -> bool:
 
 
 def _is_number(cell: str) -> bool:
-    if "_" in cell:
-        return False
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
+    return _floats([cell]) is not None
 
 
 def _names_columns(row: list[str]) -> bool:
     """Whether a first row is a header: its first filled cell is text."""
     first = next((cell for cell in row if cell.strip()), "")
     return first.strip() not in NOT_A_NAME and not _is_number(first)
-
-
-def _names_of_points(width: int) -> tuple[str, ...]:
-    """Names for columns without any: x, y, z, and numbers from 4."""
-    return (*PLACE, *map(str, range(len(PLACE) + 1, width + 1)))[:width]
 
 
 def _place(path: Path, names: tuple[str, ...]) -> tuple[str, ...]:

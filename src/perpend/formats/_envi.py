@@ -1,5 +1,7 @@
 """ENVI scenes: a text header (``.hdr``) and a raw file of numbers beside it.
 
+The header has lines ``key = value``; lists in braces go on over many lines.
+
 The raw file is mapped, never read at once. Floats in the byte order of this machine stay on disk if
 the bands are stored pixel by pixel (``bip``) or one after the other (``bsq``, seen transposed), the
 chosen bands are neighbours, and no pixel is left out. Everything else (integers, a foreign byte
@@ -13,6 +15,8 @@ classes from 0) and an image of two bands with the distances and probabilities. 
 coordinates of the scene.
 """
 
+import math
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,11 +25,10 @@ import numpy as np
 from perpend._files import writing
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.formats._checks import check_memory, file_size, in_bytes, no_choice, quoted
+from perpend.formats import _checks as check
+from perpend.formats._checks import file_size, in_bytes, quoted
 from perpend.formats._dataset import Answer, Dataset, Options
-from perpend.formats._envi_header import Header, read_header
-from perpend.formats._pixels import from_pixels
-from perpend.formats._records import BLOCK, NO_DATA, added_values, select
+from perpend.formats._records import BLOCK, NO_DATA, added_values, float_type, from_records, select
 
 RAW_SUFFIXES = ("", ".img", ".raw", ".dat", ".bsq", ".bil", ".bip", ".cube")
 SIDES = {  # axes of the raw file, slowest first
@@ -33,37 +36,91 @@ SIDES = {  # axes of the raw file, slowest first
     "bil": ("lines", "bands", "samples"),
     "bip": ("lines", "samples", "bands"),
 }
-WRONG_IF_LONGER = "'data type', 'bands' or 'header offset'"
+# key = value, or key = {...} over many lines; a semicolon begins a remark
+ENTRY = re.compile(r"^(?![ \t]*;)([^=\n]*)=[ \t]*(\{[^}]*\}?.*|.*)", re.MULTILINE)
+HEADER_BYTES = 4 << 20  # usual headers have about ten thousand
+TYPES = {1: "u1", 2: "i2", 3: "i4", 4: "f4", 5: "f8"} | {12: "u2", 13: "u4", 14: "i8", 15: "u8"}
+MAX_BANDS = 1 << 20  # each gets a name
+COMPLEX = (6, 9)
+UNITS = {"nanometers": " nm", "micrometers": " um", "wavenumber": " 1/cm"}
+COORDINATES = (
+    *("map info", "coordinate system string", "projection info", "geo points", "rpc info"),
+    *("x start", "y start", "pixel size"),
+)
 
 
-class Origin(NamedTuple):
-    """What the output takes over from the scene."""
+class Header(NamedTuple):
+    """What a header declares about the raw file."""
 
+    lines: int
+    samples: int
+    bands: int
+    dtype: np.dtype[Any]
+    interleave: str
+    offset: int
+    names: tuple[str, ...]  # of the bands
+    bad: tuple[int, ...]  # bands that are marked as such
+    ignore: float  # value of pixels without data; NaN if there is none
+    coordinates: tuple[str, ...]  # the lines that place the scene on a map
     stem: str  # name of the raw file without its suffix
-    coordinates: tuple[str, ...]  # lines of the header
+
+
+class _Entries(dict[str, str]):
+    """The entries of a header, keys in small letters; values in braces keep them."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self.path = path
+        for key, value in ENTRY.findall("\n".join(text.splitlines()[1:])):
+            if value.startswith("{") and "}" not in value:
+                what = f"the braces of {quoted(key.strip())} are not closed"
+                raise InputError(f"{path}: {what}. Is it a cut-off copy?")
+            lines = [line.strip() for line in value.splitlines()]
+            self[" ".join(key.lower().split())] = " ".join(lines)
+
+    def parts(self, key: str) -> list[str]:
+        """Entries of a list."""
+        inside = self.get(key, "").strip().removeprefix("{").partition("}")[0].strip()
+        return [part.strip() for part in inside.split(",")] if inside else []
+
+    def count(self, key: str, default: int | None = None) -> int:
+        """Return a whole number; without a default, the line must be there."""
+        value = self.get(key, None if default is None else str(default))
+        if value is None:
+            raise InputError(f"{self.path}: has no line '{key} = ...'. A scene needs it; add it.")
+        if not re.fullmatch(r"\+?[0-9]{1,15}", value):
+            raise InputError(f"{self.path}: {key} = {quoted(value)} is not a count. Correct it.")
+        return int(value)
+
+    def number(self, key: str, text: str) -> float:
+        """Read a number in the value of a key."""
+        try:
+            return float(text)
+        except ValueError:
+            raise InputError(
+                f"{self.path}: {key}: {quoted(text)} is not a number. Correct it."
+            ) from None
 
 
 def read(path: Path, options: Options) -> Dataset:
     """Open a scene by its header or by its raw file."""
-    no_choice(path, options.variable)
-    file_size(path)
     header_path, raw = _pair(path)
-    header = read_header(header_path)
-    _check_size(header_path, header, raw)
-    bands = _bands(path, header, options.columns)
-    dropped = () if options.columns else tuple(header.names[j] for j in header.bad)
-    X = _map(raw, header, bands, str(path))
-    ignore = None if header.ignore is None else np.full(len(bands), header.ignore)
-    return from_pixels(
-        X,
+    header = _read_header(header_path, raw)
+    bands = [j for j in range(header.bands) if j not in header.bad]
+    if options.columns is not None:
+        bands = select(path, options.columns, header.names)
+    elif not bands:
+        raise InputError(f"{path}: 'bbl' marks every band as bad. Choose columns, or remove it.")
+    return from_records(
+        _map(raw, header, bands, str(path)),
         path,
-        "envi",
-        (header.lines, header.samples),
-        tuple(header.names[j] for j in bands),
-        stored_dtype=header.dtype.name,
-        ignore=ignore,
-        dropped=dropped,
-        origin=Origin(raw.stem, header.coordinates),
+        options,
+        "image",
+        shape=(header.lines, header.samples),
+        columns=tuple(header.names[j] for j in bands),
+        ignore=np.full(len(bands), header.ignore),
+        dropped=() if options.columns else tuple(header.names[j] for j in header.bad),
+        stored=header.dtype.name,
+        origin=header,
     )
 
 
@@ -84,9 +141,7 @@ def _pair(path: Path) -> tuple[Path, Path]:
         return path, found[0]
     headers = _beside(path, {f"{path.name}.hdr", f"{path.stem}.hdr"})
     if not headers:
-        raise InputError(
-            f"{path}: there is no header {path.stem}.hdr beside it, which an ENVI scene needs."
-        )
+        raise InputError(f"{path}: there is no header {path.stem}.hdr beside it. It needs one.")
     exact = [other for other in headers if other.name.lower() == f"{path.name}.hdr".lower()]
     return (exact or headers)[0], path
 
@@ -99,44 +154,99 @@ def _beside(path: Path, names: set[str]) -> list[Path]:
     )
 
 
-def _check_size(path: Path, header: Header, raw: Path) -> None:
-    """Compare the declared size with the size of the file."""
-    declared, present = header.offset + header.n_values * header.dtype.itemsize, file_size(raw)
+def _read_header(path: Path, raw: Path) -> Header:
+    """Read the header of a raw file; errors name what is missing or contradictory."""
+    size = file_size(path)
+    if size > HEADER_BYTES:
+        raise InputError(f"{path}: {in_bytes(size)} is too much for an ENVI header.")
+    text = path.read_bytes().decode("utf-8-sig", errors="replace")
+    if not text.lstrip().upper().startswith("ENVI"):
+        raise InputError(f"{path}: does not begin with the word ENVI. Is it of another format?")
+    entries = _Entries(path, text)
+    _check_kind(path, entries)
+    extent = {key: entries.count(key) for key in ("lines", "samples", "bands")}
+    check.extent(str(path), **extent)
+    bands, dtype, offset = extent["bands"], _dtype(path, entries), entries.count("header offset", 0)
+    if bands > MAX_BANDS:
+        raise InputError(f"{path}: says {bands} bands; at most {MAX_BANDS} can be read.")
+    interleave = entries.get("interleave", "bsq").lower()
+    if interleave not in SIDES:
+        those = ", ".join(SIDES)
+        raise InputError(f"{path}: interleave = {quoted(interleave)} is not one of {those}.")
+    marks = entries.parts("bbl")
+    if marks and len(marks) != bands:
+        what = f"'bbl' has {len(marks)} entries for {bands} bands"
+        raise InputError(f"{path}: {what}. Correct or remove it.")
+    _check_size(path, offset + math.prod(extent.values()) * dtype.itemsize, raw)
+    ignore = "".join(entries.parts("data ignore value")) or "nan"
+    return Header(
+        **extent,
+        dtype=dtype,
+        interleave=interleave,
+        offset=offset,
+        names=_names(entries, bands),
+        bad=tuple(j for j, mark in enumerate(marks) if entries.number("bbl", mark) == 0),
+        ignore=entries.number("data ignore value", ignore),
+        coordinates=tuple(f"{key} = {entries[key]}" for key in COORDINATES if key in entries),
+        stem=raw.stem,
+    )
+
+
+def _check_kind(path: Path, entries: _Entries) -> None:
+    """Refuse ENVI files that are not plain scenes."""
+    if "spectral library" in entries.get("file type", "").lower():
+        raise InputError(f"{path}: is a library of spectra, not a scene. Save it as a table.")
+    if entries.get("file compression", "0").strip() not in ("", "0"):
+        raise InputError(f"{path}: the raw file is compressed. Save it uncompressed.")
+    for key in ("major frame offsets", "minor frame offsets"):
+        if any(value not in ("0", "") for value in entries.parts(key)):
+            raise InputError(f"{path}: has {key!r}, which are not supported. Save it without.")
+
+
+def _dtype(path: Path, entries: _Entries) -> np.dtype[Any]:
+    code, order = entries.count("data type"), entries.count("byte order", 0)
+    if code in COMPLEX:
+        raise InputError(
+            f"{path}: 'data type = {code}' are complex numbers. Save the real part or the modulus."
+        )
+    if code not in TYPES:
+        known = ", ".join(map(str, TYPES))
+        raise InputError(f"{path}: 'data type = {code}' is unknown. Known types: {known}.")
+    if order not in (0, 1):
+        raise InputError(f"{path}: 'byte order = {order}' is neither 0 (Intel) nor 1 (network).")
+    return np.dtype("<>"[order] + TYPES[code])
+
+
+def _names(entries: _Entries, bands: int) -> tuple[str, ...]:
+    """Band names, or the wavelengths with their unit; lists of another length are ignored."""
+    unit = UNITS.get(entries.get("wavelength units", "").lower(), "")
+    for key, after in (("band names", ""), ("wavelength", unit)):
+        names = entries.parts(key)
+        if len(names) == bands and all(names):
+            return tuple(f"{name}{after}" for name in names)
+    return tuple(f"band {j + 1}" for j in range(bands))
+
+
+def _check_size(path: Path, declared: int, raw: Path) -> None:
+    """Compare the declared size with the size of the raw file."""
+    present = file_size(raw)
     if declared == present:
         return
     cause = "cut-off copy, or wrong 'data type'?"
     if declared < present:
-        cause = f"wrong {WRONG_IF_LONGER}?"
-    raise InputError(
-        f"{path} says {_distinct_size(declared, present)} but {raw.name} is "
-        f"{_distinct_size(present, declared)} ({cause})."
-    )
-
-
-def _distinct_size(n: int, other: int) -> str:
-    """Return a size with its unit, exact if rounding would hide the difference.
-
-    >>> _distinct_size(9_100_000_000, 4_550_000_000), _distinct_size(1_000_001, 1_000_000)
-    ('9.1 GB', '1000001 bytes')
-    """
-    return in_bytes(n) if in_bytes(n) != in_bytes(other) else f"{n} bytes"
-
-
-def _bands(path: Path, header: Header, wanted: tuple[str, ...] | None) -> list[int]:
-    if wanted is not None:
-        return select(path, wanted, header.names)
-    bands = [j for j in range(header.bands) if j not in header.bad]
-    if not bands:
-        raise InputError(f"{path}: 'bbl' marks every band as bad. Choose columns, or remove it.")
-    return bands
+        cause = "wrong 'data type', 'bands' or 'header offset'?"
+    sizes = in_bytes(declared), in_bytes(present)
+    if sizes[0] == sizes[1]:  # rounding would hide the difference
+        sizes = f"{declared} bytes", f"{present} bytes"
+    raise InputError(f"{path} says {sizes[0]} but {raw.name} is {sizes[1]} ({cause}).")
 
 
 def _map(raw: Path, header: Header, bands: list[int], where: str) -> Array:
     """All pixels as rows of floats; a view of the file if possible."""
-    sides = {"bands": header.bands, "lines": header.lines, "samples": header.samples}
-    shape = tuple(sides[side] for side in SIDES[header.interleave])
+    sides = SIDES[header.interleave]
+    shape = tuple(getattr(header, side) for side in sides)
     mapped: Array = np.asarray(np.memmap(raw, header.dtype, "r", header.offset, shape))
-    dtype = np.dtype(np.float32 if header.dtype.newbyteorder("=") == np.float32 else np.float64)
+    dtype = float_type(header.dtype)
     n, first, last = header.lines * header.samples, bands[0], bands[-1] + 1
     neighbours = bands == list(range(first, last))
     if header.dtype == dtype and mapped.flags.aligned and neighbours:
@@ -144,8 +254,8 @@ def _map(raw: Path, header: Header, bands: list[int], where: str) -> Array:
             return mapped.reshape(n, -1)[:, first:last]
         if header.interleave == "bsq":
             return mapped[first:last].reshape(-1, n).T
-    check_memory(where, n * len(bands) * dtype.itemsize)
-    cube = mapped.transpose([SIDES[header.interleave].index(side) for side in SIDES["bip"]])
+    check.memory(where, n * len(bands) * dtype.itemsize)
+    cube = mapped.transpose([sides.index(side) for side in SIDES["bip"]])
     X = np.empty((header.lines, header.samples, len(bands)), dtype)
     step = max(1, BLOCK // (header.samples * header.bands * header.dtype.itemsize))
     for begin in range(0, header.lines, step):
@@ -153,39 +263,32 @@ def _map(raw: Path, header: Header, bands: list[int], where: str) -> Array:
     return X.reshape(n, -1)
 
 
-def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
+def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
     """Write ``NAME-answer`` (classes) and ``NAME-answer-distance``, each .hdr and .img."""
-    origin: Origin = dataset.origin
+    header: Header = dataset.origin
     added = added_values(dataset, answer)
     inlier = added["inlier"]
     classes = np.where(inlier == NO_DATA, 0, 2 - inlier).astype(np.uint8)
+    about = {
+        "file type": "ENVI Classification",
+        "classes": "3",
+        "class names": "{no data, inlier, outlier}",
+        "class lookup": "{0, 0, 0, 70, 130, 180, 220, 60, 40}",
+        "band names": "{inliers and outliers}",
+    }
+    path = path.with_name(f"{header.stem}-answer.hdr")
+    _write(path, classes[np.newaxis], header, about)
     values = np.stack([added["distance"], added["probability"]]).astype("<f4")
-    path = _write(
-        folder / f"{origin.stem}-answer.hdr",
-        classes[np.newaxis],
-        origin,
-        {
-            "file type": "ENVI Classification",
-            "classes": "3",
-            "class names": "{no data, inlier, outlier}",
-            "class lookup": "{0, 0, 0, 70, 130, 180, 220, 60, 40}",
-            "band names": "{inliers and outliers}",
-        },
-    )
-    _write(
-        folder / f"{origin.stem}-answer-distance.hdr",
-        values,
-        origin,
-        {
-            "file type": "ENVI Standard",
-            "data ignore value": "nan",
-            "band names": "{distance, probability of being an outlier}",
-        },
-    )
+    about = {
+        "file type": "ENVI Standard",
+        "data ignore value": "nan",
+        "band names": "{distance, probability of being an outlier}",
+    }
+    _write(path.with_stem(f"{path.stem}-distance"), values, header, about)
     return path
 
 
-def _write(path: Path, image: Array, origin: Origin, entries: dict[str, Any]) -> Path:
+def _write(path: Path, image: Array, header: Header, about: dict[str, str]) -> None:
     """Write bands x height x width; the header last, so that the scene is complete."""
     bands, lines, samples = image.shape
     layout = {
@@ -197,10 +300,8 @@ def _write(path: Path, image: Array, origin: Origin, entries: dict[str, Any]) ->
         "interleave": "bsq",
         "byte order": 0,
     }
-    lines_of_text = [f"{key} = {value}" for key, value in (layout | entries).items()]
-    text = "\n".join(["ENVI", *lines_of_text, *origin.coordinates, ""])
+    entries = [f"{key} = {value}" for key, value in (layout | about).items()]
     with writing(path.with_suffix(".img")) as stream:
         stream.write(image.tobytes())
     with writing(path) as stream:
-        stream.write(text.encode("utf-8"))
-    return path
+        stream.write("\n".join(["ENVI", *entries, *header.coordinates, ""]).encode("utf-8"))

@@ -2,8 +2,9 @@
 
 A file is not trusted. Only values in the file itself are read: links to other files, virtual
 datasets and external values are refused, and so are references, text and records. The declared size
-of a dataset is compared with the stored one, and compressed values are unpacked by
-:mod:`perpend.formats._hdf5_chunks`, which limits their size.
+of a dataset is compared with the stored one. The C library unpacks gzip without a limit, once for
+every time that a file names the filter: a file of 20 kB may take 20 GB. So chunks that are packed
+by gzip are unpacked piece by piece first, to see that they become as large as they declare.
 
 An array has the axes of the file, with two exceptions. MATLAB, whose first axis is the fastest,
 stores height x width x bands as bands x width x height; this is undone. So is the order of PRISMA's
@@ -11,6 +12,7 @@ scenes, height x bands x width.
 """
 
 import io
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -19,23 +21,13 @@ import numpy as np
 
 from perpend._files import writing
 from perpend.exceptions import InputError
-from perpend.formats._answer_path import answer_path
-from perpend.formats._checks import (
-    DAMAGE_ERRORS,
-    REAL,
-    as_floats,
-    check_array,
-    check_expansion,
-    check_memory,
-    file_size,
-    float_bytes,
-    in_bytes,
-    quoted,
-)
+from perpend.formats import _checks as check
+from perpend.formats._checks import REAL, in_bytes, quoted
 from perpend.formats._choice import Entry, choose
+from perpend.formats._damage import DAMAGE_ERRORS, damage_named
 from perpend.formats._dataset import Answer, Dataset, Options
-from perpend.formats._hdf5_chunks import load_chunked, packed_by
-from perpend.formats._records import added_values, from_array
+from perpend.formats._packed import of_zlib
+from perpend.formats._records import added_values, as_floats, float_bytes, from_array
 from perpend.formats._registry import optional_package
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
@@ -43,31 +35,30 @@ MATLAB = b"MATLAB 7.3"
 HIDDEN = {"#refs#", "#subsystem#"}  # MATLAB's own
 PRISMA = re.compile(r"/PRS_L\w+/Data Fields/\w+_Cube$")
 MAX_OBJECTS = 10_000  # groups and datasets
+GZIP, SHUFFLE, FLETCHER32 = 1, 2, 3
+# for these, the C library limits the size of a chunk: szip, nbit, scaleoffset, lzf
+BOUNDED = {SHUFFLE, FLETCHER32, 4, 5, 6, 32000}
+CHECKSUM_BYTES = 4
 NO_LINKS = "Links are not followed: name the array itself, or copy it into this file."
 
 
 def read(path: Path, options: Options) -> Dataset:
     """Read one dataset of an HDF5 file; `variable` is its path inside, such as ``a/b``."""
     h5py = optional_package("h5py", path, "hdf5")
-    size = file_size(path)
-    _check_signature(path, size)
-    try:
-        with h5py.File(path, "r", locking=False) as file:
-            return _read(path, file, size, options)
-    except InputError:
-        raise
-    except DAMAGE_ERRORS as error:
-        reason = quoted(str(error).splitlines()[0] if str(error) else type(error).__name__)
-        raise InputError(
-            f"{path}: not a readable HDF5 file ({reason}). Is it damaged or cut off?"
-        ) from error
+    if not is_hdf5(path):
+        raise InputError(f"{path}: does not begin like an HDF5 file. Cut off, or another format?")
+    with (
+        damage_named(path, "not a readable HDF5 file"),
+        h5py.File(path, "r", locking=False) as file,
+    ):
+        return _read(path, file, options)
 
 
-def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
+def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
     """Write an HDF5 file of three datasets, each in the shape of the records."""
     import h5py
 
-    path, image = answer_path(dataset, folder), io.BytesIO()
+    image = io.BytesIO()
     with h5py.File(image, "w") as file:
         for name, values in added_values(dataset, answer).items():
             file.create_dataset(name, data=values, compression="gzip", shuffle=True)
@@ -76,79 +67,72 @@ def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
     return path
 
 
-def is_hdf5(start: bytes) -> bool:
-    """Whether a file that begins like this is HDF5; MATLAB puts 512 bytes before."""
-    return start.startswith((SIGNATURE, MATLAB)) or start[512 : 512 + len(SIGNATURE)] == SIGNATURE
-
-
-def _check_signature(path: Path, size: int) -> None:
-    """Look for the signature where it may be: at 0, 512, 1024, 2048, ..."""
+def is_hdf5(path: Path) -> bool:
+    """Whether the signature is where it may be: at 0, 512 (in MATLAB's files), 1024, 2048, ..."""
+    place, size = 0, path.stat().st_size
     with path.open("rb") as stream:
-        place = 0
         while place < size:
             stream.seek(place)
             if stream.read(len(SIGNATURE)) == SIGNATURE:
-                return
+                return True
             place = max(512, 2 * place)
-    raise InputError(f"{path}: does not begin like an HDF5 file. Is it cut off, or another format?")
+    return False
 
 
-def _read(path: Path, file: Any, size: int, options: Options) -> Dataset:
-    """Choose a dataset, check it and load it."""
+def is_matlab(path: Path) -> bool:
+    """Whether a file begins like MATLAB's of version 7.3."""
     with path.open("rb") as stream:
-        is_matlab = stream.read(len(MATLAB)) == MATLAB
+        return stream.read(len(MATLAB)) == MATLAB
+
+
+def _read(path: Path, file: Any, options: Options) -> Dataset:
+    """Choose a dataset, check it and load it."""
+    from_matlab = is_matlab(path)
     found, links = _walk(path, file)
-    entries = {name: _entry(item, is_matlab=is_matlab) for name, item in found.items()}
+    entries = {name: _entry(item, from_matlab=from_matlab) for name, item in found.items()}
     wanted = None if options.variable is None else options.variable.strip("/")
     if wanted in links:
         raise InputError(f"{path}: {quoted(wanted)} is a link ({links[wanted]}). {NO_LINKS}")
-    if not entries:
-        raise InputError(f"{path}: there is no array in this file.")
-    name = choose(path, wanted, entries)
-    where = f"{path}, array {quoted(name)}"
+    name, where = choose(path, wanted, entries)
     if entries[name].oddity:
         raise InputError(
             f"{where}: holds {entries[name].oddity}, not real numbers in this file. "
             "Save a plain array of floats instead."
         )
     item = found[name]
-    _check(where, item, size, moved=is_matlab)
-    values = as_floats(load_chunked(where, item) if packed_by(item) else item[()])
-    if is_matlab:
+    _check(where, item, path.stat().st_size, moved=from_matlab)
+    _check_chunks(where, item)
+    values = as_floats(np.asarray(item[()]))
+    if from_matlab:
         values = values.T
     elif PRISMA.search(f"/{name}"):
         values = np.moveaxis(values, 1, -1)
-    return from_array(
-        values,
-        path,
-        "mat" if path.suffix.lower() == ".mat" else "hdf5",
-        stored_dtype=str(item.dtype),
-        wanted=options.columns,
-    )
+    return from_array(values, path, options, item.dtype)
 
 
 def _walk(path: Path, file: Any) -> tuple[dict[str, Any], dict[str, str]]:
     """Find all datasets by their names, and all links, which are not followed."""
-    import h5py
+    from h5py import Dataset, Group, HardLink, h5o
 
     found: dict[str, Any] = {}
     links: dict[str, str] = {}
     waiting = [("", file["/"])]
-    seen = {_address(file["/"])}
+    seen = {h5o.get_info(file.id).addr}
     while waiting:
         prefix, group = waiting.pop()
         for name in group:
             link = group.get(name, getlink=True)
             full = f"{prefix}{name}"
-            if not isinstance(link, h5py.HardLink):
+            if not isinstance(link, HardLink):
                 other = f"{getattr(link, 'filename', '')} {link.path}".strip()
                 links[full] = f"to {quoted(other)}"
                 continue
             item = group[name]
-            if isinstance(item, h5py.Dataset):
+            address = h5o.get_info(item.id).addr
+            if isinstance(item, Dataset):
                 found[full] = item
-            elif isinstance(item, h5py.Group) and full not in HIDDEN and _address(item) not in seen:
-                seen.add(_address(item))  # groups may hold one another
+            elif isinstance(item, Group) and full not in HIDDEN and address not in seen:
+                seen.add(address)  # groups may hold one another
                 waiting.append((f"{full}/", item))
             if len(found) + len(seen) + len(links) > MAX_OBJECTS:
                 raise InputError(
@@ -157,25 +141,19 @@ def _walk(path: Path, file: Any) -> tuple[dict[str, Any], dict[str, str]]:
     return dict(sorted(found.items())), links
 
 
-def _address(item: Any) -> Any:
-    import h5py
-
-    return h5py.h5o.get_info(item.id).addr
-
-
-def _entry(item: Any, *, is_matlab: bool) -> Entry:
+def _entry(item: Any, *, from_matlab: bool) -> Entry:
     """What a dataset declares, without reading its values."""
     try:
         shape = item.shape
-        oddity = _oddity(item) or (_matlab_oddity(item) if is_matlab else "")
+        oddity = _oddity(item, from_matlab=from_matlab)
     except DAMAGE_ERRORS:
         return Entry(None)
     if shape is None:
         return Entry((), oddity or "nothing")
-    return Entry(tuple(reversed(shape)) if is_matlab else tuple(shape), oddity)
+    return Entry(tuple(reversed(shape)) if from_matlab else tuple(shape), oddity)
 
 
-def _oddity(item: Any) -> str:
+def _oddity(item: Any, *, from_matlab: bool) -> str:
     """What a dataset holds instead of real numbers in the file, if so."""
     try:
         kind = item.dtype.kind
@@ -186,29 +164,55 @@ def _oddity(item: Any) -> str:
         return names.get(kind, f"values of type {quoted(str(item.dtype))}")
     if item.is_virtual:
         return "parts of other arrays (a virtual dataset)"
-    return "values that lie in another file" if item.external else ""
-
-
-def _matlab_oddity(item: Any) -> str:
-    """What an array of MATLAB holds instead of numbers, if so."""
-    if "MATLAB_empty" in item.attrs:
-        return "nothing"
+    if item.external:
+        return "values that lie in another file"
+    if not from_matlab:
+        return ""
     kind = item.attrs.get("MATLAB_class", b"double")
     kind = kind.decode("latin-1") if isinstance(kind, bytes) else str(kind)
-    return f"values of MATLAB's type {quoted(kind)}" if kind in ("char", "cell", "struct") else ""
+    odd = f"values of MATLAB's type {quoted(kind)}" if kind in ("char", "cell", "struct") else ""
+    return "nothing" if "MATLAB_empty" in item.attrs else odd
 
 
 def _check(where: str, item: Any, size: int, *, moved: bool) -> None:
     """Compare the declared size with the stored one, before anything is allocated."""
-    check_array(where, item.shape, item.dtype)
+    check.array(where, item.shape, item.dtype)
     stored, plain = item.id.get_storage_size(), item.size * item.dtype.itemsize
     if stored > size or (item.chunks is None and 0 < stored < plain):
         raise InputError(
             f"{where}: declares {in_bytes(max(stored, plain))} in a file of {in_bytes(size)}. "
             "Is it damaged or cut off?"
         )
-    check_expansion(where, stored, plain)
+    check.expansion(where, stored, plain)
     if item.chunks is not None:
-        check_expansion(where, size, int(np.prod(item.chunks, dtype=float)) * item.dtype.itemsize)
+        check.expansion(where, size, int(np.prod(item.chunks, dtype=float)) * item.dtype.itemsize)
     copies = 8 * item.size if moved and len(item.shape) == 3 else 0
-    check_memory(where, float_bytes(item.shape, item.dtype) + copies)
+    check.memory(where, float_bytes(item.shape, item.dtype) + copies)
+
+
+def _check_chunks(where: str, item: Any) -> None:
+    """Refuse chunks that do not become as large as they declare, and unknown compression."""
+    settings = item.id.get_create_plist()
+    filters = [settings.get_filter(i) for i in range(settings.get_nfilters())]
+    codes = [code for code, *_ in filters]
+    if GZIP not in codes and set(codes) <= BOUNDED:
+        return
+    place = codes.index(GZIP) if GZIP in codes else len(codes)
+    before, behind = codes[:place], codes[place + 1 :]
+    if not set(before) <= {SHUFFLE, FLETCHER32} or not set(behind) <= {FLETCHER32}:
+        names = ", ".join(quoted(name.decode("latin-1")) for *_, name in filters)
+        raise InputError(
+            f"{where}: is compressed in an unknown way ({names}). Save it with gzip or lzf, or "
+            "uncompressed."
+        )
+    size = math.prod(item.chunks) * item.id.get_type().get_size()
+    size += CHECKSUM_BYTES * before.count(FLETCHER32)
+    chunks: list[tuple[int, ...]] = []
+    item.id.chunk_iter(lambda chunk: chunks.append(chunk.chunk_offset))
+    for begin in chunks:
+        if any(not 0 <= b < n for b, n in zip(begin, item.shape, strict=True)):
+            continue  # left from a time when the dataset was larger
+        mask, raw = item.id.read_direct_chunk(begin)  # bits of the mask: filters not applied
+        packed = raw[: len(raw) - CHECKSUM_BYTES * len(behind)]
+        if size != (len(packed) if mask >> place & 1 else of_zlib(packed, size)):
+            raise InputError(f"{where}: a chunk is not of the size it declares. It is damaged.")

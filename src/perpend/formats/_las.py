@@ -4,30 +4,33 @@ x, y and z are scaled and moved as the header says, in float64: coordinates may 
 before the point. Other dimensions, such as intensity, are read on request. Points are read a block
 at a time.
 
-laspy trusts the counts in the header, so they are compared with the file first.
+laspy trusts the counts in the header, so they are compared with the file first. So are the blocks
+of a compressed file. Points of format 6 and above are stored in layers: a block has its first
+point, uncompressed, then the number of its points and the length of each layer. The decompressor
+allocates these lengths unchecked, up to 4 GB each. So the blocks are walked first; together they
+must fill the space up to their table.
 
-The labels are written to a copy of the scan with three more dimensions (as extra bytes): distance
-and probability (float32) and inlier (uint8: 1, or 0 for outliers; 255 if the point is not finite).
-The classification stays as it is: its codes are for ground, vegetation, buildings.
+The labels are three more dimensions (as extra bytes) in a copy of the scan. The classification
+stays as it is: its codes are for ground, vegetation, buildings.
 """
 
 import copy
+import math
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
 from perpend._files import writing
-from perpend._typing import Array
-from perpend.exceptions import InputError, PerpendError
-from perpend.formats._answer_path import answer_path
-from perpend.formats._checks import check_expansion, check_memory, file_size, in_bytes, no_choice
+from perpend.exceptions import InputError
+from perpend.formats import _checks as check
+from perpend.formats._damage import changed, damage_named
 from perpend.formats._dataset import Answer, Dataset, Options
-from perpend.formats._laz import check_blocks
-from perpend.formats._points import PLACE, added_fields, chosen, clean, from_points
+from perpend.formats._points import PLACE, added_fields, chosen
+from perpend.formats._records import from_records
 from perpend.formats._registry import optional_package
 
 ROWS = 1 << 18  # points read together
@@ -35,6 +38,13 @@ LONGEST_HEADER = 375  # bytes
 VLR, EVLR = 54, 60  # bytes of the shortest records between header and points, and behind them
 HEADER_SIZES = {0: 227, 1: 227, 2: 227, 3: 235, 4: 375, 5: 393}  # bytes, by minor version
 DESCRIPTIONS = {"distance": "to the subspace", "probability": "of being an outlier"}
+
+LAYERED = 3  # kind of compression
+N_LAYERS = {10: 9, 11: 1, 12: 2, 13: 1}  # by kind of item: point, colours, with infrared, waveform
+BYTES = 14  # the kind of item with one layer for each of its bytes
+VARIABLE = 0xFFFFFFFF  # instead of the number of points in a block
+HEAD = struct.Struct("<H10xI16xH")  # kind, points in a block, number of items
+ITEM = struct.Struct("<HHH")  # kind, bytes, version
 
 
 class Layout(NamedTuple):
@@ -53,16 +63,15 @@ class Layout(NamedTuple):
 
 def read(path: Path, options: Options) -> Dataset:
     """Read the points of a laser scan."""
-    no_choice(path, options.variable)
     layout = _layout(path)
-    _check(path, layout, file_size(path))
+    _check(path, layout)
     with _reader(path) as reader:
         if layout.compressed:
             _check_blocks(path, reader.header, layout)
         fields = reader.header.point_format.dimensions
         names = [*PLACE, *(field.name for field in fields if field.num_elements == 1)]
         columns = chosen(path, options.columns, names)
-        check_memory(str(path), layout.points * len(columns) * 8 + ROWS * layout.point_bytes)
+        check.memory(str(path), layout.points * len(columns) * 8 + ROWS * layout.point_bytes)
         X = np.empty((layout.points, len(columns)))
         at = 0
         for points in reader.chunk_iterator(ROWS):
@@ -76,47 +85,36 @@ def read(path: Path, options: Options) -> Dataset:
     if at != layout.points:
         raise InputError(f"{path}: has {at} points, but says {layout.points}. Cut-off copy?")
     kind = ", ".join(dict.fromkeys(stored))
-    return from_points(X, path, "las", columns, stored_dtype=kind, origin=layout)
+    return from_records(X, path, options, "cloud", columns=columns, stored=kind, origin=layout)
 
 
-def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
+def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
     """Write the scan again, with three more dimensions of each point."""
-    source, out = Path(dataset.source), answer_path(dataset, folder)
+    source, layout = Path(dataset.source), dataset.origin
     laspy = optional_package("laspy", source, "pointcloud")
-    if _layout(source) != dataset.origin:
-        raise InputError(f"{source}: has changed since it was read. Read it again.")
-    with _reader(source) as reader, writing(out) as stream:
+    if _layout(source) != layout:
+        raise changed(source)
+    with _reader(source) as reader, writing(path) as stream:
         header = copy.deepcopy(reader.header)
         taken = [*PLACE, *header.point_format.dimension_names]
         added = added_fields(dataset, answer, taken)
-        header.add_extra_dims(
-            [
-                laspy.ExtraBytesParams(name, values.dtype, DESCRIPTIONS.get(name, ""))
-                for name, values in added.items()
-            ]
-        )
-        compressed = dataset.origin.compressed
-        with laspy.open(
-            stream, mode="w", header=header, do_compress=compressed, closefd=False
-        ) as writer:
+        for name, values in added.items():
+            about = DESCRIPTIONS.get(name, "")
+            header.add_extra_dims([laspy.ExtraBytesParams(name, values.dtype, about)])
+        how = {"header": header, "do_compress": layout.compressed, "closefd": False}
+        with laspy.open(stream, mode="w", **how) as writer:
             at = 0
             for points in reader.chunk_iterator(ROWS):
-                more = {name: values[at : at + len(points)] for name, values in added.items()}
-                writer.write_points(_with_more(laspy, header, points, more))
+                wider = laspy.ScaleAwarePointRecord.zeros(len(points), header=header)
+                for name in points.array.dtype.names:
+                    wider.array[name] = points.array[name]
+                for name, values in added.items():
+                    wider[name] = values[at : at + len(points)]
+                writer.write_points(wider)
                 at += len(points)
             if reader.evlrs:
                 writer.write_evlrs(reader.evlrs)
-    return out
-
-
-def _with_more(laspy: Any, header: Any, points: Any, more: dict[str, Array]) -> Any:
-    """Points in the format of `header`, which has more dimensions than they have."""
-    wider = laspy.ScaleAwarePointRecord.zeros(len(points), header=header)
-    for name in points.array.dtype.names:
-        wider.array[name] = points.array[name]
-    for name, values in more.items():
-        wider[name] = values
-    return wider
+    return path
 
 
 @contextmanager
@@ -125,23 +123,19 @@ def _reader(path: Path) -> Iterator[Any]:
     laspy = optional_package("laspy", path, "pointcloud")
     if _layout(path).compressed:
         optional_package("lazrs", path, "pointcloud")
-    try:
-        with laspy.open(path, laz_backend=laspy.LazBackend.Lazrs) as reader:
-            yield reader
-    except (PerpendError, OSError, KeyboardInterrupt, SystemExit, GeneratorExit):
-        raise
-    except BaseException as error:  # a panic of the decompressor is not an Exception
-        raise InputError(
-            f"{path}: cannot be read as a laser scan ({type(error).__name__}: {clean(str(error))}) "
-            "Is it damaged or cut off?"
-        ) from error
+    # a panic of the decompressor is not an Exception
+    with (
+        damage_named(path, "cannot be read as a laser scan", (BaseException,)),
+        laspy.open(path, laz_backend=laspy.LazBackend.Lazrs) as reader,
+    ):
+        yield reader
 
 
 def _layout(path: Path) -> Layout:
+    """Read the header itself."""
+    check.magic(path, "with LASF", b"LASF")
     with path.open("rb") as stream:
         start = stream.read(LONGEST_HEADER)
-    if not start.startswith(b"LASF"):
-        raise InputError(f"{path}: does not begin with LASF. Is it another format?")
     if len(start) < min(HEADER_SIZES.values()):
         raise InputError(f"{path}: ends within its header. Is it a cut-off copy?")
     major, minor = start[24:26]
@@ -159,8 +153,9 @@ def _layout(path: Path) -> Layout:
     )
 
 
-def _check(path: Path, layout: Layout, size: int) -> None:
+def _check(path: Path, layout: Layout) -> None:
     """Compare all counts with the size of the file."""
+    size = path.stat().st_size
     if not layout.header_size + layout.vlrs * VLR <= layout.offset <= size:
         raise InputError(
             f"{path}: {layout.vlrs} records do not fit between the header and the points at byte "
@@ -172,19 +167,70 @@ def _check(path: Path, layout: Layout, size: int) -> None:
         raise InputError(f"{path}: declares no points, so there is nothing to read.")
     declared, present = layout.points * layout.point_bytes, size - layout.offset
     if layout.compressed:
-        check_expansion(f"{path}, {layout.points} points", present, declared)
-    elif declared > present:
-        raise InputError(
-            f"{path}: declares {layout.points} points ({in_bytes(declared)}) but holds "
-            f"{in_bytes(present)}. Is it a cut-off copy?"
-        )
+        check.expansion(f"{path}, {layout.points} points", present, declared)
+    else:
+        check.points(path, layout.points, declared, present)
 
 
 def _check_blocks(path: Path, header: Any, layout: Layout) -> None:
-    """Check the compressed blocks before they are unpacked."""
-    lazrs = optional_package("lazrs", path, "pointcloud")
+    """Refuse compressed blocks that declare more than the file holds."""
     records = header.vlrs.get("LasZipVlr")
-    if len(records) != 1:
-        raise InputError(f"{path}: does not say how it is compressed. It is damaged.")
-    where = {"offset": layout.offset, "size": file_size(path), "points": layout.points}
-    check_blocks(path, bytes(records[0].record_data), lazrs, **where)
+    record = bytes(records[0].record_data) if len(records) == 1 else b""
+    try:
+        kind, block_points, n_items = HEAD.unpack_from(record)
+        items = [ITEM.unpack_from(record, HEAD.size + i * ITEM.size) for i in range(n_items)]
+    except struct.error:
+        raise InputError(f"{path}: does not say how it is compressed. It is damaged.") from None
+    with path.open("rb") as stream:
+        end = _table(path, stream, layout.offset)
+        if kind != LAYERED:
+            return
+        counts = _walk(path, stream, items, layout.offset + 8, end)
+        if block_points == VARIABLE:
+            lazrs = optional_package("lazrs", path, "pointcloud")
+            stream.seek(layout.offset)
+            declared = [n for n, _ in lazrs.read_chunk_table(stream, lazrs.LazVlr(record))]
+            fits = declared == counts and sum(counts) >= layout.points
+        else:
+            fits = block_points > 0 and len(counts) >= math.ceil(layout.points / block_points)
+    if not fits:
+        what = f"its {len(counts)} blocks do not hold {layout.points} points"
+        raise InputError(f"{path}: {what}. Is it damaged?")
+
+
+def _table(path: Path, stream: IO[bytes], offset: int) -> int:
+    """Where the table of the blocks begins; it must fit into the file."""
+    size = path.stat().st_size
+    stream.seek(offset)
+    place = int.from_bytes(stream.read(8), "little", signed=True)
+    if place == -1 and size >= offset + 16:  # written without seeking: the place is at the end
+        stream.seek(size - 8)
+        place = int.from_bytes(stream.read(8), "little", signed=True)
+    if not offset + 8 <= place <= size - 8:
+        raise InputError(f"{path}: has no table of its blocks. Is it a cut-off copy?")
+    stream.seek(place + 4)
+    blocks = int.from_bytes(stream.read(4), "little")
+    if blocks > size:
+        raise InputError(f"{path}: {blocks} blocks do not fit into {size} bytes. It is damaged.")
+    return place
+
+
+def _walk(
+    path: Path, stream: IO[bytes], items: list[tuple[int, int, int]], place: int, end: int
+) -> list[int]:
+    """Numbers of points that the blocks declare, if their layers fit."""
+    first = sum(size for _, size, _ in items)
+    layers = sum(size if kind == BYTES else N_LAYERS.get(kind, 0) for kind, size, _ in items)
+    lengths = struct.Struct(f"<{1 + layers}I")
+    counts = []
+    while place < end:
+        stream.seek(place + first)
+        head = stream.read(lengths.size)
+        if len(head) < lengths.size:
+            break
+        count, *sizes = lengths.unpack(head)
+        counts.append(count)
+        place += first + lengths.size + sum(sizes)
+    if place != end:
+        raise InputError(f"{path}: the layers of its blocks do not fit. Is it damaged or cut off?")
+    return counts

@@ -11,24 +11,8 @@ LZF_RATIO = 88  # three bytes make at most 264
 
 
 def decompress(where: str, data: bytes, size: int) -> bytearray:
-    r"""Unpack `data` to exactly `size` bytes.
+    r"""Unpack `data` to exactly `size` bytes, without allocating more.
 
-    Parameters
-    ----------
-    where : str
-        For messages.
-    data : bytes
-        Compressed.
-    size : int
-        The declared size; no more memory than that is allocated.
-
-    Raises
-    ------
-    InputError
-        If the size is impossible, or the data are damaged.
-
-    Examples
-    --------
     >>> bytes(decompress("x.pcd", b"\x02abc\xe0\x01\x02", 13))
     b'abcabcabcabca'
     """

@@ -24,22 +24,12 @@ import numpy as np
 
 from perpend._files import writing
 from perpend.exceptions import InputError
-from perpend.formats._answer_path import answer_path
-from perpend.formats._checks import (
-    DAMAGE_ERRORS,
-    MAX_RATIO,
-    SMALL,
-    as_floats,
-    check_array,
-    check_memory,
-    file_size,
-    in_bytes,
-    quoted,
-)
+from perpend.formats import _checks as check
+from perpend.formats import _hdf5
+from perpend.formats._checks import MAX_RATIO, SMALL, in_bytes, quoted
 from perpend.formats._choice import Entry, choose
+from perpend.formats._damage import DAMAGE_ERRORS, damage_named
 from perpend.formats._dataset import Answer, Dataset, Options
-from perpend.formats._hdf5 import is_hdf5
-from perpend.formats._hdf5 import read as read_hdf5
 from perpend.formats._records import added_values, from_array
 
 HEADER_BYTES = 128
@@ -55,48 +45,46 @@ PIECE = 1 << 20  # bytes that are unpacked at once
 
 
 class _Variable(NamedTuple):
-    class_code: int
-    shape: tuple[int, ...] = ()
-    name: str = ""
-    is_complex: bool = False
+    name: str
+    shape: tuple[int, ...]
+    oddity: str  # what it holds, unless these are real numbers
     n_values: float = math.nan  # by the number of its bytes; nan if they are not numbers
 
 
 def read(path: Path, options: Options) -> Dataset:
     """Read one array of a ``.mat`` file; it is in MATLAB's order, so an image is copied once."""
-    size = file_size(path)
-    with path.open("rb") as stream:
-        if is_hdf5(stream.read(1024)):
-            return read_hdf5(path, options)
-        stream.seek(0)
-        order = _check_version(path, stream)
-        variables = _scan(path, stream, size, order)
-        entries = {v.name: Entry(v.shape, _oddity(v)) for v in variables if v.name not in HIDDEN}
-        if not entries:
-            raise InputError(f"{path}: there is no array in this file.")
-        name = choose(path, options.variable, entries)
-        where = f"{path}, array {quoted(name)}"
+    if _hdf5.is_matlab(path) or _hdf5.is_hdf5(path):
+        return _hdf5.read(path, options)
+    import scipy.io
+    from scipy.io.matlab import MatReadError
+
+    errors = (*DAMAGE_ERRORS, NameError, MatReadError)
+    with damage_named(path, "not a readable .mat file", errors), path.open("rb") as stream:
+        variables = _scan(path, stream)
+        entries = {v.name: Entry(v.shape, v.oddity) for v in variables if v.name not in HIDDEN}
+        name, where = choose(path, options.variable, entries)
         _check_variable(where, [v for v in variables if v.name == name])
         # at most: the unpacked bytes of the file, SciPy's array and ours
-        check_memory(where, 3 * 8 * math.prod(entries[name].shape or ()))
-        values = _load(path, stream, name)
+        check.memory(where, 3 * 8 * math.prod(entries[name].shape or ()))
+        stream.seek(0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # remarks on variables that are not read
+            # mat_dtype: in the class that it has in MATLAB, which writes whole numbers as integers
+            loaded = scipy.io.loadmat(stream, variable_names=[name], mat_dtype=True)
+        values: Any = loaded.get(name)
     if not isinstance(values, np.ndarray) or values.shape != entries[name].shape:
         raise InputError(f"{where}: cannot be read. The file is damaged; write it anew.")
-    check_array(where, values.shape, values.dtype)
-    return from_array(
-        as_floats(values), path, "mat", stored_dtype=str(values.dtype), wanted=options.columns
-    )
+    check.array(where, values.shape, values.dtype)
+    return from_array(values, path, options, values.dtype)
 
 
-def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
+def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
     """Write a ``.mat`` file of three arrays: columns for a table, images for an image."""
     import scipy.io
 
-    path = answer_path(dataset, folder)
+    arrays = added_values(dataset, answer)
     with writing(path) as stream:
-        scipy.io.savemat(
-            stream, added_values(dataset, answer), do_compression=True, oned_as="column"
-        )
+        scipy.io.savemat(stream, arrays, do_compression=True, oned_as="column")
     return path
 
 
@@ -113,10 +101,11 @@ def _check_version(path: Path, stream: IO[bytes]) -> str:
     return order
 
 
-def _scan(path: Path, stream: IO[bytes], size: int, order: str) -> list[_Variable]:
+def _scan(path: Path, stream: IO[bytes]) -> list[_Variable]:
     """Compare all variables with the size of the file, and note what they declare."""
+    order, size = _check_version(path, stream), path.stat().st_size
     found: list[_Variable] = []
-    place, expanded = HEADER_BYTES, 0
+    place, limit = HEADER_BYTES, max(SMALL, MAX_RATIO * size)
     while place < size:
         stream.seek(place)
         tag = stream.read(8)
@@ -129,18 +118,14 @@ def _scan(path: Path, stream: IO[bytes], size: int, order: str) -> list[_Variabl
                 f"{in_bytes(min(present, length))} are there. Is it a cut-off copy?"
             )
         if kind == COMPRESSED:
-            start, unpacked = _inflate(
-                path, stream, length, max(SMALL, MAX_RATIO * size) - expanded
-            )
-            expanded += unpacked
+            start, unpacked = _inflate(path, stream, length, limit)
+            limit -= unpacked
         else:
             start = tag + stream.read(min(length, START_BYTES))
         try:
             found.append(_parse(start, order))
         except struct.error:
-            raise _damaged(path, EOFError("a variable that ends too early")) from None
-        except ValueError as error:
-            raise _damaged(path, error) from error
+            raise EOFError("a variable that ends too early") from None
     return found
 
 
@@ -151,7 +136,7 @@ def _parse(start: bytes, order: str) -> _Variable:
         raise ValueError("no flags")
     class_code = flags & 0xFF
     if class_code == OPAQUE:
-        return _Variable(class_code)
+        return _Variable("", (), "unknown")
     _, begin, length, place = _part(start, 24, order)
     shape = struct.unpack_from(f"{order}{length // 4}i", start, begin)
     _, begin, length, place = _part(start, place, order)
@@ -159,10 +144,10 @@ def _parse(start: bytes, order: str) -> _Variable:
     if place > len(start):
         raise ValueError("a name without end")
     if class_code not in DENSE:
-        return _Variable(class_code, shape, name)
+        return _Variable(name, shape, CLASSES.get(class_code, "unknown"))
     kind, _, length, _ = _part(start, place, order)
     n_values = length / ITEM_BYTES.get(kind, math.nan)
-    return _Variable(class_code, shape, name, bool(flags & COMPLEX_FLAG), n_values)
+    return _Variable(name, shape, "complex" if flags & COMPLEX_FLAG else "", n_values)
 
 
 def _part(start: bytes, place: int, order: str) -> tuple[int, int, int, int]:
@@ -178,65 +163,34 @@ def _inflate(path: Path, stream: IO[bytes], length: int, limit: int) -> tuple[by
     """First bytes of a compressed variable, and its size by unpacking it."""
     unpacker = zlib.decompressobj()
     start, count = b"", 0
-    try:
-        while length > 0 and not unpacker.eof:
-            packed = stream.read(min(length, PIECE))
-            length -= len(packed) or length  # nothing: the file has shrunk meanwhile
-            while packed and not unpacker.eof:
-                piece = unpacker.decompress(packed, PIECE)
-                packed = unpacker.unconsumed_tail
-                start += piece[: START_BYTES - len(start)]
-                count += len(piece)
-                if count > limit:
-                    raise InputError(
-                        f"{path}: would expand to more than {MAX_RATIO} times its size. "
-                        "If you trust it, save the array uncompressed, as .npy."
-                    )
-    except zlib.error as error:
-        raise _damaged(path, error) from error
+    while length > 0 and not unpacker.eof:
+        packed = stream.read(min(length, PIECE))
+        length -= len(packed) or length  # nothing: the file has shrunk meanwhile
+        while packed and not unpacker.eof:
+            piece = unpacker.decompress(packed, PIECE)
+            packed = unpacker.unconsumed_tail
+            start += piece[: START_BYTES - len(start)]
+            count += len(piece)
+            if count > limit:
+                raise InputError(
+                    f"{path}: would expand to more than {MAX_RATIO} times its size. "
+                    "If you trust it, save the array uncompressed, as .npy."
+                )
     return start, count
-
-
-def _load(path: Path, stream: IO[bytes], name: str) -> Any:
-    """Let SciPy read one variable; all of its errors become one."""
-    import scipy.io
-    from scipy.io.matlab import MatReadError
-
-    stream.seek(0)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # remarks on variables that are not read
-            # mat_dtype: in the class that it has in MATLAB, which writes whole numbers as integers
-            return scipy.io.loadmat(stream, variable_names=[name], mat_dtype=True).get(name)
-    except (*DAMAGE_ERRORS, NameError, MatReadError) as error:
-        raise _damaged(path, error) from error
-
-
-def _damaged(path: Path, error: Exception) -> InputError:
-    reason = quoted(str(error) or type(error).__name__)
-    return InputError(f"{path}: not a readable .mat file ({reason}). Is it damaged or cut off?")
-
-
-def _oddity(variable: _Variable) -> str:
-    """What a variable holds, unless these are real numbers."""
-    if variable.class_code in DENSE:
-        return "complex" if variable.is_complex else ""
-    return CLASSES.get(variable.class_code, "unknown")
 
 
 def _check_variable(where: str, found: list[_Variable]) -> None:
     """Check a variable before it is loaded."""
     if len(found) > 1:
         raise InputError(f"{where}: is there twice. Write the file anew.")
-    oddity = _oddity(found[0])
+    _, shape, oddity, n_values = found[0]
     if oddity:
-        what = (
-            "the real part or the modulus" if oddity == "complex" else "the array of numbers in it"
-        )
+        is_complex = oddity == "complex"
+        what = "the real part or the modulus" if is_complex else "the array of numbers in it"
         raise InputError(
             f"{where}: is of MATLAB's type {quoted(oddity)}, not an array of real numbers. "
             f"Save {what} as a variable of its own."
         )
-    check_array(where, found[0].shape, np.dtype(float))
-    if found[0].n_values != math.prod(found[0].shape):
+    check.array(where, shape, np.dtype(float))
+    if n_values != math.prod(shape):
         raise InputError(f"{where}: shape and values disagree. The file is damaged.")

@@ -15,15 +15,9 @@ import numpy as np
 
 from perpend._files import writing
 from perpend.exceptions import InputError
-from perpend.formats._answer_path import answer_path
-from perpend.formats._checks import (
-    as_floats,
-    check_array,
-    check_memory,
-    file_size,
-    in_bytes,
-    no_choice,
-)
+from perpend.formats import _checks as check
+from perpend.formats._checks import in_bytes
+from perpend.formats._damage import DAMAGE_ERRORS
 from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._records import NO_DATA, added_values, from_array
 
@@ -34,11 +28,7 @@ HEADER_PARSERS = {
     (2, 0): np.lib.format.read_array_header_2_0,
     (3, 0): np.lib.format.read_array_header_2_0,  # differs in the field names of records only
 }
-# what NumPy's header parser may raise on damaged input
-BAD_HEADER = (
-    *(ValueError, TypeError, SyntaxError, LookupError, EOFError, AttributeError),
-    *(MemoryError, RecursionError, tokenize.TokenError),
-)
+BAD_HEADER = (*DAMAGE_ERRORS, SyntaxError, tokenize.TokenError)  # what NumPy's parser may raise
 
 
 class Header(NamedTuple):
@@ -52,21 +42,17 @@ class Header(NamedTuple):
 
 def read(path: Path, options: Options) -> Dataset:
     """Open a ``.npy`` file; float arrays stay on disk and are mapped into memory, read-only."""
-    no_choice(path, options.variable)
-    size = file_size(path)
     with path.open("rb") as stream:
         header = read_header(str(path), stream)
-    check_size(str(path), header, size)
+    check_size(str(path), header, path.stat().st_size)
     mapped = np.memmap(path, header.dtype, "r", header.offset, header.shape, header.order)
     if header.dtype not in (np.float32, np.float64):
-        check_memory(str(path), 8 * mapped.size)
-    values = as_floats(np.asarray(mapped))
-    return from_array(values, path, "npy", stored_dtype=str(header.dtype), wanted=options.columns)
+        check.memory(str(path), 8 * mapped.size)
+    return from_array(np.asarray(mapped), path, options, header.dtype)
 
 
-def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
+def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
     """Write the mask of an image; or a table with three more columns, a block at a time."""
-    path = answer_path(dataset, folder)
     added = added_values(dataset, answer)
     if dataset.kind == "image":
         with writing(path) as stream:
@@ -110,7 +96,7 @@ def read_header(where: str, stream: IO[bytes]) -> Header:
 
 def check_size(where: str, header: Header, size: int) -> None:
     """Compare the declared size with the size of the file."""
-    check_array(where, header.shape, header.dtype)
+    check.array(where, header.shape, header.dtype)
     declared = math.prod(header.shape) * header.dtype.itemsize
     present = size - header.offset
     if declared != present:

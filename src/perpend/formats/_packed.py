@@ -15,13 +15,13 @@ ZSTD_SKIPPED = range(0x184D2A50, 0x184D2A60)  # magic numbers of frames without 
 ZSTD_BLOCK = 1 << 17  # bytes that a block may become, at most
 
 
-def of_zlib(packed: bytes) -> int:
-    """Unpack zlib or gzip piece by piece, and count."""
+def of_zlib(packed: bytes, limit: int = NO_BOUND) -> int:
+    """Unpack zlib or gzip piece by piece, and count, up to about the limit."""
     count = 0
-    while packed:
+    while packed and count <= limit:
         unpacker = zlib.decompressobj(wbits=47)  # either of the two headers
         tail = packed
-        while tail and not unpacker.eof:
+        while tail and not unpacker.eof and count <= limit:
             count += len(unpacker.decompress(tail, PIECE))
             tail = unpacker.unconsumed_tail
         if not unpacker.eof or len(unpacker.unused_data) == len(packed):

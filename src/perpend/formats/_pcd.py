@@ -4,132 +4,178 @@ x, y and z are read unless other columns are chosen; a field of several numbers,
 the columns fpfh_0, fpfh_1 and so on. An organised cloud (WIDTH x HEIGHT) is read row by row; its
 points without coordinates, which PCL marks by NaN, are left out. Text is read as float64.
 
-The labels are written to a copy of the cloud with three more fields: distance and probability (F 4)
-and inlier (U 1: 1, or 0 for outliers; 255 for no data). It is text if the cloud is, otherwise
-binary.
+The labels are three more fields in a copy of the cloud: text if the cloud is, otherwise binary.
 """
 
-import io
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from perpend._files import writing
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.formats._answer_path import answer_path
-from perpend.formats._checks import check_memory, file_size, in_bytes, no_choice
+from perpend.formats import _checks as check
+from perpend.formats._checks import in_bytes, quoted
+from perpend.formats._damage import changed
 from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._lzf import decompress
-from perpend.formats._pcd_header import PADDING, Header, read_header
 from perpend.formats._points import (
+    GAP,
+    Points,
     added_fields,
-    chosen,
-    columns_of,
-    from_points,
-    text_rows,
+    header_lines,
     write_records,
     write_text,
 )
-from perpend.formats._records import select
 
+KINDS = ("ascii", "binary", "binary_compressed")
+WORDS = (
+    *("VERSION", "FIELDS", "COLUMNS", "SIZE", "TYPE", "COUNT", "WIDTH", "HEIGHT", "VIEWPOINT"),
+    *("POINTS", "DATA"),
+)
+TYPES = {"F": ("f", (4, 8)), "I": ("i", (1, 2, 4, 8)), "U": ("u", (1, 2, 4, 8))}
+PADDING = "_"  # name of fields that fill gaps; there may be several
+MAX_COUNT = 1 << 16  # numbers in one field
 SIZES_BYTES = 8  # before the compressed points: their sizes, packed and unpacked
+
+
+class Header(NamedTuple):
+    """What the first lines declare."""
+
+    fields: np.dtype[Any]  # of a point; each has one dimension
+    points: Points  # each as a record of single numbers
+    kind: str  # one of KINDS
+    lines: tuple[bytes, ...]  # as in the file
 
 
 def read(path: Path, options: Options) -> Dataset:
     """Read the points of a PCD file."""
-    no_choice(path, options.variable)
-    size = file_size(path)
-    header = read_header(path)
-    flat = header.flat
-    names = flat.names or ()
-    columns = chosen(path, options.columns, names)
-    _check_size(path, header, size)
-    if header.kind == "ascii":
-        all_names = [name for field in header.fields for name in field.columns]
-        with path.open("rb") as stream:
-            stream.seek(header.offset)
-            text = io.TextIOWrapper(stream, encoding="latin-1")
-            values = text_rows(path, text, header.points, header.width)
-        wanted = select(path, columns, [name if name in names else "" for name in all_names])
-        X = np.ascontiguousarray(values[:, wanted])
-        stored = ", ".join(dict.fromkeys(flat[name].name for name in columns))
-    elif header.kind == "binary":
-        X, stored = columns_of(path, _mapped(path, header), columns)
-    else:
-        X, stored = columns_of(path, _unpacked(path, header), columns)
-    return from_points(X, path, "pcd", columns, stored_dtype=stored, origin=header)
+    header = _read_header(path)
+    points = header.points
+    records = _unpacked(path, header) if header.kind == "binary_compressed" else None
+    if records is None:
+        check.points(path, points.n, points.least, path.stat().st_size - points.start)
+    return points.read(path, options, records, header)
 
 
-def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
+def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
     """Write the cloud again, with three more fields."""
-    source, out, header = Path(dataset.source), answer_path(dataset, folder), dataset.origin
-    if read_header(source) != header:
-        raise InputError(f"{source}: has changed since it was read. Read it again.")
-    added = added_fields(dataset, answer, [field.name for field in header.fields])
-    with writing(out) as stream:
+    source, header = Path(dataset.source), dataset.origin
+    if _read_header(source) != header:
+        raise changed(source)
+    added = added_fields(dataset, answer, header.fields.names)
+    with writing(path) as stream, source.open("rb") as original:
         stream.write(_header_text(header, added))
+        original.seek(header.points.start)
         if header.kind == "ascii":
-            with source.open("rb") as original:
-                original.seek(header.offset)
-                write_text(stream, original, header.points, added)
+            write_text(stream, original, header.points.n, added)
+        elif header.kind == "binary":
+            write_records(stream, header.points.mapped(source), added)
         else:
-            read_points = _mapped if header.kind == "binary" else _unpacked
-            records = read_points(source, header)
-            write_records(stream, records, _with_more(records.dtype, added), added)
-    return out
+            write_records(stream, _unpacked(source, header), added)
+    return path
 
 
-def _check_size(path: Path, header: Header, size: int) -> None:
-    """Compare the number of points with the size of the file."""
-    present = size - header.offset
-    least = header.points * header.point_bytes
-    if header.kind == "ascii":  # a digit and a blank or line end for each, the last may lack it
-        least = 2 * header.points * header.width - 1
-    if header.kind == "binary_compressed":
-        return  # the sizes that it declares are checked when it is unpacked
-    if least > present:
+def _read_header(path: Path) -> Header:
+    """Parse the lines up to ``DATA``."""
+    entries: dict[str, list[str]] = {}
+    lines, offset = header_lines(path, "DATA", r"DATA\b")
+    for number, line in enumerate(lines, start=1):
+        words = line.decode("ascii", errors="replace").split("#")[0].split()
+        if words and (words[0] not in WORDS or words[0] in entries):
+            raise InputError(
+                f"{path}: line {number}: cannot read {quoted(' '.join(words))} in the header of a "
+                "PCD file. Is it another format?"
+            )
+        if words:
+            entries[words[0]] = words[1:]
+    kind = " ".join(entries["DATA"])
+    if kind not in KINDS:
+        raise InputError(f"{path}: DATA {quoted(kind)} is not one of {', '.join(KINDS)}.")
+    fields = _fields(path, entries)
+    numbers = [(f"{a}_{j}" if n > 1 else a, dtype) for a, dtype, n in fields for j in range(n)]
+    if len(dict(numbers)) < len(numbers):
+        raise InputError(f"{path}: two of its fields have the same name.")
+    points = Points(_n_points(path, entries), np.dtype(numbers), offset, kind == "ascii")
+    record = np.dtype([(name, dtype, (n,)) for name, dtype, n in fields])
+    return Header(record, points, kind, tuple(lines))
+
+
+def _fields(path: Path, entries: dict[str, list[str]]) -> list[tuple[str, np.dtype[Any], int]]:
+    """Names, types and counts; fields that fill gaps get names that differ."""
+    names = entries.get("FIELDS", entries.get("COLUMNS", []))
+    sizes, types = entries.get("SIZE", []), entries.get("TYPE", [])
+    counts = entries.get("COUNT", ["1"] * len(names))
+    if not names or not len(names) == len(sizes) == len(types) == len(counts):
         raise InputError(
-            f"{path}: declares {header.points} points, at least {in_bytes(least)}, but holds "
-            f"{in_bytes(present)}. Is it a cut-off copy?"
+            f"{path}: FIELDS, SIZE, TYPE and COUNT have {len(names)}, {len(sizes)}, {len(types)} "
+            f"and {len(counts)} entries; they must have the same number, and at least one."
         )
+    numbers = [_count(path, "COUNT", count) for count in counts]
+    if not all(1 <= n <= MAX_COUNT for n in numbers):
+        raise InputError(f"{path}: a COUNT is not between 1 and {MAX_COUNT}.")
+    if sum(numbers) > MAX_COUNT:
+        raise InputError(f"{path}: a point has more than {MAX_COUNT} numbers.")
+    kinds = [_dtype(path, kind, size) for kind, size in zip(types, sizes, strict=True)]
+    names = [f"{GAP}{j}" if name == PADDING else name for j, name in enumerate(names)]
+    return list(zip(names, kinds, numbers, strict=True))
 
 
-def _mapped(path: Path, header: Header) -> Array:
-    """Points of a binary file, as records of single numbers."""
-    return np.asarray(np.memmap(path, header.flat, "r", header.offset, (header.points,)))
+def _dtype(path: Path, kind: str, size: str) -> np.dtype[Any]:
+    letter, sizes = TYPES.get(kind, ("", ()))
+    if size not in map(str, sizes):
+        raise InputError(f"{path}: TYPE {quoted(kind)} of SIZE {quoted(size)} is unknown.")
+    return np.dtype(f"<{letter}{size}")
+
+
+def _n_points(path: Path, entries: dict[str, list[str]]) -> int:
+    width = _count(path, "WIDTH", *entries.get("WIDTH", []))
+    height = _count(path, "HEIGHT", *entries.get("HEIGHT", ["1"]))
+    points = _count(path, "POINTS", *entries.get("POINTS", [str(width * height)]))
+    if points != width * height:
+        raise InputError(
+            f"{path}: POINTS {points} contradicts WIDTH {width} and HEIGHT {height}. Correct them."
+        )
+    if points == 0:
+        raise InputError(f"{path}: declares no points, so there is nothing to read.")
+    return points
+
+
+def _count(path: Path, word: str, *values: str) -> int:
+    if len(values) != 1 or not re.fullmatch(r"[0-9]{1,15}", values[0]):
+        raise InputError(f"{path}: {word} {quoted(' '.join(values))} is not a count.")
+    return int(values[0])
 
 
 def _unpacked(path: Path, header: Header) -> Array:
     """Points of a compressed file, in which each field is a block of its own."""
-    size = file_size(path)
+    n, dtype, start, _ = header.points
+    present = path.stat().st_size - start - SIZES_BYTES
     with path.open("rb") as stream:
-        stream.seek(header.offset)
+        stream.seek(start)
         sizes = stream.read(SIZES_BYTES)
         packed, unpacked = (int.from_bytes(sizes[i : i + 4], "little") for i in (0, 4))
-        if header.offset + SIZES_BYTES + packed > size:
+        if packed > present:
             raise InputError(
                 f"{path}: declares {in_bytes(packed)} of compressed points but holds "
-                f"{in_bytes(max(0, size - header.offset - SIZES_BYTES))}. Is it a cut-off copy?"
+                f"{in_bytes(max(0, present))}. Is it a cut-off copy?"
             )
-        if unpacked != header.points * header.point_bytes:
+        if unpacked != n * dtype.itemsize:
             raise InputError(
-                f"{path}: its points unpack to {in_bytes(unpacked)}, but {header.points} points of "
-                f"{header.point_bytes} bytes were declared. It is damaged."
+                f"{path}: its points unpack to {in_bytes(unpacked)}, but {n} points of "
+                f"{dtype.itemsize} bytes were declared. It is damaged."
             )
-        check_memory(str(path), packed + 2 * unpacked)
+        check.memory(str(path), packed + 2 * unpacked)
         data = decompress(str(path), stream.read(packed), unpacked)
-    records = np.zeros(header.points, header.flat)
+    records = np.empty(n, header.fields)
     place = 0
-    for field in header.fields:
-        n = header.points * field.n
-        if field.name != PADDING:
-            block = np.frombuffer(data, field.dtype, n, place).reshape(-1, field.n)
-            for j, name in enumerate(field.columns):
-                records[name] = block[:, j]
-        place += n * field.dtype.itemsize
-    return records
+    for name in header.fields.names or ():
+        block = np.frombuffer(data, header.fields[name], n, place)
+        records[name] = block
+        place += block.nbytes
+    return records.view(dtype)
 
 
 def _header_text(header: Header, added: dict[str, Array]) -> bytes:
@@ -151,18 +197,3 @@ def _header_text(header: Header, added: dict[str, Array]) -> bytes:
             line = f"DATA {kind}\n".encode()  # noqa: PLW2901
         text += line
     return text
-
-
-def _with_more(dtype: np.dtype[Any], added: dict[str, Array]) -> np.dtype[Any]:
-    """Return a record type with more numbers at its end; gaps stay where they are."""
-    place, names, formats, offsets = dtype.itemsize, [], [], []
-    for name, (kind, offset, *_) in (dtype.fields or {}).items():
-        names.append(name)
-        formats.append(kind)
-        offsets.append(offset)
-    for name, values in added.items():
-        names.append(name)
-        formats.append(values.dtype)
-        offsets.append(place)
-        place += values.itemsize
-    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": place})

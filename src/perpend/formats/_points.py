@@ -1,37 +1,99 @@
-"""What the readers of point clouds share: columns, text, and labels."""
+"""What the readers of point clouds share: headers, columns, text, and labels."""
 
+import io
 import re
 import warnings
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.formats._checks import check_memory
-from perpend.formats._dataset import Answer, Dataset
-from perpend.formats._records import added_values, finite_only, select
+from perpend.formats import _checks as check
+from perpend.formats._checks import clean
+from perpend.formats._dataset import Answer, Dataset, Options
+from perpend.formats._records import added_values, float_type, from_records, select
 
 PLACE = ("x", "y", "z")  # the columns of a cloud, unless others are chosen
 ROWS = 1 << 16  # points that are converted or written together
-LIBRARY_WORDS = 160  # characters of another library's message
+HEADER_BYTES = 1 << 20
+GAP = " "  # begins the names of fields that only fill gaps; no word of a header does
 
 
-def from_points(
-    X: Array,
-    path: Path,
-    name: str,
-    columns: tuple[str, ...],
-    *,
-    stored_dtype: str,
-    origin: Any = None,
-) -> Dataset:
-    """Dataset of points; those with NaN or infinities are left out."""
-    more = {"stored_dtype": stored_dtype, "origin": origin}
-    return finite_only(X, path, name, "cloud", shape=(len(X),), columns=columns, **more)
+class Points(NamedTuple):
+    """Where the points of a file are, and what each holds: one field for each number."""
+
+    n: int
+    dtype: np.dtype[Any]
+    start: int  # where they begin, in bytes
+    is_text: bool
+
+    @property
+    def names(self) -> list[str]:
+        """Fields that hold numbers."""
+        return [name for name in self.dtype.names or () if not name.startswith(GAP)]
+
+    @property
+    def least(self) -> int:
+        """Bytes that they take at least; of text, a digit and a blank or line end for each."""
+        width = len(self.dtype.names or ())  # the last line end may be missing
+        return 2 * self.n * width - 1 if self.is_text else self.n * self.dtype.itemsize
+
+    def mapped(self, path: Path) -> Array:
+        """Map the points of a binary file."""
+        return np.asarray(np.memmap(path, self.dtype, "r", self.start, (self.n,)))
+
+    def read(
+        self, path: Path, options: Options, records: Array | None = None, origin: Any = None
+    ) -> Dataset:
+        """Read the chosen columns: of the file, or of structured records that were unpacked."""
+        columns = chosen(path, options.columns, self.names)
+        types = [self.dtype[name].newbyteorder("=") for name in columns]
+        if self.is_text:
+            X = self._read_text(path, columns)
+        else:
+            records = self.mapped(path) if records is None else records
+            X = _read_records(path, records, columns, float_type(*types))
+        stored = ", ".join(dict.fromkeys(kind.name for kind in types))
+        return from_records(
+            X, path, options, "cloud", columns=columns, stored=stored, origin=origin
+        )
+
+    def _read_text(self, path: Path, columns: tuple[str, ...]) -> Array:
+        """Read lines of numbers as float64, which also keeps all digits of UTM coordinates."""
+        names = self.dtype.names or ()
+        check.memory(str(path), self.n * len(names) * 8)
+        try:
+            with path.open("rb") as stream, warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # remarks on blank lines and on no lines at all
+                stream.seek(self.start)
+                text = io.TextIOWrapper(stream, encoding="latin-1")
+                values: Array = np.loadtxt(text, comments=None, max_rows=self.n, ndmin=2)
+        except (ValueError, OverflowError) as error:
+            raise InputError(f"{path}: {clean(str(error))}. Is it a cut-off copy?") from error
+        n, width = values.shape
+        if (n, width) != (self.n, len(names)):
+            raise InputError(
+                f"{path}: has {n} lines of {width} numbers, but its header says {self.n} of "
+                f"{len(names)}. Is it a cut-off copy?"
+            )
+        return np.ascontiguousarray(values[:, [names.index(name) for name in columns]])
+
+
+def header_lines(path: Path, last: str, pattern: str) -> tuple[list[bytes], int]:
+    """Lines of a text header up to the `last` one, which fits the pattern, and where they end."""
+    lines: list[bytes] = []
+    with path.open("rb") as stream:
+        while stream.tell() < HEADER_BYTES:
+            lines.append(stream.readline(HEADER_BYTES))
+            if not lines[-1].endswith(b"\n"):
+                break
+            if re.match(pattern, lines[-1].decode("latin-1").strip()):
+                return lines, stream.tell()
+    raise InputError(f"{path}: the header has no line {last}. Cut-off copy, or another format?")
 
 
 def chosen(path: Path, wanted: tuple[str, ...] | None, names: Sequence[str]) -> tuple[str, ...]:
@@ -41,72 +103,37 @@ def chosen(path: Path, wanted: tuple[str, ...] | None, names: Sequence[str]) -> 
     return columns
 
 
-def columns_of(path: Path, records: Array, columns: tuple[str, ...]) -> tuple[Array, str]:
-    """Some fields of structured records as one array of floats, and their type in the file.
-
-    The array is a copy, so it is aligned for any length of a record: float32 if all of the fields
-    are, otherwise float64.
-    """
-    types = [records.dtype[name].newbyteorder("=") for name in columns]
-    dtype = np.dtype(np.float32 if set(types) == {np.dtype(np.float32)} else np.float64)
-    check_memory(str(path), len(records) * len(columns) * dtype.itemsize)
+def _read_records(
+    path: Path, records: Array, columns: tuple[str, ...], dtype: np.dtype[Any]
+) -> Array:
+    """Copy some fields of structured records, so that they are aligned for any length of one."""
+    check.memory(str(path), len(records) * len(columns) * dtype.itemsize)
     X = np.empty((len(records), len(columns)), dtype)
     for begin in range(0, len(X), ROWS):  # each page of the file is read once, not once per field
         block = records[begin : begin + ROWS]
         for j, name in enumerate(columns):
             X[begin : begin + ROWS, j] = block[name]
-    return X, ", ".join(dict.fromkeys(kind.name for kind in types))
+    return X
 
 
-def text_rows(path: Path, stream: IO[str], n: int, width: int) -> Array:
-    """Read `n` lines of `width` numbers as float64, which also keeps all digits of UTM coordinates.
-
-    Raises
-    ------
-    InputError
-        If there are fewer lines, or one of them holds something else.
-    """
-    check_memory(str(path), n * width * 8)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # remarks on blank lines and on no lines at all
-            values: Array = np.loadtxt(stream, comments=None, max_rows=n, ndmin=2)
-    except (ValueError, OverflowError) as error:
-        raise InputError(f"{path}: {clean(str(error))} Is it a cut-off copy?") from error
-    if values.shape != (n, width):
-        raise InputError(
-            f"{path}: has {values.shape[0]} lines of {values.shape[1]} numbers, but its header "
-            f"says {n} of {width}. Is it a cut-off copy?"
-        )
-    return values
-
-
-def clean(text: str) -> str:
-    r"""Return another library's message, safe and short enough for ours.
-
-    >>> clean("bad value \x1b[31m at row 3;\n use converters.")
-    'bad value ?[31m at row 3.'
-    """
-    first = re.split(r"[;\n]", text)[0].strip().rstrip(".")[:LIBRARY_WORDS]
-    return "".join(c if c.isprintable() else "?" for c in first) + "."
-
-
-def added_fields(dataset: Dataset, answer: Answer, taken: Sequence[str]) -> dict[str, Array]:
+def added_fields(
+    dataset: Dataset, answer: Answer, taken: Sequence[str], order: str = "<"
+) -> dict[str, Array]:
     """Return the fields to add: distance and probability as float32, inlier as bytes.
 
-    Points without data have NaN, and 255 as inlier.
+    inlier is 1, or 0 for outliers. Points without data have NaN, and 255 as inlier.
     """
     added = added_values(dataset, answer, taken)
     return {
-        name: values if values.dtype == np.uint8 else values.astype(np.float32)
+        name: values if values.dtype == np.uint8 else values.astype(f"{order}f4")
         for name, values in added.items()
     }
 
 
-def write_records(
-    stream: IO[bytes], records: Array, dtype: np.dtype[Any], added: Mapping[str, Array]
-) -> None:
-    """Write structured records with more fields: the `added` ones, then those of `records`."""
+def write_records(stream: IO[bytes], records: Array, added: Mapping[str, Array]) -> None:
+    """Write structured records with more fields at their end."""
+    more = [(name, values.dtype.str) for name, values in added.items()]
+    dtype = np.dtype([*((name, records.dtype[name]) for name in records.dtype.names or ()), *more])
     for begin in range(0, len(records), ROWS):
         block = records[begin : begin + ROWS]
         rows = np.zeros(len(block), dtype)

@@ -10,8 +10,9 @@ from perpend.exceptions import MissingExtraError
 class Format(NamedTuple):
     """A kind of file, and the module that reads it and writes labels in its format.
 
-    The module has ``read(path, options) -> Dataset`` and ``write_answer(dataset, answer, folder) ->
-    Path``, and is imported when it is used.
+    The module is imported when it is used. It has ``read(path, options) -> Dataset``, for a file
+    that is there and not empty, and ``write_answer(dataset, answer, path) -> Path``, which returns
+    the file that it has written, `path` unless the format needs another name.
     """
 
     name: str  # such as "csv"
@@ -35,25 +36,20 @@ FORMATS = (
     Format("arrow", (".arrow", ".feather"), "perpend.formats._arrow", "parquet", "Arrow table"),
     Format("envi", (".hdr", ".img", ".raw", ".dat", ".bsq", ".bil", ".bip"),
            "perpend.formats._envi", "", "ENVI scene: a header and a raw file"),
-    Format("geotiff", (".tif", ".tiff"), "perpend.formats._geotiff", "images", "GeoTIFF scene"),
+    Format("geotiff", (".tif", ".tiff"), "perpend.formats._tiff", "images", "GeoTIFF scene"),
     Format("ply", (".ply",), "perpend.formats._ply", "", "point cloud or mesh, text or binary"),
     Format("pcd", (".pcd",), "perpend.formats._pcd", "", "point cloud of PCL"),
     Format("las", (".las", ".laz"), "perpend.formats._las", "pointcloud", "airborne laser scan"),
-    Format("kitti", (".bin",), "perpend.formats._kitti", "", "laser scan of KITTI"),
+    Format("kitti", (".bin",), "perpend.formats._kitti", "", "laser scan of KITTI")
 )  # fmt: skip
 
+SEVERAL = {"npz", "mat", "hdf5", "zarr", "geotiff"}  # can hold several arrays, or pages
 BY_NAME = {known.name: known for known in FORMATS}
 BY_SUFFIX = {suffix: known for known in FORMATS for suffix in known.suffixes}
 
 
 def optional_package(package: str, path: Path, extra: str) -> Any:
-    """Import a package that only some formats need.
-
-    Raises
-    ------
-    MissingExtraError
-        With the command that installs it.
-    """
+    """Import a package that only some formats need, or say how to install it."""
     try:
         return import_module(package)
     except ImportError as error:

@@ -1,35 +1,43 @@
-"""What the two readers of TIFF files share: pages, and checks before anything is read."""
+"""TIFF and GeoTIFF scenes: bands of one image, or a stack of pages of equal size.
+
+rasterio reads them if it is installed, otherwise tifffile (which needs rasterio for some kinds of
+compression). A band for transparency is not a feature. Transparent pixels, those outside the file's
+mask, and those in which every band has its nodata value have no data. Previews are skipped. Values
+are copied into float32 if the file is float32, otherwise into float64, some rows at a time.
+
+The labels are written as a mask (1 inlier, 0 outlier, 255 no data, declared as nodata) and an image
+of two bands with the distances and probabilities, NaN for no data. Both have the georeference of
+the scene.
+"""
 
 import logging
-import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from perpend._files import writing
 from perpend._typing import Array
-from perpend.exceptions import InputError
-from perpend.formats._checks import (
-    REAL,
-    SMALL,
-    check_expansion,
-    check_memory,
-    file_size,
-    in_bytes,
-    quoted,
-)
-from perpend.formats._dataset import Options
-from perpend.formats._pixels import check_extent
-from perpend.formats._records import select
+from perpend.exceptions import InputError, MissingExtraError
+from perpend.formats import _checks as check
+from perpend.formats._checks import REAL, SMALL, in_bytes, listed, quoted
+from perpend.formats._damage import damage_named
+from perpend.formats._dataset import Answer, Dataset, Options
+from perpend.formats._records import NO_DATA, added_values, float_type, from_records, select
+from perpend.formats._registry import optional_package
 
+MAGIC = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")  # the last two: BigTIFF
+DISTANCES = ("distance", "probability of being an outlier")
 LISTED = 10  # pages in a message
+READER = "perpend.formats._tiff_"  # and the name of a library: the module that uses it
 STRIP = 16 << 20  # bytes of rows that are read together
 
 
 class Page(NamedTuple):
-    """One image of the file."""
+    """One image of the file, as `opened` of the two readers returns it."""
 
     height: int
     width: int
@@ -37,120 +45,132 @@ class Page(NamedTuple):
     dtype: str
     names: tuple[str, ...]  # of the bands; "" for none
     nodata: tuple[float, ...]  # of each band, NaN if none
-    alpha: bool  # whether a band for transparency follows
+    has_alpha: bool  # whether a band for transparency follows
+    has_mask: bool  # whether it leaves out pixels
     stored: int  # bytes of all values
     block: int  # bytes of the largest piece that is unpacked at once
+    block_rows: int  # its height
     compressed: bool
     handle: Any  # for the library that reads the values
-
-    @property
-    def size(self) -> tuple[int, int, str]:
-        """What pages of a stack have in common."""
-        return self.height, self.width, self.dtype
+    # from a row on, so many rows of some bands, bands last; and which pixels are left out, if any
+    read: Callable[[int, int, list[int]], tuple[Array, Array | None]]
 
 
-class Raster(NamedTuple):
-    """All values of a file."""
+class Origin(NamedTuple):
+    """What the output takes over from the scene."""
 
-    X: Array  # (height * width, D), float32 or float64
-    shape: tuple[int, int]
-    names: tuple[str, ...]
-    dropped: tuple[str, ...]
-    dtype: str
-    ignore: Array  # (D,)
-    masked: Array | None
+    library: str
     place: Any  # the georeference, as the library has it
 
 
-def read_pages(
-    path: Path,
-    pages: Sequence[Page],
-    options: Options,
-    values: Callable[[list[Page], list[int]], tuple[Array, Array | None]],
-    place: Callable[[Page], Any],
-) -> Raster:
-    """Read the chosen bands with `values`, from pages that fit together and into memory.
-
-    `values` returns those of some bands, and which pixels are masked; `place` returns the
-    georeference of a page.
-    """
-    pages = choose_pages(path, pages, options.variable)
-    check_pages(path, pages, file_size(path))
-    names = band_labels(pages)
-    bands = list(range(len(names)))
-    if options.columns is not None:
-        bands = select(path, options.columns, names)
-    X, masked = values(pages, bands)
-    return Raster(
+def read(path: Path, options: Options) -> Dataset:
+    """Read the bands of an image, or of a stack of them."""
+    check.magic(path, "like a TIFF file", *MAGIC)
+    library = _library(path)
+    way = import_module(READER + library)
+    with (
+        damage_named(path, "not a readable TIFF file", (Exception,)),
+        _quiet(library),
+        way.opened(path) as all_pages,
+    ):
+        pages = _choose(path, all_pages, options.variable)
+        _check(path, pages)
+        names = _band_labels(pages)
+        bands = list(range(len(names)))
+        if options.columns is not None:
+            bands = select(path, options.columns, names)
+        X, masked = _values(pages, bands)
+        origin = Origin(library, way.georeference(pages[0].handle))
+    return from_records(
         X.reshape(-1, len(bands)),
-        (pages[0].height, pages[0].width),
-        tuple(names[b] for b in bands),
-        ("alpha",) if any(page.alpha for page in pages) else (),
-        pages[0].dtype,
-        np.array([value for page in pages for value in page.nodata])[bands],
-        None if masked is None else masked.ravel(),
-        place(pages[0]),
+        path,
+        options,
+        "image",
+        shape=(pages[0].height, pages[0].width),
+        columns=tuple(names[b] for b in bands),
+        ignore=np.array([value for page in pages for value in page.nodata])[bands],
+        masked=None if masked is None else masked.ravel(),
+        dropped=("alpha",) if any(page.has_alpha for page in pages) else (),
+        stored=pages[0].dtype,
+        origin=origin,
     )
 
 
-def choose_pages(path: Path, pages: Sequence[Page], variable: str | None) -> list[Page]:
-    """Pages that make up the image: all of equal size, or the chosen one.
+def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
+    """Write ``NAME-answer.tif`` (the mask) and ``NAME-answer-distance.tif``."""
+    library, place = dataset.origin
+    way = import_module(READER + library)
+    added = added_values(dataset, answer)
+    values = np.stack([added["distance"], added["probability"]]).astype(np.float32)
+    images = {
+        path.with_stem(f"{path.stem}-distance"): (values, DISTANCES, np.nan),
+        path: (added["inlier"][np.newaxis], ["inlier"], NO_DATA),
+    }
+    for file, (image, names, nodata) in images.items():
+        with writing(file) as stream:
+            way.save(stream, image, names, nodata, place)
+    return path
 
-    Raises
-    ------
-    InputError
-        If the caller must choose.
-    """
+
+def _library(path: Path) -> str:
+    """Return the library to use: rasterio, or else tifffile."""
+    try:
+        optional_package("rasterio", path, "geo")
+    except MissingExtraError:
+        optional_package("tifffile", path, "images")
+        return "tifffile"
+    return "rasterio"
+
+
+@contextmanager
+def _quiet(name: str) -> Iterator[None]:
+    """Silence the log of a library about damaged files; it raises as well."""
+    logger = logging.getLogger(name)
+    before = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+def _choose(path: Path, pages: Sequence[Page], variable: str | None) -> Sequence[Page]:
+    """Pages that make up the image: all of equal size, or the chosen one."""
     if variable is not None:
         number = int(variable) if variable.isdecimal() and len(variable) < 9 else 0
         if not 1 <= number <= len(pages):
             raise InputError(f"{path}: has no page {quoted(variable)}, only 1 to {len(pages)}.")
         return [pages[number - 1]]
-    if len({page.size for page in pages}) > 1:
-        those = ", ".join(
-            f'"{i}" ({page.height} x {page.width} x {page.bands})'
-            for i, page in enumerate(pages[:LISTED], start=1)
-        )
-        more = f" and {len(pages) - LISTED} more" if len(pages) > LISTED else ""
-        raise InputError(f"{path}: its pages differ. Choose one by variable=...: {those}{more}.")
-    return list(pages)
+    if len({(page.height, page.width, page.dtype) for page in pages}) > 1:
+        sizes = [f"{page.height} x {page.width} x {page.bands}" for page in pages]
+        those = listed([f'"{i}" ({size})' for i, size in enumerate(sizes, start=1)], LISTED)
+        raise InputError(f"{path}: its pages differ. Choose one by variable=...: {those}.")
+    return pages
 
 
-def check_pages(path: Path, pages: Sequence[Page], size: int) -> None:
+def _check(path: Path, pages: Sequence[Page]) -> None:
     """Compare the declared size with that of the file, and with the free memory."""
-    first = pages[0]
-    extent = {"height": first.height, "width": first.width, "bands": first.bands}
-    check_extent(str(path), extent)
-    dtype = _dtype(path, first.dtype)
+    first, size = pages[0], path.stat().st_size
+    check.extent(str(path), height=first.height, width=first.width, bands=first.bands)
+    try:
+        dtype = np.dtype(first.dtype)
+    except TypeError:
+        dtype = np.dtype(complex)  # GDAL's complex integers
+    if dtype.kind not in REAL:
+        raise InputError(f"{path}: holds values of type {quoted(first.dtype)}, not real numbers.")
     stored = sum(page.stored for page in pages)
     if not all(page.compressed for page in pages) and stored > size:
         raise InputError(
             f"{path}: declares {in_bytes(stored)} of values but is {in_bytes(size)} "
             "(cut-off copy, or sparse?)."
         )
-    check_expansion(str(path), size, stored)
-    check_expansion(f"{path}, a block", size, max(page.block for page in pages))
+    check.expansion(str(path), size, stored)
+    check.expansion(f"{path}, a block", size, max(page.block for page in pages))
     n = first.height * first.width * sum(page.bands for page in pages)
-    check_memory(str(path), n * float_type(dtype).itemsize + max(p.stored for p in pages) + SMALL)
+    check.memory(str(path), n * float_type(dtype).itemsize + max(p.stored for p in pages) + SMALL)
 
 
-def _dtype(path: Path, name: str) -> np.dtype[Any]:
-    """Type of the values, if these are real numbers."""
-    try:
-        dtype = np.dtype(name)
-    except TypeError:
-        dtype = np.dtype(complex)  # GDAL's complex integers
-    if dtype.kind not in REAL:
-        raise InputError(f"{path}: holds values of type {quoted(name)}, not real numbers.")
-    return dtype
-
-
-def float_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return what the values become: float32 stays, everything else is float64."""
-    return np.dtype(np.float32 if dtype.newbyteorder("=") == np.float32 else np.float64)
-
-
-def band_labels(pages: Sequence[Page]) -> tuple[str, ...]:
+def _band_labels(pages: Sequence[Page]) -> tuple[str, ...]:
     """Name of each band of each page."""
     labels = []
     for i, page in enumerate(pages, start=1):
@@ -161,9 +181,27 @@ def band_labels(pages: Sequence[Page]) -> tuple[str, ...]:
     return tuple(labels)
 
 
-def taken(page: Page, before: int, bands: Sequence[int]) -> list[tuple[int, int]]:
-    """Which bands of a page go to which columns, if earlier pages have `before` bands."""
-    return [(b - before, j) for j, b in enumerate(bands) if before <= b < before + page.bands]
+def _values(pages: Sequence[Page], bands: list[int]) -> tuple[Array, Array | None]:
+    """Values as height x width x bands, and which pixels a mask leaves out."""
+    extent = pages[0].height, pages[0].width
+    X = np.empty((*extent, len(bands)), float_type(np.dtype(pages[0].dtype)))
+    masked = np.zeros(extent, bool) if any(page.has_mask for page in pages) else None
+    before = 0
+    for page in pages:
+        pairs = [(b - before, j) for j, b in enumerate(bands) if 0 <= b - before < page.bands]
+        own, columns = [b for b, _ in pairs], [j for _, j in pairs]
+        before += page.bands
+        if not own and not page.has_mask:
+            continue
+        rows = max(1, page.block_rows)  # whole blocks are read together, some megabytes
+        step = rows * max(1, STRIP // (rows * max(1, page.stored // page.height)))
+        for begin in range(0, page.height, step):
+            values, hidden = page.read(begin, min(step, page.height - begin), own)
+            if own:
+                X[begin : begin + step][..., together(columns)] = values
+            if masked is not None and hidden is not None:
+                masked[begin : begin + step] |= hidden
+    return X, masked
 
 
 def together(places: Sequence[int]) -> slice | list[int]:
@@ -174,21 +212,3 @@ def together(places: Sequence[int]) -> slice | list[int]:
     """
     first, last = places[0], places[-1] + 1
     return slice(first, last) if list(places) == list(range(first, last)) else list(places)
-
-
-def rows_at_once(page: Page, block_rows: int) -> int:
-    """Rows to read together: whole blocks, some megabytes."""
-    row = max(1, page.stored // page.height)
-    return max(1, block_rows) * max(1, math.floor(STRIP / (row * max(1, block_rows))))
-
-
-@contextmanager
-def quiet(name: str) -> Iterator[None]:
-    """Silence the log of a library about damaged files; it raises as well."""
-    logger = logging.getLogger(name)
-    before = logger.level
-    logger.setLevel(logging.CRITICAL + 1)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)

@@ -5,62 +5,49 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 
 from perpend._typing import Array
-from perpend.exceptions import InputError, PerpendError
-from perpend.formats._dataset import Options
-from perpend.formats._points import clean
-from perpend.formats._tiff import (
-    Page,
-    Raster,
-    float_type,
-    quiet,
-    read_pages,
-    rows_at_once,
-    taken,
-    together,
-)
+from perpend.exceptions import InputError
+from perpend.formats._tiff import Page
 
 MAX_PAGES = 1 << 12  # files that are open together
 
 
-class Place(NamedTuple):
-    """The georeference of an image."""
+@contextmanager
+def opened(path: Path) -> Iterator[list[Page]]:
+    """Open all images of a file; nothing is read yet."""
+    import rasterio
 
-    crs: Any
-    transform: Any
-    gcps: Any
+    name = str(path.absolute())
+    with warnings.catch_warnings(), rasterio.Env(), ExitStack() as stack:
+        warnings.simplefilter("ignore")  # a plain TIFF has no georeference
+        first = stack.enter_context(rasterio.open(name, driver="GTiff"))
+        n = len(first.subdatasets)
+        if n > MAX_PAGES:
+            raise InputError(f"{path}: has {n} pages; at most {MAX_PAGES} can be read.")
+        parts = [f"GTIFF_DIR:{i}:{name}" for i in range(1, n + 1)]
+        others = [stack.enter_context(rasterio.open(part, driver="GTiff")) for part in parts]
+        yield [_page(handle) for handle in (others if n > 1 else [first])]
 
 
-def load(rasterio: Any, path: Path, options: Options) -> Raster:
-    """Read the bands of an image, or of a stack of them."""
-    with _damage_named(rasterio, path), ExitStack() as opened:
-        pages = _pages(rasterio, path, opened)
-        return read_pages(path, pages, options, partial(_values, rasterio), _place)
-
-
-def _place(page: Page) -> Place:
-    image = page.handle
-    return Place(image.crs, image.transform, image.gcps if image.gcps[0] else None)
+def georeference(handle: Any) -> dict[str, Any]:
+    """Where an image is on a map, as it is written again."""
+    points, crs = handle.gcps
+    if points:
+        return {"gcps": points, "crs": crs}
+    return {"crs": handle.crs, "transform": handle.transform}
 
 
 def save(
-    rasterio: Any,
-    stream: IO[bytes],
-    image: Array,
-    *,
-    names: Sequence[str],
-    nodata: float,
-    place: Place,
+    stream: IO[bytes], image: Array, names: Sequence[str], nodata: float, place: dict[str, Any]
 ) -> None:
     """Write bands x height x width as a GeoTIFF with this georeference."""
+    import rasterio
+
     bands, height, width = image.shape
-    where: dict[str, Any] = {"crs": place.crs, "transform": place.transform}
-    if place.gcps is not None:
-        where = {"gcps": place.gcps[0], "crs": place.gcps[1]}
     with warnings.catch_warnings(), rasterio.MemoryFile() as memory:
         warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
         with memory.open(
@@ -71,7 +58,7 @@ def save(
             dtype=image.dtype.name,
             nodata=nodata,
             compress="deflate",
-            **where,
+            **place,
         ) as dataset:
             dataset.write(image)
             for j, name in enumerate(names, start=1):
@@ -79,81 +66,39 @@ def save(
         stream.write(memory.getbuffer())
 
 
-@contextmanager
-def _damage_named(rasterio: Any, path: Path) -> Iterator[None]:
-    """Turn GDAL's many kinds of errors into an InputError."""
-    try:
-        with warnings.catch_warnings(), quiet("rasterio"), rasterio.Env():
-            warnings.simplefilter("ignore")  # a plain TIFF has no georeference
-            yield
-    except PerpendError:
-        raise
-    except Exception as error:
-        reason = clean(str(error.__cause__ or error).replace(str(path.absolute()), path.name))
-        raise InputError(
-            f"{path}: not a readable TIFF file ({reason}) Is it damaged or cut off?"
-        ) from error
+def _page(handle: Any) -> Page:
+    from rasterio.enums import ColorInterp, Interleaving, MaskFlags
 
-
-def _pages(rasterio: Any, path: Path, opened: ExitStack) -> list[Page]:
-    """All images of the file, open, but nothing read yet."""
-    name = str(path.absolute())
-    first = opened.enter_context(rasterio.open(name, driver="GTiff"))
-    parts = first.subdatasets
-    if len(parts) < 2:
-        return [_page(rasterio, first)]
-    if len(parts) > MAX_PAGES:
-        raise InputError(f"{path}: has {len(parts)} pages; at most {MAX_PAGES} can be read.")
-    handles = [
-        opened.enter_context(rasterio.open(f"GTIFF_DIR:{i}:{name}", driver="GTiff"))
-        for i in range(1, len(parts) + 1)
-    ]
-    return [_page(rasterio, handle) for handle in handles]
-
-
-def _page(rasterio: Any, handle: Any) -> Page:
-    alpha = handle.colorinterp[-1] == rasterio.enums.ColorInterp.alpha and handle.count > 1
+    alpha = handle.colorinterp[-1] == ColorInterp.alpha and handle.count > 1
     bands = handle.count - alpha
     pixel = np.dtype(handle.dtypes[0]).itemsize if "complex_int" not in handle.dtypes[0] else 8
     rows, columns = handle.block_shapes[0]
-    interleaved = handle.interleaving == rasterio.enums.Interleaving.pixel
+    masks = {MaskFlags.per_dataset, MaskFlags.alpha}
+    has_mask = any(masks & set(flags) for flags in handle.mask_flag_enums)
+    interleaved = handle.interleaving == Interleaving.pixel
     return Page(
-        handle.height,
-        handle.width,
-        bands,
-        handle.dtypes[0],
-        tuple(name or "" for name in handle.descriptions[:bands]),
-        tuple(np.nan if value is None else float(value) for value in handle.nodatavals[:bands]),
-        alpha,
-        handle.height * handle.width * handle.count * pixel,
-        rows * columns * pixel * (handle.count if interleaved else 1),
-        handle.compression is not None,
-        handle,
+        height=handle.height,
+        width=handle.width,
+        bands=bands,
+        dtype=handle.dtypes[0],
+        names=tuple(name or "" for name in handle.descriptions[:bands]),
+        nodata=tuple(np.nan if v is None else float(v) for v in handle.nodatavals[:bands]),
+        has_alpha=alpha,
+        has_mask=has_mask,
+        stored=handle.height * handle.width * handle.count * pixel,
+        block=rows * columns * pixel * (handle.count if interleaved else 1),
+        block_rows=rows,
+        compressed=handle.compression is not None,
+        handle=handle,
+        read=partial(_read, handle, has_mask),
     )
 
 
-def _values(rasterio: Any, pages: Sequence[Page], bands: list[int]) -> tuple[Array, Array | None]:
-    """Values as height x width x bands, and which pixels a mask leaves out."""
-    first = pages[0]
-    X = np.empty((first.height, first.width, len(bands)), float_type(np.dtype(first.dtype)))
-    flags = rasterio.enums.MaskFlags
-    hidden = [flags.per_dataset, flags.alpha]
-    masked = None
-    before = 0
-    for page in pages:
-        pairs = taken(page, before, bands)
-        before += page.bands
-        has_mask = any(flag in hidden for band in page.handle.mask_flag_enums for flag in band)
-        if has_mask and masked is None:
-            masked = np.zeros((first.height, first.width), bool)
-        step = rows_at_once(page, page.handle.block_shapes[0][0])
-        for begin in range(0, page.height, step):
-            rows = min(step, page.height - begin)
-            window = rasterio.windows.Window(0, begin, page.width, rows)
-            if pairs:
-                values = page.handle.read([b + 1 for b, _ in pairs], window=window)
-                columns = together([j for _, j in pairs])
-                X[begin : begin + rows][..., columns] = np.moveaxis(values, 0, -1)
-            if has_mask and masked is not None:
-                masked[begin : begin + rows] |= page.handle.dataset_mask(window=window) == 0
-    return X, masked
+def _read(
+    handle: Any, has_mask: bool, begin: int, rows: int, bands: list[int]
+) -> tuple[Array, Array | None]:
+    """Some rows of an image; see :class:`Page`."""
+    window = ((begin, begin + rows), (0, handle.width))
+    values = handle.read([b + 1 for b in bands], window=window) if bands else np.empty(0)
+    hidden = handle.dataset_mask(window=window) == 0 if has_mask else None
+    return np.moveaxis(values, 0, -1), hidden

@@ -10,6 +10,7 @@ import json
 import math
 import secrets
 import shutil
+import stat
 import warnings
 import zipfile
 from contextlib import closing
@@ -20,24 +21,14 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.formats._answer_path import answer_path
-from perpend.formats._checks import (
-    DAMAGE_ERRORS,
-    REAL,
-    as_floats,
-    check_array,
-    check_expansion,
-    check_memory,
-    file_size,
-    float_bytes,
-    quoted,
-)
+from perpend.formats import _checks as check
+from perpend.formats._checks import quoted
 from perpend.formats._choice import Entry, choose
+from perpend.formats._damage import DAMAGE_ERRORS, damage_named
 from perpend.formats._dataset import Answer, Dataset, Options
 from perpend.formats._packed import UNPACKED_SIZE
-from perpend.formats._records import added_values, from_array
+from perpend.formats._records import added_values, float_bytes, from_array
 from perpend.formats._registry import optional_package
-from perpend.formats._store import FolderStore, Store, ZippedStore
 
 METADATA = {"zarr.json": 3, ".zarray": 2}
 PLAIN_CODECS = {"bytes", "transpose", "crc32c"}  # of Zarr 3: these unpack nothing
@@ -46,7 +37,8 @@ FEW_CHUNKS = 10_000  # so many may always be declared,
 MAX_SPARSITY = 100  # and so many times the stored ones
 WIDER = 8  # filters may turn a byte into a float
 SLACK = 1 << 18  # bytes by which the bound of a small chunk may be too high
-BAD_ZARR = (*DAMAGE_ERRORS, ImportError, zipfile.BadZipFile)  # zarr and its codecs raise these
+MAX_FILES = 1_000_000
+BAD_ZARR = (*DAMAGE_ERRORS, ImportError)  # zarr and its codecs raise these
 
 
 class _Meta(NamedTuple):
@@ -56,31 +48,82 @@ class _Meta(NamedTuple):
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     chunks: tuple[int, ...]
-    packer: str  # "" if chunks are not packed
+    packers: list[str]  # at most one; none if chunks are not packed
     filtered: bool  # the numbers were changed before they were packed
+
+
+class _Store:
+    """The files of a store: in a folder, without links, or in a zip archive."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.archive = None if path.is_dir() else zipfile.ZipFile(path)
+        self.keys = self._members() if self.archive else self._files()  # names and sizes
+
+    def _files(self) -> dict[str, int]:
+        keys: dict[str, int] = {}
+        waiting = [self.path]
+        while waiting:
+            for item in sorted(waiting.pop().iterdir()):
+                status = item.lstat()
+                if stat.S_ISDIR(status.st_mode):
+                    waiting.append(item)
+                elif stat.S_ISREG(status.st_mode):
+                    keys[item.relative_to(self.path).as_posix()] = status.st_size
+                else:
+                    what = f"{quoted(item.name)} is a link or not a regular file"
+                    raise InputError(f"{self.path}: {what}. Copy the data itself.")
+                if len(keys) + len(waiting) > MAX_FILES:
+                    what = f"has more than {MAX_FILES} files"
+                    raise InputError(f"{self.path}: {what}. Use larger chunks.")
+        return keys
+
+    def _members(self) -> dict[str, int]:
+        keys: dict[str, int] = {}
+        size = self.path.stat().st_size
+        for member in self.archive.infolist() if self.archive else ():
+            where = f"{self.path}, {quoted(member.filename)}"
+            if member.filename in keys:
+                raise InputError(f"{where}: is there twice. Write the archive anew.")
+            if not member.is_dir():
+                check.packing(where, member, "Zarr")
+                check.unpacking(where, member, size)
+                keys[member.filename] = member.file_size
+        check.expansion(str(self.path), size, sum(keys.values()))
+        return keys
+
+    def get(self, key: str, limit: int = -1) -> bytes:
+        """Content of a file, up to `limit` bytes."""
+        opened = self.archive.open(key) if self.archive else (self.path / key).open("rb")
+        with opened as stream:
+            return stream.read(limit)
+
+    def close(self) -> None:
+        """Close the archive."""
+        if self.archive:
+            self.archive.close()
 
 
 def read(path: Path, options: Options) -> Dataset:
     """Read one array of a Zarr store; `variable` is its path inside, such as ``a/b``."""
     optional_package("zarr", path, "zarr")
-    try:
-        store = FolderStore(path) if path.is_dir() else ZippedStore(path, file_size(path))
-        with closing(store):
-            return _read(path, store, options)
-    except (InputError, PermissionError):
-        raise
-    except BAD_ZARR as error:
-        reason = quoted(str(error) or type(error).__name__)
-        raise InputError(
-            f"{path}: not a readable Zarr store ({reason}). Is it damaged or incomplete?"
-        ) from error
+    with damage_named(path, "not a readable Zarr store", BAD_ZARR), closing(_Store(path)) as store:
+        found = _arrays(store)
+        wanted = None if options.variable is None else options.variable.strip("/")
+        entries = {name: _entry(meta) for name, meta in found.items()}
+        name, where = choose(path, wanted, entries, "store")
+        meta = found[name]
+        if not isinstance(meta, _Meta):
+            raise InputError(f"{where}: {meta or 'its metadata cannot be read'}. Write it anew.")
+        check.array(where, meta.shape, meta.dtype)
+        _check(where, store, name, meta)
+        return from_array(_load(path, name, meta), path, options, meta.dtype, meta.version)
 
 
-def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
+def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
     """Write a group of three arrays, each in the shape of the records."""
     import zarr
 
-    path = answer_path(dataset, folder)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     zipped = path.suffix.lower() == ".zip"
     store = zarr.storage.ZipStore(draft, mode="w") if zipped else zarr.storage.LocalStore(draft)
@@ -97,35 +140,11 @@ def write_answer(dataset: Dataset, answer: Answer, folder: Path) -> Path:
         draft.replace(path)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-        if draft.exists():
-            draft.unlink()
+        draft.unlink(missing_ok=True)
     return path
 
 
-def _read(path: Path, store: Store, options: Options) -> Dataset:
-    """Choose an array, check it and load it."""
-    found = _arrays(store)
-    if not found:
-        raise InputError(f"{path}: there is no array in this store.")
-    wanted = None if options.variable is None else options.variable.strip("/")
-    name = choose(path, wanted, {name: _entry(meta) for name, meta in found.items()})
-    where = f"{path}, array {quoted(name)}"
-    meta = found[name]
-    if not isinstance(meta, _Meta):
-        raise InputError(f"{where}: {meta or 'its metadata cannot be read'}. Write it anew.")
-    check_array(where, meta.shape, meta.dtype)
-    _check(where, store, name, meta)
-    return from_array(
-        as_floats(_load(store, name, meta)),
-        path,
-        "zarr",
-        stored_dtype=str(meta.dtype),
-        wanted=options.columns,
-        origin=meta.version,
-    )
-
-
-def _arrays(store: Store) -> dict[str, _Meta | str]:
+def _arrays(store: _Store) -> dict[str, _Meta | str]:
     """All arrays by name; of those that cannot be read, the reason."""
     found: dict[str, _Meta | str] = {}
     for key in store.keys:
@@ -137,7 +156,7 @@ def _arrays(store: Store) -> dict[str, _Meta | str]:
             content = json.loads(store.get(key, limit=1 << 24))
             if version == 3 and content.get("node_type") != "array":
                 continue
-            found[folder] = _parse_2(content) if version == 2 else _parse_3(content)
+            found[folder] = _checked(_parse_2(content) if version == 2 else _parse_3(content))
         except InputError as error:
             found[folder] = str(error)
         except (*BAD_ZARR, RecursionError):
@@ -146,9 +165,7 @@ def _arrays(store: Store) -> dict[str, _Meta | str]:
 
 
 def _entry(meta: _Meta | str) -> Entry:
-    if not isinstance(meta, _Meta):
-        return Entry(None)
-    return Entry(meta.shape, "" if meta.dtype.kind in REAL else meta.dtype.name)
+    return Entry.of(meta.shape, meta.dtype) if isinstance(meta, _Meta) else Entry(None)
 
 
 def _parse_2(content: dict[str, Any]) -> _Meta:
@@ -158,8 +175,8 @@ def _parse_2(content: dict[str, Any]) -> _Meta:
     packers = [code for code in filters if code not in PLAIN_FILTERS]
     if content.get("compressor"):
         packers.append(str(content["compressor"]["id"]))
-    dtype = np.dtype(content["dtype"])
-    return _meta(2, content["shape"], dtype, content["chunks"], packers, filtered=bool(filters))
+    extent = tuple(content["shape"]), np.dtype(content["dtype"]), tuple(content["chunks"])
+    return _Meta(2, *extent, packers, bool(filters))
 
 
 def _parse_3(content: dict[str, Any]) -> _Meta:
@@ -168,30 +185,24 @@ def _parse_3(content: dict[str, Any]) -> _Meta:
     if content["chunk_grid"]["name"] != "regular" or content.get("storage_transformers"):
         raise InputError("is stored in an unknown way")
     packers = [str(c["name"]) for c in content["codecs"] if c["name"] not in PLAIN_CODECS]
-    chunks = content["chunk_grid"]["configuration"]["chunk_shape"]
-    dtype = np.dtype(content["data_type"])
-    return _meta(3, content["shape"], dtype, chunks, packers, filtered=False)
+    chunks = tuple(content["chunk_grid"]["configuration"]["chunk_shape"])
+    return _Meta(
+        3, tuple(content["shape"]), np.dtype(content["data_type"]), chunks, packers, filtered=False
+    )
 
 
-def _meta(
-    version: int,
-    shape: Any,
-    dtype: np.dtype[Any],
-    chunks: Any,
-    packers: list[str],
-    *,
-    filtered: bool,
-) -> _Meta:
-    whole = [type(n) is int for n in (*shape, *chunks)]
-    if not all(whole) or len(shape) != len(chunks) or min(chunks, default=1) < 1:
+def _checked(meta: _Meta) -> _Meta:
+    """Refuse a shape or a compression that cannot be read."""
+    shape, chunks, packers = meta.shape, meta.chunks, meta.packers
+    whole = all(type(n) is int for n in (*shape, *chunks))
+    if not whole or len(shape) != len(chunks) or min(chunks, default=1) < 1:
         raise InputError("declares an impossible shape")
     if not set(packers) <= set(UNPACKED_SIZE) or len(packers) > 1:
-        names = ", ".join(map(quoted, packers))
-        raise InputError(f"is compressed in an unknown way ({names})")
-    return _Meta(version, tuple(shape), dtype, tuple(chunks), "".join(packers), filtered)
+        raise InputError(f"is compressed in an unknown way ({', '.join(map(quoted, packers))})")
+    return meta
 
 
-def _check(where: str, store: Store, name: str, meta: _Meta) -> None:
+def _check(where: str, store: _Store, name: str, meta: _Meta) -> None:
     """Compare the declared size with the stored one, before anything is allocated."""
     prefix = f"{name}/" if name else ""
     sizes = {
@@ -202,26 +213,25 @@ def _check(where: str, store: Store, name: str, meta: _Meta) -> None:
     stored, chunk = sum(sizes.values()), math.prod(meta.chunks) * meta.dtype.itemsize
     declared = math.prod(-(-n // c) for n, c in zip(meta.shape, meta.chunks, strict=True))
     if declared > max(FEW_CHUNKS, MAX_SPARSITY * len(sizes)):
-        raise InputError(
-            f"{where}: declares {declared} chunks, but {len(sizes)} files are stored. "
-            "Is it incomplete?"
-        )
-    check_expansion(where, stored, declared * chunk)  # chunks at the edges are stored whole
-    check_memory(where, float_bytes(meta.shape, meta.dtype) + chunk)
+        what = f"declares {declared} chunks, but {len(sizes)} files are stored"
+        raise InputError(f"{where}: {what}. Is it incomplete?")
+    check.expansion(where, stored, declared * chunk)  # chunks at the edges are stored whole
+    check.memory(where, float_bytes(meta.shape, meta.dtype) + chunk)
     limit = (WIDER if meta.filtered else 1) * chunk + SLACK
-    for key in sizes if meta.packer else ():
-        if UNPACKED_SIZE[meta.packer](store.get(key, limit=None)) > limit:
-            raise InputError(
-                f"{where}: chunk {quoted(key)} would become larger than declared. "
-                "The store is damaged."
-            )
+    for key in sizes if meta.packers else ():
+        if UNPACKED_SIZE[meta.packers[0]](store.get(key)) > limit:
+            what = f"chunk {quoted(key)} would become larger than declared"
+            raise InputError(f"{where}: {what}. The store is damaged.")
 
 
-def _load(store: Store, name: str, meta: _Meta) -> Array:
+def _load(path: Path, name: str, meta: _Meta) -> Array:
     """Let zarr read one array."""
-    with warnings.catch_warnings():
+    from zarr import open_array, storage
+
+    kind = storage.LocalStore if path.is_dir() else storage.ZipStore
+    with warnings.catch_warnings(), closing(kind(path, read_only=True)) as store:
         warnings.simplefilter("ignore")  # remarks on parts of the format that may change
-        array = store.open_array(name, meta.version)
+        array = open_array(store, path=name, mode="r", zarr_format=meta.version)
         if tuple(array.shape) != meta.shape or array.dtype != meta.dtype:
             raise ValueError("zarr reads other metadata")
         return np.asarray(array[...])
