@@ -6,7 +6,7 @@ parameter of its signature, in that order, and every other attribute.
 
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from textwrap import indent
 from typing import Any
 
@@ -206,12 +206,12 @@ def _shown(value: Any) -> str:
     return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
-def complete(named: Mapping[str, Any], shared: Mapping[str, str]) -> None:
-    """Add what they leave out to the docstrings of a room's public functions and methods.
+def complete(things: Iterable[Any], shared: Mapping[str, str]) -> None:
+    """Add what they leave out to the docstrings of functions and of the methods of classes.
 
     `shared` says what the parameters of a name are, and, under "return TYPE", what is returned.
     """
-    for thing in named.values():
+    for thing in things:
         members = vars(thing).items() if inspect.isclass(thing) else [("", thing)]
         for name, member in members:
             function = getattr(member, "__func__", member)  # of a class method
@@ -235,6 +235,6 @@ def _complete(function: Any, shared: Mapping[str, str]) -> str:
     made = {}
     if entries:
         made["Parameters"] = "Parameters\n----------\n" + "".join(entries.values()).strip()
-    if result and "Returns" not in sections:
+    if result and not sections.keys() & {"Returns", "Yields"}:
         made["Returns"] = f"Returns\n-------\n{shared.get(f'return {result}', result)}"
     return "\n\n".join([head.strip(), *(made | sections).values()]) + "\n"

@@ -42,7 +42,9 @@ def draw(ax: Any, picture: Picture) -> None:
     _set_axis(ax, "x", picture.x, picture.x.high)
     _set_axis(ax, "y", picture.y, picture.y.at(1 / (1 - picture.room)))
     for level, layer in enumerate(picture.layers):
-        add(layer, ax, picture, 1.5 + level / len(picture.layers))
+        color = COLOR[getattr(layer, "color", "text")]
+        above = 1.5 + level / len(picture.layers)
+        add(layer, ax, picture, {"color": color, "label": layer.name or None, "zorder": above})
     _add_labels(ax, [layer for layer in picture.layers if isinstance(layer, Label)])
     if any(layer.name for layer in picture.layers):
         ax.legend(loc="upper center", ncols=2, columnspacing=1.2, handlelength=1.4)
@@ -72,69 +74,52 @@ def few_ticks(axis: Any) -> None:
 
 
 @singledispatch
-def add(layer: Any, ax: Any, picture: Picture, level: float) -> None:
-    """Draw a layer, above those of lower levels."""
+def add(layer: Any, ax: Any, picture: Picture, style: dict[str, Any]) -> None:
+    """Draw a layer with its colour, its label and its level above the others."""
 
 
 @add.register
-def _(layer: Line, ax: Any, _: Picture, level: float) -> None:
-    ax.plot(
-        layer.x, layer.y, color=COLOR[layer.color], label=layer.name or None, zorder=level,
-        linewidth=layer.width, marker="o" if layer.dots else None, solid_capstyle="round",
-    )  # fmt: skip
+def _(layer: Line, ax: Any, _: Picture, style: dict[str, Any]) -> None:
+    marker = "o" if layer.dots else None
+    ax.plot(layer.x, layer.y, linewidth=layer.width, marker=marker, solid_capstyle="round", **style)
 
 
 @add.register
-def _(layer: Dots, ax: Any, _: Picture, level: float) -> None:
-    color = COLOR[layer.color]
-    ax.plot(
-        layer.x, layer.y, "o", color=color, markersize=layer.size, markeredgewidth=1.3,
-        markerfacecolor="white" if layer.hollow else color, label=layer.name or None, zorder=level,
-    )  # fmt: skip
+def _(layer: Dots, ax: Any, _: Picture, style: dict[str, Any]) -> None:
+    fill = "white" if layer.hollow else style["color"]
+    size = {"markersize": layer.size, "markeredgewidth": 1.3}
+    ax.plot(layer.x, layer.y, "o", markerfacecolor=fill, **size, **style)
 
 
 @add.register
-def _(layer: Bars, ax: Any, _: Picture, level: float) -> None:
-    ax.stairs(
-        layer.heights, layer.borders, fill=True, color=COLOR[layer.color], alpha=0.4, zorder=level,
-        linewidth=0, label=layer.name or None,
-    )  # fmt: skip
+def _(layer: Bars, ax: Any, _: Picture, style: dict[str, Any]) -> None:
+    ax.stairs(layer.heights, layer.borders, fill=True, alpha=0.4, linewidth=0, **style)
 
 
 @add.register
-def _(layer: Band, ax: Any, _: Picture, level: float) -> None:
-    ax.fill_between(
-        layer.x, layer.low, layer.high, color=COLOR[layer.color], linewidth=0, zorder=level,
-        label=layer.name or None,
-    )  # fmt: skip
+def _(layer: Band, ax: Any, _: Picture, style: dict[str, Any]) -> None:
+    ax.fill_between(layer.x, layer.low, layer.high, linewidth=0, **style)
 
 
 @add.register
-def _(layer: Mark, ax: Any, picture: Picture, level: float) -> None:
-    ax.axvline(
-        layer.x, ymax=1 - picture.room, color=COLOR[layer.color], linestyle="--", linewidth=1.2,
-        label=layer.name or None, zorder=level,
-    )  # fmt: skip
+def _(layer: Mark, ax: Any, picture: Picture, style: dict[str, Any]) -> None:
+    ax.axvline(layer.x, ymax=1 - picture.room, linestyle="--", linewidth=1.2, **style)
 
 
 @add.register
-def _(layer: Cells, ax: Any, _: Picture, level: float) -> None:
+def _(layer: Cells, ax: Any, _: Picture, style: dict[str, Any]) -> None:
     from matplotlib.colors import LinearSegmentedColormap
 
-    ax.pcolormesh(
-        layer.x, layer.y, np.ma.masked_less_equal(layer.levels, 0), vmin=0, vmax=SHADES,
-        cmap=LinearSegmentedColormap.from_list("contrast", CELLS), zorder=level, rasterized=True,
-    )  # fmt: skip
+    levels = np.ma.masked_less_equal(layer.levels, 0)
+    colors = {"vmin": 0, "vmax": SHADES, "cmap": LinearSegmentedColormap.from_list("", CELLS)}
+    ax.pcolormesh(layer.x, layer.y, levels, **colors, zorder=style["zorder"], rasterized=True)
     ax.grid(visible=False, axis="y")
 
 
 @add.register
-def _(layer: Text, ax: Any, _: Picture, level: float) -> None:
-    ax.annotate(
-        layer.text, (layer.x, layer.y), xytext=(-5 if layer.ends else 5, 0), fontsize=LABEL_SIZE,
-        textcoords="offset points", va="center", ha="right" if layer.ends else "left",
-        zorder=level, path_effects=_outlined(),
-    )  # fmt: skip
+def _(layer: Text, ax: Any, _: Picture, style: dict[str, Any]) -> None:
+    right, side = (-5, "right") if layer.ends else (5, "left")
+    _write(ax, layer, right, 0, ha=side, zorder=style["zorder"])
 
 
 def _add_labels(ax: Any, labels: list[Label]) -> None:
@@ -146,18 +131,18 @@ def _add_labels(ax: Any, labels: list[Label]) -> None:
         return float(right), float(up)
 
     for label, x, y in placed(labels, at, box.width * points, LABEL_SIZE):
-        here = at(label.x, label.y)
-        ax.annotate(
-            label.text, (label.x, label.y), xytext=(x - here[0], y - here[1]),
-            textcoords="offset points", ha="center", va="center", zorder=6, fontsize=LABEL_SIZE,
-            color=QUIET if label.color == "muted" else COLOR[label.color],
-            fontweight="bold" if label.strong else "normal",
-            path_effects=_outlined(),
-        )  # fmt: skip
+        right, up = at(label.x, label.y)
+        color = QUIET if label.color == "muted" else COLOR[label.color]
+        weight = "bold" if label.strong else "normal"
+        _write(ax, label, x - right, y - up, ha="center", zorder=6, color=color, fontweight=weight)
 
 
-def _outlined() -> list[Any]:
-    """Return a white outline, so that words stand out."""
+def _write(ax: Any, words: Text | Label, right: float, up: float, **style: Any) -> None:
+    """Write words beside their point, with a white outline, so that they stand out."""
     from matplotlib.patheffects import withStroke
 
-    return [withStroke(linewidth=2.5, foreground="white")]
+    ax.annotate(
+        words.text, (words.x, words.y), xytext=(right, up), textcoords="offset points",
+        va="center", fontsize=LABEL_SIZE,
+        path_effects=[withStroke(linewidth=2.5, foreground="white")], **style,
+    )  # fmt: skip

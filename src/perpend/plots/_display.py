@@ -9,6 +9,7 @@ import html
 import io
 from abc import ABC, abstractmethod
 from base64 import b64encode
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 from sklearn.utils.validation import check_is_fitted
@@ -17,13 +18,7 @@ from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.plots._axes import draw
 from perpend.plots._picture import Picture
-from perpend.plots._style import (
-    SCREEN_DPI,
-    house_style,
-    is_open,
-    pyplot_figure,
-    require_matplotlib,
-)
+from perpend.plots._style import SCREEN_DPI, house_style, is_open, pyplot_figure, require_matplotlib
 
 
 class Display(ABC):
@@ -46,37 +41,29 @@ class Display(ABC):
     figure_: Any
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw it.
+        """Draw it."""
+        return self._plot(ax, self._draw)
 
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default a new figure, which ``plt.show()`` shows.
-
-        Returns
-        -------
-        the display itself
-            `ax_` and `figure_` are set.
-        """
+    def _plot(self, ax: Any, draw: Callable[[Any], None]) -> Self:
         require_matplotlib()
         if ax is not None:
-            self._place(ax)
+            self._place(ax, draw)
             return self
         subplot = {"projection": self.projection}
         with pyplot_figure(*self._grid, panel=self.size, subplot_kw=subplot) as (made, axes):
-            self._place(axes if axes.size > 1 else axes[0, 0])
+            self._place(axes if axes.size > 1 else axes[0, 0], draw)
             if self._heading:
                 made.suptitle(self._heading)
         return self
 
-    def _place(self, ax: Any) -> None:
+    def _place(self, ax: Any, draw: Callable[[Any], None]) -> None:
         """Draw it onto axes."""
         if self.projection and getattr(ax, "name", "") != self.projection:
             raise InputError(
                 f"{type(self).__name__} needs axes with projection={self.projection!r}, such "
                 f"as figure.add_subplot(projection={self.projection!r})."
             )
-        self._draw(ax)
+        draw(ax)
         self.ax_, self.figure_ = ax, ax.figure
 
     @property
@@ -115,35 +102,11 @@ class ModelDisplay(Display):
 
     @classmethod
     def from_estimator(cls, model: Any, X: Array | None = None, *, ax: Any = None) -> Self:
-        """Draw a fitted model.
-
-        Parameters
-        ----------
-        model : a fitted method of perpend
-        X : array-like of shape (n_samples, n_features), optional
-            Rows whose distances are drawn instead of those of the fit; other displays ignore them.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default a new figure, which ``plt.show()`` shows.
-
-        Returns
-        -------
-        the display, drawn
-        """
+        """Draw a fitted model."""
         check_is_fitted(model)
         return cls.of(model, X).plot(ax)
 
     @classmethod
     @abstractmethod
     def of(cls, model: Any, X: Array | None = None) -> Self:
-        """Make the display of a fitted model, without drawing it.
-
-        Parameters
-        ----------
-        model : a fitted method of perpend
-        X : array-like of shape (n_samples, n_features), optional
-            Rows to draw, for displays that draw rows; by default those of the fit.
-
-        Returns
-        -------
-        display
-        """
+        """Make the display of a fitted model, without drawing it."""

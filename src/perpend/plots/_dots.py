@@ -24,16 +24,8 @@ def dots(
     panels : dict
         Title -> {name: values}; NaN is left out. Every panel has all names, in the order of their
         first appearance.
-    xlabel : str
     highlight : str
         The name with a different colour.
-    xlim : pair of float, optional
-    columns : int, optional
-        Panels in a row.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
     size = (3.1, 0.26 * len(names) + 0.8)

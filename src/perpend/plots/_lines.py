@@ -42,22 +42,14 @@ def curves(
     panels : dict
         Title ("" for none) -> {name of the line: (x, y) or (x, y, low, high)}. The band from low
         to high is shaded. Lines of equal names have equal colours in all panels.
-    xlabel, ylabel : str
     log_x, log_y : bool
         Logarithmic axes; values <= 0 are left out there.
-    xlim, ylim : pair of float, optional
     levels : dict, optional
         Name -> y: dashed lines across all panels, such as a published number.
     markers : bool
         Whether to mark the points; use False for lines of hundreds of points.
-    columns : int, optional
-        Panels in a row.
     panel : pair of float, optional
         Width and height of a panel in inches.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
     direct = len(panels) == 1
@@ -162,13 +154,6 @@ def estimates_against_truth(
     panels : dict
         Method -> (true values, estimates), one pair of whole numbers for each trial; an estimate
         that is NaN is counted as wrong and not drawn.
-    xlabel, ylabel : str
-    columns : int, optional
-        Panels in a row.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     options = {"panel": (3.0, 3.2), "sharex": True, "sharey": True}
     with small_multiples(panels, columns, xlabel=xlabel, ylabel=ylabel, **options) as (

@@ -31,21 +31,14 @@ def heatmaps(
         Title -> array of shape (len(ys), len(xs)); NaN cells are grey.
     xs, ys : increasing sequences of float
         The middle of each column and row of cells.
-    xlabel, ylabel, label : str
-        Of the axes and of the colour bar.
+    label : str
+        Of the colour bar.
     limits : pair of float
         The ends of the colour scale.
     lines : dict, optional
         Name -> (x, y): curves to draw over every panel, such as a theory's border.
     numbers : str, optional
         A format such as ``"{:.2f}"``: writes the value into each cell.
-    columns : int, optional
-        Panels in a row.
-    cmap : str
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     options = {"panel": (3.5, 3.2), "sharex": True, "sharey": True}
     with small_multiples(panels, columns, xlabel=xlabel, ylabel=ylabel, **options) as (
@@ -106,19 +99,12 @@ def images(
     panels : dict
         Title -> array of shape (height, width), or (height, width, 3) with colours in [0, 1].
         Booleans become black and white; NaN pixels are light red.
-    columns : int, optional
-        Images in a row.
     limits : pair of float, optional
         The values of black and white; by default each image's smallest and largest value.
-    cmap : str
     label : str, optional
         Of a colour bar for all images, which needs `limits`.
     legend : dict, optional
         Meaning -> colour.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     import matplotlib as mpl
     from matplotlib.patches import Patch

@@ -1,6 +1,8 @@
 """The outliers of an image, drawn over it."""
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -20,17 +22,9 @@ NO_DATA_COLOR = (0.6, 0.6, 0.6)
 OPACITY = 0.85  # of an outlier
 
 
+@dataclass(eq=False, repr=False)
 class MaskDisplay(Display):
     """The outliers among the pixels of a scene, over its picture in three bands.
-
-    Parameters
-    ----------
-    image : array of shape (height, width, 3)
-        Colours in [0, 1].
-    mask : array of shape (height, width)
-        +1 for inliers, -1 for outliers, 0 where there is no data, which is grey.
-    bands : sequence of three, optional
-        The names of red, green and blue, for the title.
 
     Examples
     --------
@@ -45,16 +39,19 @@ class MaskDisplay(Display):
     ((20, 20, 3), 50)
     """
 
-    def __init__(
-        self, image: Array, mask: Array, *, bands: Sequence[int | str] | None = None
-    ) -> None:
-        self.image, self.mask = np.asarray(image, dtype=float), np.asarray(mask)
+    image: Array  # (height, width, 3), colours in [0, 1]
+    mask: Array  # (height, width): +1 for inliers, -1 for outliers, 0 (grey) where there is no data
+    _: KW_ONLY
+    bands: Sequence[int | str] | None = None  # three names, of red, green and blue, for the title
+
+    def __post_init__(self) -> None:
+        self.image, self.mask = np.asarray(self.image, dtype=float), np.asarray(self.mask)
         if self.image.shape != (*self.mask.shape, 3):
             raise InputError(
                 f"image has shape {self.image.shape} and mask {self.mask.shape}; expected "
                 "(height, width, 3) and (height, width)."
             )
-        self.bands = None if bands is None else tuple(bands)
+        self.bands = None if self.bands is None else tuple(self.bands)
 
     @classmethod
     def from_estimator(
@@ -69,16 +66,10 @@ class MaskDisplay(Display):
 
         Parameters
         ----------
-        model : a fitted method of perpend
         scene : Dataset of kind "image", or array of shape (height, width, n_features)
             Pixels of an array with a NaN or an infinity have no data.
         bands : three of the features, optional
             Red, green and blue; by default from the last, the middle and the first third.
-        ax : matplotlib.axes.Axes, optional
-
-        Returns
-        -------
-        MaskDisplay
         """
         check_is_fitted(model)
         X = _pixels(scene)[0]
@@ -119,32 +110,25 @@ class MaskDisplay(Display):
 
         Parameters
         ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default a new figure, which ``plt.show()`` shows.
         color : str
             Of the outliers.
-
-        Returns
-        -------
-        the display itself
         """
-        self._color = color
-        return super().plot(ax)
+        return self._plot(ax, partial(self._draw, color=color))
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Any, *, color: str = WRONG) -> None:
         from matplotlib.colors import to_rgb
         from matplotlib.patches import Patch
 
         image, outliers, _ = self._smaller(LONGEST_SIDE)
         alpha = OPACITY * np.sqrt(outliers)[:, :, None]
-        shown = (1 - alpha) * image + alpha * np.array(to_rgb(self._color))
+        shown = (1 - alpha) * image + alpha * np.array(to_rgb(color))
         h, w = self.mask.shape
         ax.imshow(shown, interpolation="nearest", extent=(-0.5, w - 0.5, h - 0.5, -0.5))
         ax.set(xticks=[], yticks=[], title=self._title())
         ax.grid(visible=False)
         ax.spines[:].set_visible(False)
         known = int(np.sum(self.mask != 0))
-        patches = [Patch(color=self._color, label=f"outliers ({percent(self.n_outliers, known)})")]
+        patches = [Patch(color=color, label=f"outliers ({percent(self.n_outliers, known)})")]
         if known < self.mask.size:
             patches.append(Patch(color=NO_DATA_COLOR, label="no data"))
         ax.legend(

@@ -1,6 +1,7 @@
 """How many outliers a method tolerates: a map of the share recovered."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -17,18 +18,9 @@ RECOVERED = 1e-3  # sine of the largest angle, as in the experiments
 TOLERATED = 0.5  # share of the trials that must be recovered
 
 
+@dataclass(eq=False, repr=False)
 class PhaseTransitionDisplay(Display):
     """The share of trials recovered, over the numbers of inliers and outliers.
-
-    Parameters
-    ----------
-    inliers, outliers : increasing sequences
-        The middles of the columns and rows of cells.
-    share : array of shape (len(outliers), len(inliers))
-        Share of the trials recovered; NaN where there was none.
-    n_trials : int, optional
-        In all cells together.
-    title : str
 
     Examples
     --------
@@ -40,24 +32,22 @@ class PhaseTransitionDisplay(Display):
     array([[0.5, 1. ]])
     """
 
-    def __init__(
-        self,
-        inliers: Array,
-        outliers: Array,
-        share: Array,
-        *,
-        n_trials: int | None = None,
-        title: str = "",
-    ) -> None:
+    inliers: Array  # (n,) increasing: the middles of the columns of cells
+    outliers: Array  # (m,) increasing: the middles of the rows of cells
+    share: Array  # (m, n) share of the trials recovered; NaN where there was none
+    _: KW_ONLY
+    n_trials: int | None = None  # in all cells together
+    title: str = ""  # of the picture
+
+    def __post_init__(self) -> None:
         self.inliers, self.outliers, self.share = (
-            np.asarray(values, dtype=float) for values in (inliers, outliers, share)
+            np.asarray(values, dtype=float) for values in (self.inliers, self.outliers, self.share)
         )
         if self.share.shape != (len(self.outliers), len(self.inliers)):
             raise InputError(
                 f"share has shape {self.share.shape}; expected {len(self.outliers)} rows "
                 f"(outliers) and {len(self.inliers)} columns (inliers)."
             )
-        self.n_trials, self.title = n_trials, title
 
     @classmethod
     def from_trials(
@@ -69,12 +59,6 @@ class PhaseTransitionDisplay(Display):
         ----------
         inliers, outliers, recovered : arrays of shape (n_trials,)
             Of each trial its numbers of inliers and outliers, and whether it was recovered.
-        title : str
-        ax : matplotlib.axes.Axes, optional
-
-        Returns
-        -------
-        PhaseTransitionDisplay
         """
         xs, column = np.unique(np.asarray(inliers), return_inverse=True)
         ys, row = np.unique(np.asarray(outliers), return_inverse=True)
@@ -95,11 +79,7 @@ class PhaseTransitionDisplay(Display):
             columns N, M, method and error are used. A trial is recovered if the error, the sine of
             the largest angle, is below 0.001.
         method : str
-        ax : matplotlib.axes.Axes, optional
-
-        Returns
-        -------
-        PhaseTransitionDisplay
+            One of the methods in the table.
         """
         rows = list(rows)
         chosen = [row for row in rows if row["method"] == method]
@@ -140,11 +120,8 @@ class PhaseTransitionDisplay(Display):
         most = self.n_tolerated
         title = [self.title] if self.title else []
         if most.any():
-            edges = cell_edges(ys)
+            steps = {"values": cell_edges(ys)[most], "edges": cell_edges(xs), "baseline": None}
             for color, width in (("white", 4.0), (COLORS[1], 1.8)):  # visible on dark and on light
-                ax.stairs(
-                    edges[most], cell_edges(xs), baseline=None, color=color,
-                    linewidth=width,
-                )  # fmt: skip
+                ax.stairs(**steps, color=color, linewidth=width)
             title.append("below the line at least half are recovered")
         ax.set(title="\n".join(title), xlabel="number of inliers", ylabel="number of outliers")

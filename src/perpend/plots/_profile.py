@@ -1,6 +1,7 @@
 """The profile: at which scales the rows concentrate, and around how many normals."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -24,6 +25,7 @@ class Bar(NamedTuple):
     last: float  # coarsest scale
 
 
+@dataclass(eq=False, repr=False)
 class ProfileDisplay(ModelDisplay):
     """Scale against codimension, shaded by the contrast; plateaus are bars.
 
@@ -31,24 +33,12 @@ class ProfileDisplay(ModelDisplay):
     number is a *plateau*: it begins at the noise of a structure and ends at the structure's own
     extent. A long plateau makes a codimension clear.
 
-    Parameters
-    ----------
-    scales : array of shape (S,)
-        Rising; a scale is the deviation of noise along one normal.
-    codimensions : array of shape (C,)
-        Rising.
-    contrast : array of shape (C, S)
-        The logarithm of how much likelier the rows are with such a subspace than by accident; 0 if
-        that is no more than chance.
-    structures : sequence of dict
-        As `structures_` of a model: `codimension`, `noise`, `members` and `chosen`.
-    xlabel : str
-
     Notes
     -----
-    The shade is the root of the contrast, which weights the plateaus. A fit has a profile if scales
-    mattered: with ``affine=True``, if the descents were not clear, or if a thinner structure may
-    have been inside.
+    The contrast is the logarithm of how much likelier the rows are with such a subspace than by
+    accident; 0 if that is no more than chance. The shade is its root, which weights the plateaus. A
+    fit has a profile if scales mattered: with ``affine=True``, if the descents were not clear, or
+    if a thinner structure may have been inside.
 
     Examples
     --------
@@ -64,20 +54,21 @@ class ProfileDisplay(ModelDisplay):
     (1, True)
     """
 
+    scales: Array  # (S,) rising; a scale is the deviation of noise along one normal
+    codimensions: Array  # (C,) rising
+    contrast: Array  # (C, S), see the notes
+    _: KW_ONLY
+    structures: Sequence[Mapping[str, Any]] = ()  # as `structures_` of a model
+    xlabel: str = "scale"  # of the horizontal axis
+
     size = (6.4, 3.7)
 
-    def __init__(
-        self,
-        scales: Array,
-        codimensions: Array,
-        contrast: Array,
-        *,
-        structures: Sequence[Mapping[str, Any]] = (),
-        xlabel: str = "scale",
-    ) -> None:
-        self.scales, self.codimensions = np.asarray(scales, dtype=float), np.asarray(codimensions)
-        self.contrast, self.xlabel = np.asarray(contrast, dtype=float), xlabel
-        self.structures = [dict(one) for one in structures]
+    def __post_init__(self) -> None:
+        self.scales, self.contrast = (
+            np.asarray(values, dtype=float) for values in (self.scales, self.contrast)
+        )
+        self.codimensions = np.asarray(self.codimensions)
+        self.structures = [dict(one) for one in self.structures]
 
     @classmethod
     def of(cls, model: Any, X: Array | None = None) -> Self:  # noqa: ARG003
@@ -101,7 +92,7 @@ class ProfileDisplay(ModelDisplay):
         ]
 
     @property
-    def chosen(self) -> dict[str, Any] | None:
+    def chosen(self) -> Mapping[str, Any] | None:
         """The structure that the model describes."""
         return next((one for one in self.structures if one["chosen"]), None)
 

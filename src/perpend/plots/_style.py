@@ -189,7 +189,6 @@ def save(figure: Any, stem: str | os.PathLike[str]) -> list[Path]:
     Returns
     -------
     list of Path
-        The PNG and the SVG.
     """
     stem = Path(stem)
     paths = []

@@ -12,7 +12,7 @@ from perpend._typing import Array
 from perpend.estimator import SubspaceEstimator
 from perpend.formats._dataset import Answer, Dataset
 from perpend.plots import CloudDisplay, MaskDisplay, ProfileDisplay, SpectrumDisplay, SpreadDisplay
-from perpend.plots._cloud import sample
+from perpend.plots._cloud import MOST_POINTS, sample
 from perpend.plots._distances import DistanceDisplay
 from perpend.plots._picture import Axis, Dots, Picture, ends
 from perpend.plots._profile import scales_matter
@@ -174,7 +174,8 @@ def _axes(model: SubspaceEstimator, rows: Array, labels: Array) -> tuple[Array, 
 
 def _cloud(model: SubspaceEstimator, rows: Rows, labels: Array) -> CloudFacts:
     """Put the points of the display into a cube."""
-    shown = CloudDisplay._of(model, np.asarray(rows.X), labels, names=rows.columns)
+    X = np.asarray(rows.X)
+    shown = CloudDisplay._of(model, X, labels, sample(len(X), MOST_POINTS, 0), names=rows.columns)
     low, high = shown._view
     size = float(np.max(high - low)) or 1.0
     low = (low + high) / 2 - size / 2

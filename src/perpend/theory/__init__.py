@@ -89,4 +89,4 @@ __all__ = [
     "widest_start",
 ]
 
-complete({name: globals()[name] for name in __all__}, EXPLAINED)
+complete((globals()[name] for name in __all__), EXPLAINED)
