@@ -216,7 +216,7 @@ def complete(things: Iterable[Any], shared: Mapping[str, str]) -> None:
         for name, member in members:
             function = getattr(member, "__func__", member)  # of a class method
             if inspect.isfunction(function) and not name.startswith("_") and function.__doc__:
-                function.__doc__ = _complete(function, shared)
+                function.__doc__ = member.__doc__ = _complete(function, shared)
 
 
 def _complete(function: Any, shared: Mapping[str, str]) -> str:
