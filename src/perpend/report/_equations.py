@@ -4,9 +4,8 @@ import math
 from typing import NamedTuple
 
 from perpend.plots._words import number, plural
-from perpend.report._facts import Facts
-from perpend.report._solved import MOST_EQUATIONS, TERMS, Solved
-from perpend.report._text import column_name, digits_needed, short
+from perpend.report._solved import MOST_EQUATIONS, TERMS
+from perpend.report._text import Facts, column_name, digits_needed, short
 
 FIRST = 3  # equations are shown if there are many
 
@@ -32,7 +31,7 @@ def equations(facts: Facts) -> list[list[Part]]:
     ]
 
 
-def _one_solved(one: Solved, names: list[str]) -> list[Part]:
+def _one_solved(one: Facts, names: list[str]) -> list[Part]:
     """Write column = terms + constant, with as many digits as the inliers' values need."""
     parts = [
         _term(

@@ -2,7 +2,7 @@
 
 import shlex
 
-from perpend.report._facts import Facts
+from perpend.report._text import Facts
 
 
 def fit_code(facts: Facts, rows: str = "X", **changes: object) -> str:

@@ -1,12 +1,11 @@
 """The strongest outliers, and the columns that make each of them one."""
 
-from typing import NotRequired, TypedDict
-
 import numpy as np
 
 from perpend._typing import Array
 from perpend.estimator import SubspaceEstimator
 from perpend.formats._dataset import Answer, Dataset
+from perpend.report._text import Facts
 from perpend.rows.kinds import to_numpy
 
 TABLE_ROWS = 50
@@ -15,37 +14,9 @@ WORTH_NAMING = 0.1  # a column is named from this share of the squared distance 
 RANGE_SLACK = 0.1  # of the inliers' range: a value this far outside is still like theirs
 
 
-class Blame(TypedDict):
-    """One column of one row."""
-
-    column: int
-    share: float  # of the squared distance that would vanish with this column alone
-    value: float
-    fits: float  # the value that fits the other columns best
-    moves: NotRequired[float | None]  # from one to the other, in spreads; with a single normal
-
-
-class OutlierRow(TypedDict):
-    """One row of the table."""
-
-    row: int  # its number among the records of the file, from 0
-    pixel: list[int] | None  # line and sample, if the data is an image
-    place: NotRequired[list[float] | None]  # coordinates, if the data is a point cloud
-    distance: float
-    probability: float | None
-    blame: list[Blame]
-
-
-class OutlierFacts(TypedDict):
-    """The table."""
-
-    rows: list[OutlierRow]
-    total: int
-
-
 def outlier_facts(
     model: SubspaceEstimator, X: Array | None, answer: Answer | None, dataset: Dataset | None
-) -> OutlierFacts | None:
+) -> Facts | None:
     """Return the outliers that are farthest away; None if the distances are unknown."""
     if answer is None:
         return None
@@ -53,43 +24,29 @@ def outlier_facts(
     probability = to_numpy(answer.probability)
     outliers = np.flatnonzero(labels == -1)
     order = outliers[np.argsort(-distance[outliers], kind="stable")][:TABLE_ROWS]
-    blames: list[list[Blame]] = [[] for _ in order]
+    blames: list[list[Facts]] = [[] for _ in order]
     if X is not None and len(order):
         single = model.codimension_ == 1
         blames = _nearest(model, X, order, labels) if single else _blames(model, X, order)
-    rows = [
-        OutlierRow(
-            row=record,
-            pixel=_pixel(dataset, record),
-            place=_place(dataset, X, i),
-            distance=float(distance[i]),
-            probability=None if np.isnan(probability[i]) else float(probability[i]),
-            blame=blame,
-        )
-        for i, record, blame in zip(order, _records(dataset, order), blames, strict=True)
-    ]
-    return OutlierFacts(rows=rows, total=len(outliers))
-
-
-def _records(dataset: Dataset | None, rows: Array) -> list[int]:
-    """Return the numbers of rows of X among the records of the file."""
     positions = None if dataset is None else dataset.positions
-    return [int(i) for i in (rows if positions is None else to_numpy(positions)[rows])]
+    records = order if positions is None else to_numpy(positions)[order]
+    width = dataset.shape[1] if dataset is not None and len(dataset.shape) == 2 else None
+    in_space = dataset is not None and dataset.kind == "cloud" and X is not None
+    rows = [
+        {
+            "row": int(record),  # among the records of the file, from 0
+            "pixel": None if width is None else [int(record) // width, int(record) % width],
+            "place": [float(v) for v in X[i, :3]] if in_space and X is not None else None,
+            "distance": float(distance[i]),
+            "probability": None if np.isnan(probability[i]) else float(probability[i]),
+            "blame": blame,
+        }
+        for i, record, blame in zip(order, records, blames, strict=True)
+    ]
+    return {"rows": rows, "total": len(outliers)}
 
 
-def _pixel(dataset: Dataset | None, record: int) -> list[int] | None:
-    if dataset is None or len(dataset.shape) != 2:
-        return None
-    return [record // dataset.shape[1], record % dataset.shape[1]]
-
-
-def _place(dataset: Dataset | None, X: Array | None, i: int) -> list[float] | None:
-    if dataset is None or dataset.kind != "cloud" or X is None:
-        return None
-    return [float(v) for v in X[i, :3]]
-
-
-def _blames(model: SubspaceEstimator, X: Array, order: Array) -> list[list[Blame]]:
+def _blames(model: SubspaceEstimator, X: Array, order: Array) -> list[list[Facts]]:
     """Return the columns with the largest shares of each row, and the values that would fit.
 
     With P the projector on the normals and e = P x - N.T b the residual, changing column j alone
@@ -109,16 +66,12 @@ def _blames(model: SubspaceEstimator, X: Array, order: Array) -> list[list[Blame
     shares = np.where(likely, shares, 0.0)
     best = np.argsort(-shares, axis=1, kind="stable")[:, :BLAMED]
     return [
-        [
-            Blame(column=int(j), share=float(share[j]), value=float(x[j]), fits=float(fit[j]))
-            for j in columns
-            if share[j] >= WORTH_NAMING
-        ]
+        [_blame(j, share[j], x[j], fit[j]) for j in columns if share[j] >= WORTH_NAMING]
         for columns, share, x, fit in zip(best, shares, X, fits, strict=True)
     ]
 
 
-def _nearest(model: SubspaceEstimator, X: Array, order: Array, labels: Array) -> list[list[Blame]]:
+def _nearest(model: SubspaceEstimator, X: Array, order: Array, labels: Array) -> list[list[Facts]]:
     """Return the columns that would have to move least to bring each row to a hyperplane.
 
     Any column that the normal n uses can make up for the distance, by x_j - (n @ x - b) / n_j. So
@@ -140,15 +93,19 @@ def _nearest(model: SubspaceEstimator, X: Array, order: Array, labels: Array) ->
     ranked = np.argsort(np.where(likely, moves, np.inf), axis=1, kind="stable")[:, :BLAMED]
     return [
         [
-            Blame(
-                column=int(j),
-                share=1.0,
-                value=unit * float(rows[i, j]),
-                fits=unit * float(fits[i, j]),
-                moves=float(moves[i, j]) if varies[j] else None,
-            )
+            _blame(j, 1.0, unit * rows[i, j], unit * fits[i, j])
+            | {"moves": float(moves[i, j]) if varies[j] else None}
             for j in columns
             if likely[i, j]
         ]
         for i, columns in enumerate(ranked)
     ]
+
+
+def _blame(column: int, share: float, value: float, fits: float) -> Facts:
+    """Return one column of one row, with its share of the squared distance.
+
+    `fits` is the value that fits the other columns best.
+    """
+    numbers = {"share": float(share), "value": float(value), "fits": float(fits)}
+    return {"column": int(column), **numbers}

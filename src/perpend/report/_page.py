@@ -19,11 +19,19 @@ from perpend.plots._picture import Bars, Line, Picture
 from perpend.plots._words import count, factor, number, plural
 from perpend.report import _words
 from perpend.report._equations import equations, mean
-from perpend.report._facts import Facts
 from perpend.report._next import command, fit_code
 from perpend.report._svg import drawing
-from perpend.report._table import outlier_table
-from perpend.report._text import nouns, percent, png, readable, short
+from perpend.report._text import (
+    Facts,
+    column_name,
+    digits_needed,
+    moved,
+    nouns,
+    percent,
+    png,
+    readable,
+    short,
+)
 from perpend.structure import SURE
 
 SIZES = {"distances": (720.0, 320.0), "view": (520.0, 320.0)}  # pixels; others have the default
@@ -35,13 +43,13 @@ def page(facts: Facts) -> str:
     facts = readable(facts)
     estimate = facts["estimate"]
     style, script = _asset("page.css"), _asset("page.js")
-    stored: Any = facts["pictures"]
+    stored = facts["pictures"]
     pictures = {key: Picture.restored(stored[key]) for key in DRAWN if stored[key] is not None}
     return _environment().get_template("page.html").render(
         facts=facts,
         estimate=estimate,
         data=facts["data"],
-        say=nouns(facts),
+        say=nouns(facts["data"]["kind"], facts["data"]["n_columns"]),
         sure=SURE,
         level=_words.level(estimate["confidence"]),
         inside=_words.inside(facts),
@@ -55,7 +63,7 @@ def page(facts: Facts) -> str:
             key: drawing(picture, key, zoom=key == "distances", size=SIZES.get(key, (460.0, 270.0)))
             for key, picture in pictures.items()
         },
-        outliers=outlier_table(facts),
+        outliers=(facts["outliers"] or {}).get("rows"),
         equations=equations(facts),
         mean=mean(facts),
         timings=", ".join(f"{short(k, 20)} {v:.2f} s" for k, v in facts["timings"].items()),
@@ -80,8 +88,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    for function in (count, factor, number, percent, plural, png, short):
+    for function in (count, digits_needed, factor, moved, number, percent, plural, png, short):
         made.filters[function.__name__] = function
+    made.globals["column_name"] = column_name
     made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     return made
 

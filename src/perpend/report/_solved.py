@@ -8,12 +8,11 @@ relations in the data. Solved for c columns p, the pivots, with the others r, th
 one equation for each pivot. A relation between few columns then has few terms.
 """
 
-from typing import TypedDict
-
 import numpy as np
 
 from perpend._typing import Array
 from perpend.estimator import SubspaceEstimator
+from perpend.report._text import Facts
 from perpend.rows.kinds import to_numpy
 
 MOST_EQUATIONS = 8
@@ -25,28 +24,9 @@ SMALL_TERM = 1e-3  # of a column's spread is left out
 LEAST_SPREAD = 1e-6  # of the largest spread, for columns that never change
 
 
-class Term(TypedDict):
-    """A coefficient and its column."""
-
-    column: int
-    value: float
-    size: float  # of the column's values, as a root mean square over the inliers
-
-
-class Solved(TypedDict):
-    """One column as a combination of others."""
-
-    column: int
-    terms: list[Term]
-    constant: float
-    more: int  # terms that are not among these
-    left_out: bool  # whether there were others that are too small to matter
-    error: float  # how much the rounding of a coefficient may change
-
-
 def solved_equations(
     model: SubspaceEstimator, X: Array | None, labels: Array
-) -> list[Solved] | None:
+) -> list[Facts] | None:
     """Solve the equations of a subspace for some columns; None if that does not help.
 
     It does not with a single normal, with many, without rows that give the scale of each column,
@@ -96,7 +76,7 @@ def _pivots(A: Array) -> Array:
 
 def _equation(
     p: int, a: Array, rows: Array, location: Array, *, unit: float, affine: bool
-) -> Solved:
+) -> Facts:
     """Return x_p = a x + constant with the terms that matter; `rows` are relative to the location.
 
     All terms that are left out together change the inliers by less than their noise in this
@@ -114,11 +94,15 @@ def _equation(
         constant = 0.0
     size = np.hypot(spread, location)
     shown = np.sort(kept[:TERMS])
-    return Solved(
-        column=p,
-        terms=[Term(column=int(j), value=float(a[j]), size=unit * float(size[j])) for j in shown],
-        constant=unit * constant,
-        more=len(kept) - len(shown),
-        left_out=bool(np.any(a[order[:n_lost]] != 0)),
-        error=unit * max(noise, float(spread[p]) / 10_000) / (len(shown) + 1),
-    )
+    return {
+        "column": p,
+        # The size of a column's values is a root mean square over the inliers.
+        "terms": [
+            {"column": int(j), "value": float(a[j]), "size": unit * float(size[j])} for j in shown
+        ],
+        "constant": unit * constant,
+        "more": len(kept) - len(shown),  # terms that are not among these
+        "left_out": bool(np.any(a[order[:n_lost]] != 0)),  # others that are too small to matter
+        # how much the rounding of a coefficient may change
+        "error": unit * max(noise, float(spread[p]) / 10_000) / (len(shown) + 1),
+    }

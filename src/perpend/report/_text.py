@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-if TYPE_CHECKING:
-    from perpend.report._facts import Facts
+from perpend.plots._words import number
+
+Facts: TypeAlias = dict[str, Any]
+"""Numbers and texts that can be kept as JSON."""
 
 NAME_LENGTH = 48  # characters of a name that are shown
 COEFFICIENT = (4, 12)  # digits, at least and at most
@@ -22,20 +24,21 @@ def column_labels(names: Iterable[Any], kind: str = "table") -> list[str]:
     """
     word = "band" if kind == "image" else "column"
     texts = [str(name) or str(j + 1) for j, name in enumerate(names)]
-    return [f"{word} {text}" if _is_number(text) else text for text in texts]
+    return [f"{word} {text}" if is_number(text) else text for text in texts]
 
 
-def column_name(names: list[str], j: int) -> str:
-    """Return the name of a column, or its number if its name was not kept."""
-    return names[j] if j < len(names) else f"column {j + 1}"
-
-
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Say whether a text reads as a number."""
     try:
         float(text)
     except ValueError:
         return False
     return True
+
+
+def column_name(names: list[str], j: int) -> str:
+    """Return the name of a column, or its number if its name was not kept."""
+    return names[j] if j < len(names) else f"column {j + 1}"
 
 
 def digits_needed(value: float, factor: float, error: float) -> int:
@@ -49,6 +52,18 @@ def digits_needed(value: float, factor: float, error: float) -> int:
         return least
     decimals = math.ceil(math.log10(abs(factor) / (2 * error)))  # 10^-decimals / 2 is its rounding
     return min(max(decimals + math.floor(math.log10(abs(value))) + 1, least), most)
+
+
+def moved(value: float, to: float) -> str:
+    """Return a change from one value to another, with three digits or as many as show it.
+
+    >>> moved(1000.5, 1000.0), moved(2.0, 0.12345)
+    ('1000.5 → 1000', '2 → 0.123')
+    """
+    error = abs(value - to) / 20  # far from the origin both may have the same first digits
+    digits = (digits_needed(v, 1.0, error) for v in (value, to))
+    shown = [n if n > COEFFICIENT[0] else 3 for n in digits]
+    return f"{number(value, shown[0])} → {number(to, shown[1])}"
 
 
 def percent(share: float) -> str:
@@ -98,31 +113,19 @@ def png(address: str) -> str:
 
 
 class Nouns(NamedTuple):
-    """The words for one row and one column; both make their plural with an s."""
+    """The words for rows and columns."""
 
-    row: str = "row"
-    column: str = "column"
-
-    @property
-    def rows(self) -> str:
-        """Several rows."""
-        return f"{self.row}s"
-
-    @property
-    def columns(self) -> str:
-        """Several columns."""
-        return f"{self.column}s"
+    row: str
+    rows: str
+    column: str
+    columns: str
 
 
-NOUNS = {"image": Nouns("pixel", "band"), "cloud": Nouns("point", "coordinate")}
-
-
-def nouns(facts: "Facts") -> Nouns:
-    """Return the words that fit the facts of a page."""
-    return nouns_of(facts["data"]["kind"], facts["data"]["n_columns"])
-
-
-def nouns_of(kind: str, n_columns: int) -> Nouns:
+def nouns(kind: str, n_columns: int) -> Nouns:
     """Return the words that fit the kind of data; points with more than x, y and z have columns."""
-    words = NOUNS.get(kind, Nouns())
-    return words._replace(column="column") if kind == "cloud" and n_columns > 3 else words
+    row, column = {"image": ("pixel", "band"), "cloud": ("point", "coordinate")}.get(
+        kind, ("row", "column")
+    )
+    if kind == "cloud" and n_columns > 3:
+        column = "column"
+    return Nouns(row, f"{row}s", column, f"{column}s")

@@ -4,8 +4,7 @@ import re
 
 from perpend._structures import HOLDS_IT, INSIDE_IT, Words
 from perpend.plots._words import count, number
-from perpend.report._facts import EstimateFacts, Facts
-from perpend.report._text import nouns
+from perpend.report._text import Facts, nouns
 from perpend.structure import SURE
 
 MEDIUM = 0.5  # below this confidence a codimension is a guess
@@ -40,7 +39,7 @@ def confidence_text(value: float) -> str:
     return f"{value:.2f}" if value >= 0.01 else "below 0.01"
 
 
-def misses_origin(estimate: EstimateFacts) -> bool:
+def misses_origin(estimate: Facts) -> bool:
     """Say whether the subspace clearly misses the origin."""
     chance = estimate["evidence"].get("origin_chance")
     return chance is not None and chance < CLEAR_ORIGIN
@@ -51,7 +50,7 @@ def structure_words(facts: Facts) -> Words:
     return Words(
         facts["data"]["n_columns"],
         affine=facts["estimate"]["affine"],
-        rows=nouns(facts).rows,
+        rows=nouns(facts["data"]["kind"], facts["data"]["n_columns"]).rows,
         count=count,
         number=lambda value: number(value, 2),
     )
