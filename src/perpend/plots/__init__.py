@@ -16,8 +16,7 @@ from perpend.plots._cloud import CloudDisplay
 from perpend.plots._convergence import ConvergenceDisplay
 from perpend.plots._display import Display, ModelDisplay
 from perpend.plots._distances import DistanceDisplay
-from perpend.plots._dots import dots
-from perpend.plots._lines import curves, estimates_against_truth
+from perpend.plots._lines import curves, dots, estimates_against_truth
 from perpend.plots._maps import heatmaps, images
 from perpend.plots._mask import MaskDisplay
 from perpend.plots._phase import PhaseTransitionDisplay

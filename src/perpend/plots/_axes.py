@@ -1,6 +1,5 @@
 """Pictures drawn with matplotlib."""
 
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from perpend.plots._picture import (
     Cells,
     Dots,
     Label,
+    Layer,
     Line,
     Mark,
     Picture,
@@ -42,9 +42,7 @@ def draw(ax: Any, picture: Picture) -> None:
     _set_axis(ax, "x", picture.x, picture.x.high)
     _set_axis(ax, "y", picture.y, picture.y.at(1 / (1 - picture.room)))
     for level, layer in enumerate(picture.layers):
-        color = COLOR[getattr(layer, "color", "text")]
-        above = 1.5 + level / len(picture.layers)
-        add(layer, ax, picture, {"color": color, "label": layer.name or None, "zorder": above})
+        _add(ax, layer, picture, 1.5 + level / len(picture.layers))
     _add_labels(ax, [layer for layer in picture.layers if isinstance(layer, Label)])
     if any(layer.name for layer in picture.layers):
         ax.legend(loc="upper center", ncols=2, columnspacing=1.2, handlelength=1.4)
@@ -73,53 +71,33 @@ def few_ticks(axis: Any) -> None:
         axis.set_major_formatter(StrMethodFormatter("{x:g}"))
 
 
-@singledispatch
-def add(layer: Any, ax: Any, picture: Picture, style: dict[str, Any]) -> None:
-    """Draw a layer with its colour, its label and its level above the others."""
+def _add(ax: Any, layer: Layer, picture: Picture, level: float) -> None:
+    """Draw a layer above those of lower levels; labels come last."""
+    color = COLOR[getattr(layer, "color", "text")]
+    style: dict[str, Any] = {"color": color, "label": layer.name or None, "zorder": level}
+    match layer:
+        case Line(x, y):
+            marker = "o" if layer.dots else None
+            ax.plot(x, y, linewidth=layer.width, marker=marker, solid_capstyle="round", **style)
+        case Dots(x, y):
+            style |= {"markersize": layer.size, "markeredgewidth": 1.3}
+            ax.plot(x, y, "o", markerfacecolor="white" if layer.hollow else color, **style)
+        case Bars(borders, heights):
+            ax.stairs(heights, borders, fill=True, alpha=0.4, linewidth=0, **style)
+        case Band(x, low, high):
+            ax.fill_between(x, low, high, linewidth=0, **style)
+        case Mark(x):
+            ax.axvline(x, ymax=1 - picture.room, linestyle="--", linewidth=1.2, **style)
+        case Cells(x, y, levels):
+            from matplotlib.colors import LinearSegmentedColormap
 
-
-@add.register
-def _(layer: Line, ax: Any, _: Picture, style: dict[str, Any]) -> None:
-    marker = "o" if layer.dots else None
-    ax.plot(layer.x, layer.y, linewidth=layer.width, marker=marker, solid_capstyle="round", **style)
-
-
-@add.register
-def _(layer: Dots, ax: Any, _: Picture, style: dict[str, Any]) -> None:
-    fill = "white" if layer.hollow else style["color"]
-    size = {"markersize": layer.size, "markeredgewidth": 1.3}
-    ax.plot(layer.x, layer.y, "o", markerfacecolor=fill, **size, **style)
-
-
-@add.register
-def _(layer: Bars, ax: Any, _: Picture, style: dict[str, Any]) -> None:
-    ax.stairs(layer.heights, layer.borders, fill=True, alpha=0.4, linewidth=0, **style)
-
-
-@add.register
-def _(layer: Band, ax: Any, _: Picture, style: dict[str, Any]) -> None:
-    ax.fill_between(layer.x, layer.low, layer.high, linewidth=0, **style)
-
-
-@add.register
-def _(layer: Mark, ax: Any, picture: Picture, style: dict[str, Any]) -> None:
-    ax.axvline(layer.x, ymax=1 - picture.room, linestyle="--", linewidth=1.2, **style)
-
-
-@add.register
-def _(layer: Cells, ax: Any, _: Picture, style: dict[str, Any]) -> None:
-    from matplotlib.colors import LinearSegmentedColormap
-
-    levels = np.ma.masked_less_equal(layer.levels, 0)
-    colors = {"vmin": 0, "vmax": SHADES, "cmap": LinearSegmentedColormap.from_list("", CELLS)}
-    ax.pcolormesh(layer.x, layer.y, levels, **colors, zorder=style["zorder"], rasterized=True)
-    ax.grid(visible=False, axis="y")
-
-
-@add.register
-def _(layer: Text, ax: Any, _: Picture, style: dict[str, Any]) -> None:
-    right, side = (-5, "right") if layer.ends else (5, "left")
-    _write(ax, layer, right, 0, ha=side, zorder=style["zorder"])
+            shades = LinearSegmentedColormap.from_list("contrast", CELLS)
+            style = {"cmap": shades, "vmin": 0, "vmax": SHADES, "zorder": level}
+            ax.pcolormesh(x, y, np.ma.masked_less_equal(levels, 0), rasterized=True, **style)
+            ax.grid(visible=False, axis="y")
+        case Text():
+            right, side = (-5, "right") if layer.ends else (5, "left")
+            _write(ax, layer, right, 0, ha=side, zorder=level)
 
 
 def _add_labels(ax: Any, labels: list[Label]) -> None:

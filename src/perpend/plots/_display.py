@@ -18,7 +18,7 @@ from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.plots._axes import draw
 from perpend.plots._picture import Picture
-from perpend.plots._style import SCREEN_DPI, house_style, is_open, pyplot_figure, require_matplotlib
+from perpend.plots._style import SCREEN_DPI, house_style, pyplot_figure, require_matplotlib
 
 
 class Display(ABC):
@@ -85,8 +85,10 @@ class Display(ABC):
         """
         if not hasattr(self, "figure_"):
             return None
+        from matplotlib._pylab_helpers import Gcf  # as notebooks do; pyplot only compares numbers
+
         whole = self.figure_.figure  # axes may be in a part of a figure
-        if is_open(whole):
+        if any(manager.canvas.figure is whole for manager in Gcf.get_all_fig_managers()):
             return None
         stream = io.BytesIO()
         with house_style():

@@ -40,17 +40,14 @@ def heatmaps(
     numbers : str, optional
         A format such as ``"{:.2f}"``: writes the value into each cell.
     """
-    options = {"panel": (3.5, 3.2), "sharex": True, "sharey": True}
-    with small_multiples(panels, columns, xlabel=xlabel, ylabel=ylabel, **options) as (
-        drawing,
-        axes,
-        pairs,
-    ):
+    options: Any = {"panel": (3.5, 3.2), "sharex": True, "sharey": True}
+    options |= {"xlabel": xlabel, "ylabel": ylabel}
+    with small_multiples(panels, columns, **options) as (drawing, axes, pairs):
         mesh = None
         for ax, values in pairs:
             mesh = draw_cells(ax, values, xs, ys, limits=limits, cmap=cmap)
             if numbers:
-                _write_numbers(mesh, values, (xs, ys), numbers)
+                _write_numbers(mesh, values, xs, ys, numbers)
             for i, (name, (x, y)) in enumerate((lines or {}).items()):
                 style = ("-", "--", ":", "-.")[i % 4]
                 # White below the colour, so that the line is visible on dark and on light cells.
@@ -78,8 +75,10 @@ def draw_cells(
     )  # fmt: skip
     ax.set(facecolor=MISSING_COLOR)
     ax.grid(visible=False)
-    _ticks(ax.xaxis, xs)
-    _ticks(ax.yaxis, ys)
+    for axis, middles in ((ax.xaxis, xs), (ax.yaxis, ys)):
+        # On all cells, or on every second, third..., if there are many.
+        shown = list(middles)[:: -(-len(middles) // 7)]
+        axis.set_ticks(shown, [f"{middle:g}" for middle in shown])
     return mesh
 
 
@@ -144,22 +143,14 @@ def cell_edges(middles: Sequence[float] | Array) -> Array:
     return np.concatenate([[m[0] - (inner[0] - m[0])], inner, [m[-1] + (m[-1] - inner[-1])]])
 
 
-def _ticks(axis: Any, values: Sequence[float]) -> None:
-    """Put the ticks on all cells, or on every second, third..., if there are many."""
-    every = -(-len(values) // 7)
-    shown = list(values)[::every]
-    axis.set_ticks(shown, [f"{value:g}" for value in shown])
-
-
 def _write_numbers(
-    mesh: Any, values: Array, middles: tuple[Sequence[float], Sequence[float]], form: str
+    mesh: Any, values: Array, xs: Sequence[float], ys: Sequence[float], form: str
 ) -> None:
-    xs, ys = middles
     for y, line in zip(ys, np.asarray(values, dtype=float), strict=True):
         for x, value in zip(xs, line, strict=True):
             if np.isfinite(value):
                 # Dark on light cells, light on dark ones, by the brightness that the eye sees.
                 r, g, b = mesh.cmap(mesh.norm(value))[:3]
                 ink = "black" if 0.3 * r + 0.59 * g + 0.11 * b > 0.5 else "white"
-                text = form.format(value)
-                mesh.axes.text(x, y, text, ha="center", va="center", fontsize=8, color=ink)
+                style = {"ha": "center", "va": "center", "fontsize": 8, "color": ink}
+                mesh.axes.text(x, y, form.format(value), **style)

@@ -126,13 +126,6 @@ def pyplot_figure(
             raise
 
 
-def is_open(figure: Any) -> bool:
-    """Whether pyplot has this figure open, and so shows it."""
-    from matplotlib._pylab_helpers import Gcf  # as notebooks do; pyplot only compares numbers
-
-    return any(manager.canvas.figure is figure for manager in Gcf.get_all_fig_managers())
-
-
 @contextmanager
 def small_multiples(
     contents: Mapping[str, Content],
@@ -149,17 +142,15 @@ def small_multiples(
     rows = -(-len(contents) // (columns or MOST_COLUMNS))
     columns = columns or -(-len(contents) // rows)
     with figure(rows, columns, **options) as (drawing, axes):
-        pairs = list(zip(axes.flat, contents.values(), strict=False))
-        for ax, title in zip(axes.flat, contents, strict=False):
+        used = axes.flat[: len(contents)]
+        for ax, title in zip(used, contents, strict=True):
             ax.set_title(title)
-        yield drawing, axes, pairs
+        yield drawing, axes, list(zip(used, contents.values(), strict=True))
         for i in range(len(contents), axes.size):
             axes.flat[i].set_visible(False)
             axes.flat[i - columns].tick_params(labelbottom=True)
-        if xlabel:
-            drawing.supxlabel(xlabel, fontsize=10)
-        if ylabel:
-            drawing.supylabel(ylabel, fontsize=10)
+        drawing.supxlabel(xlabel, fontsize=10)
+        drawing.supylabel(ylabel, fontsize=10)
 
 
 def shared_legend(drawing: Any, axes: Array, place: str, ncols: int, order: Sequence[str]) -> None:
@@ -190,18 +181,13 @@ def save(figure: Any, stem: str | os.PathLike[str]) -> list[Path]:
     -------
     list of Path
     """
-    stem = Path(stem)
-    paths = []
-    metadata: dict[str, dict[str, Any]] = {
-        "png": {"Software": None},
-        "svg": {"Date": None, "Creator": None},
-    }
+    paths = [Path(f"{os.fspath(stem)}.{kind}") for kind in ("png", "svg")]
+    left_out = {".png": ["Software"], ".svg": ["Date", "Creator"]}
     with house_style():
-        for kind, fields in metadata.items():
+        for path in paths:
             stream = io.BytesIO()
-            figure.savefig(stream, format=kind, metadata=fields)
-            path = stem.with_name(f"{stem.name}.{kind}")
+            metadata = dict.fromkeys(left_out[path.suffix])
+            figure.savefig(stream, format=path.suffix[1:], metadata=metadata)
             with writing(path) as file:
                 file.write(stream.getvalue())
-            paths.append(path)
     return paths

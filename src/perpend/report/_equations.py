@@ -33,21 +33,14 @@ def equations(facts: Facts) -> list[list[Part]]:
 
 def _one_solved(one: Facts, names: list[str]) -> list[Part]:
     """Write column = terms + constant, with as many digits as the inliers' values need."""
-    parts = [
-        _term(
-            term["value"],
-            _fewest_digits(term["value"], term["size"], one["error"]),
-            column_name(names, term["column"]),
-            first=k == 0,
-        )
-        for k, term in enumerate(one["terms"])
+    error, constant = one["error"], one["constant"]
+    terms = [
+        (term["value"], _fewest_digits(term["value"], term["size"], error), term["column"])
+        for term in one["terms"]
     ]
-    if one["more"]:
-        parts.append(Part(f" + {plural(one['more'], 'smaller term')}"))
-    constant = one["constant"]
+    parts = _sum(terms, one["more"], names)
     if constant or not parts:
-        shown = _fewest_digits(constant, 1.0, one["error"])
-        parts.append(_term(constant, shown, first=not parts))
+        parts.append(_term(constant, _fewest_digits(constant, 1.0, error), first=not parts))
     return [Part("", column_name(names, one["column"]), " = "), *parts]
 
 
@@ -58,19 +51,19 @@ def _one_normal(normal: list[float], intercept: float, facts: Facts) -> list[Par
     sign = 1.0 if largest >= 0 else -1.0
     values = {j: sign * v for j, v in enumerate(normal) if abs(v) > 1e-12 * abs(largest)}
     kept = sorted(sorted(values, key=lambda j: -abs(values[j]))[:TERMS])
-    parts = [
-        _term(
-            values[j],
-            digits_needed(values[j], at[j], error),
-            column_name(facts["data"]["columns"], j),
-            first=k == 0,
-        )
-        for k, j in enumerate(kept)
-    ]
-    if len(values) > len(kept):
-        parts.append(Part(f" + {plural(len(values) - len(kept), 'smaller term')}"))
+    terms = [(values[j], digits_needed(values[j], at[j], error), j) for j in kept]
     right = number(sign * intercept, max(6, digits_needed(intercept, 1.0, error)))
+    parts = _sum(terms, len(values) - len(kept), facts["data"]["columns"])
     return [*parts, Part(f" = {right}")]
+
+
+def _sum(terms: list[tuple[float, int, int]], more: int, names: list[str]) -> list[Part]:
+    """Write terms, each a coefficient, its digits and its column, and how many are left out."""
+    parts = [
+        _term(value, digits, column_name(names, j), first=k == 0)
+        for k, (value, digits, j) in enumerate(terms)
+    ]
+    return [*parts, Part(f" + {plural(more, 'smaller term')}")] if more else parts
 
 
 def _fewest_digits(value: float, factor: float, error: float) -> int:
@@ -115,4 +108,5 @@ def _allowed_error(facts: Facts) -> float:
     if not estimate["affine"]:
         return 0.0
     radius = math.hypot(*estimate["location"]) / off if off else 0.0
-    return max(estimate["threshold"] / 10, radius / 10_000) / (len(estimate["location"]) + 1)
+    allowed: float = max(estimate["threshold"] / 10, radius / 10_000)
+    return allowed / (len(estimate["location"]) + 1)

@@ -11,7 +11,6 @@ the paper are resolved in the docstring of the function that meets them.
 from perpend._docs import complete
 from perpend.geometry import average_height
 from perpend.theory._checks import EXPLAINED
-from perpend.theory.circle import CircleStatistics, circle_statistics
 from perpend.theory.conditions import (
     Schedule,
     Theorem1,
@@ -47,7 +46,14 @@ from perpend.theory.recovery import (
     start_singular_bound,
     theorem7,
 )
-from perpend.theory.statistics import Estimate, Statistics, Values, statistics
+from perpend.theory.statistics import (
+    CircleStatistics,
+    Estimate,
+    Statistics,
+    Values,
+    circle_statistics,
+    statistics,
+)
 
 __all__ = [
     "CircleStatistics",

@@ -24,7 +24,6 @@ from perpend.geometry import as_generator, random_directions
 from perpend.rows import RowSource, as_rows
 from perpend.solvers import AutoStep, psgm
 from perpend.theory._checks import basis, normalised, objective_and_gradient, unit_rows
-from perpend.theory.circle import circle_statistics
 
 DIRECTIONS_AT_ONCE = 128
 """Directions tried at once; the memory of a scan grows with it."""
@@ -265,3 +264,47 @@ def _tangent_norms(rows: RowSource, B: Array) -> Array:
     """Return the norms (k,) of the tangent parts g - b (b.g) of the subgradients."""
     f, g = objective_and_gradient(rows, B)
     return np.linalg.norm(g - B * f, axis=0)
+
+
+class CircleStatistics(NamedTuple):
+    """Least and largest mean height, and the largest tangent part of the mean subgradient."""
+
+    c_min: float  # least mean height
+    c_max: float  # largest mean height
+    eta: float  # largest tangent part of the mean subgradient
+
+
+def circle_statistics(X: Array) -> CircleStatistics:
+    r"""Return c_min, c_max and eta of unit rows X (n, 2), exactly, by going once round the circle.
+
+    As b turns, the signs of x_i.b change only where b is orthogonal to a row. Between two such
+    directions the subgradient g is constant, so there are only n pieces:
+
+    - f(b) = g.b is concave in the angle on a piece: the least f is at an end of a piece;
+    - the largest f is the largest \|g\|;
+    - the part of g orthogonal to b is largest at an end of a piece, as g.b > 0 inside.
+
+    Parameters
+    ----------
+    X : array of shape (n, 2)
+        Rows of norm one.
+
+    Examples
+    --------
+    >>> [round(value, 4) for value in circle_statistics(np.eye(2))]
+    [0.5, 0.7071, 0.5]
+    """
+    n = len(X)
+    ends = np.sort((np.arctan2(X[:, 1], X[:, 0]) + np.pi / 2) % np.pi)  # b is orthogonal to a row
+    # The row that belongs to an end, with the sign that it has before b gets there.
+    Y = np.column_stack([np.sin(ends), -np.cos(ends)])
+    passed = np.cumsum(Y, axis=0)
+    g = passed[-1] - 2 * passed  # (n, 2): piece j lies between the ends j and j + 1
+    upper = np.append(ends[1:], ends[0] + np.pi)
+    lowest = g[:, 0] * np.cos(ends) + g[:, 1] * np.sin(ends)
+    tangent = [g[:, 1] * np.cos(angle) - g[:, 0] * np.sin(angle) for angle in (ends, upper)]
+    return CircleStatistics(
+        c_min=float(np.min(np.abs(lowest))) / n,
+        c_max=float(np.max(np.linalg.norm(g, axis=1))) / n,
+        eta=float(np.max(np.abs(tangent))) / n,
+    )
