@@ -17,9 +17,8 @@ from perpend.plots._convergence import ConvergenceDisplay
 from perpend.plots._display import Display, ModelDisplay
 from perpend.plots._distances import DistanceDisplay
 from perpend.plots._lines import curves, dots, estimates_against_truth
-from perpend.plots._maps import heatmaps, images
+from perpend.plots._maps import PhaseTransitionDisplay, heatmaps, images
 from perpend.plots._mask import MaskDisplay
-from perpend.plots._phase import PhaseTransitionDisplay
 from perpend.plots._profile import ProfileDisplay
 from perpend.plots._reliability import ReliabilityDisplay, reliability
 from perpend.plots._spectrum import SpectrumDisplay, SpreadDisplay

@@ -124,17 +124,18 @@ class MaskDisplay(Display):
         shown = (1 - alpha) * image + alpha * np.array(to_rgb(color))
         h, w = self.mask.shape
         ax.imshow(shown, interpolation="nearest", extent=(-0.5, w - 0.5, h - 0.5, -0.5))
-        ax.set(xticks=[], yticks=[], title=self._title())
+        title = f"{count(h)} × {count(w)} pixels"
+        if self.bands is not None:
+            title += "\nred, green, blue: " + ", ".join(f"{band}"[:16] for band in self.bands)
+        ax.set(xticks=[], yticks=[], title=title)
         ax.grid(visible=False)
         ax.spines[:].set_visible(False)
         known = int(np.sum(self.mask != 0))
         patches = [Patch(color=color, label=f"outliers ({percent(self.n_outliers, known)})")]
         if known < self.mask.size:
             patches.append(Patch(color=NO_DATA_COLOR, label="no data"))
-        ax.legend(
-            handles=patches, loc="upper center", bbox_to_anchor=(0.5, -0.01), ncols=2,
-            borderaxespad=0.2,
-        )  # fmt: skip
+        place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.01), "borderaxespad": 0.2}
+        ax.legend(handles=patches, ncols=2, **place)
 
     def _smaller(self, largest: int) -> tuple[Array, Array, int]:
         """Return image, share of outliers, and how many pixels become one along each side.
@@ -144,13 +145,6 @@ class MaskDisplay(Display):
         step = -(-max(self.mask.shape) // largest)
         image = _block_means(np.clip(self.image, 0, 1), step)
         return image, _block_means(self.mask == -1, step), step
-
-    def _title(self) -> str:
-        h, w = self.mask.shape
-        size = f"{count(h)} × {count(w)} pixels"
-        if self.bands is None:
-            return size
-        return f"{size}\nred, green, blue: " + ", ".join(f"{band}"[:16] for band in self.bands)
 
 
 def _pixels(
@@ -194,8 +188,8 @@ def _stretched(X: Array) -> Array:
     if len(X) == 0:
         return X
     low, high = np.percentile(X, STRETCH, axis=0)
-    width = high - low
-    return np.where(width > 0, np.clip((X - low) / np.where(width > 0, width, 1), 0, 1), 0.5)
+    width = np.where(high > low, high - low, np.inf)
+    return np.where(high > low, np.clip((X - low) / width, 0, 1), 0.5)
 
 
 def _block_means(mask: Array, step: int) -> Array:
@@ -204,10 +198,8 @@ def _block_means(mask: Array, step: int) -> Array:
     >>> _block_means(np.array([[True, False, True]]), 2)
     array([[0.5, 1. ]])
     """
-    values = np.asarray(mask, dtype=float)
+    values, whole = np.asarray(mask, dtype=float), np.ones(mask.shape)
     for axis in (0, 1):
-        starts = np.arange(0, values.shape[axis], step)
-        sizes = np.diff(np.append(starts, values.shape[axis]))
-        sums = np.add.reduceat(values, starts, axis=axis)
-        values = sums / np.expand_dims(sizes, tuple(k for k in range(sums.ndim) if k != axis))
-    return values
+        starts = np.arange(0, mask.shape[axis], step)
+        values, whole = (np.add.reduceat(part, starts, axis=axis) for part in (values, whole))
+    return values / whole

@@ -73,10 +73,17 @@ class ProfileDisplay(ModelDisplay):
     @classmethod
     def of(cls, model: Any, X: Array | None = None) -> Self:  # noqa: ARG003
         """Make the display of a fitted model, without drawing it."""
-        profile = getattr(model, "profile_", None)
-        if profile is None:
-            raise InputError(_why_none(model))
-        return cls(**profile, structures=model.structures_, xlabel=_scale(model))
+        if not hasattr(model, "profile_"):
+            raise InputError(
+                "This model is from a file of an earlier version, which has no profile. Fit again."
+            )
+        if model.profile_ is None:
+            raise InputError(
+                "This model has no profile: all rows lie on the subspace, or the codimension was "
+                "given, so no scales were compared. SpectrumDisplay shows what decided."
+            )
+        measure = unit(model)[unit(model).index("(") :]
+        return cls(**model.profile_, structures=model.structures_, xlabel=f"scale {measure}")
 
     @property
     def bars(self) -> list[Bar]:
@@ -121,28 +128,34 @@ class ProfileDisplay(ModelDisplay):
                 f"{number(self.chosen['noise'], 2)}, with {count(self.chosen['members'])} "
                 f"{self._word}."
             )
-        others = [one for one in self.structures if not one["chosen"]]
-        if others:
-            listed = ", ".join(
-                f"codimension {one['codimension']} at {number(one['noise'], 2)} "
-                f"({count(one['members'])} {self._word})"
-                for one in others
-            )
-            text += f" Others: {listed}."
-        return text
+        others = ", ".join(
+            f"codimension {one['codimension']} at {number(one['noise'], 2)} "
+            f"({count(one['members'])} {self._word})"
+            for one in self.structures
+            if not one["chosen"]
+        )
+        return f"{text} Others: {others}." if others else text
 
     def _picture(self) -> Picture:
         """Describe shades, plateaus as bars, and the structures at their noise with their sizes."""
-        (low, high), (first, last) = self._shown(), self._ends()
+        seen = self.codimensions[np.any(self.contrast > 0, axis=1)]
+        known = [*seen, *(one["codimension"] for one in self.structures)] or self.codimensions
+        low, high = int(min(known)), int(max(known))
+        scales = [*self.scales[[0, -1]], *(one["noise"] for one in self.structures)]
+        positive = [scale for scale in scales if scale > 0]
+        first, last = min(positive), max(positive)
         kept = (self.codimensions >= low) & (self.codimensions <= high)
         borders = np.exp(cell_edges(np.log(self.scales))).clip(first, last)
         # The root of the contrast weights the plateaus.
         shade = np.sqrt(self.contrast[kept])
         levels = np.ceil(SHADES * shade / max(float(shade.max(initial=0.0)), 1e-9)).astype(int)
         own = None if self.chosen is None else self.chosen["codimension"]
+        best = self.codimensions[np.argmax(self.contrast, axis=0)].astype(float)
+        best[np.max(self.contrast, axis=0) <= 0] = np.nan
         layers: list[Layer] = [
             Cells(borders, cell_edges(self.codimensions[kept]), levels),
-            self._staircase(borders),
+            # a staircase: the codimension with the largest contrast at each scale
+            Line(np.repeat(borders, 2)[1:-1], np.repeat(best, 2), "muted", width=1.0),
         ]
         for bar in self.bars:
             color, width = ("in", 5.0) if bar.codimension == own else ("muted", 3.5)
@@ -171,34 +184,6 @@ class ProfileDisplay(ModelDisplay):
             return f"Codimension {c}"
         return f"Codimension {c} over a factor of {factor(self.length)} in scale"
 
-    def _shown(self) -> tuple[int, int]:
-        """Return the smallest and the largest codimension with any contrast."""
-        seen = self.codimensions[np.any(self.contrast > 0, axis=1)]
-        named = [one["codimension"] for one in self.structures]
-        all_ = [*seen, *named] or list(self.codimensions)
-        return int(min(all_)), int(max(all_))
-
-    def _ends(self) -> tuple[float, float]:
-        scales = [*self.scales[[0, -1]], *(one["noise"] for one in self.structures)]
-        scales = [s for s in scales if s > 0]
-        return min(scales), max(scales)
-
-    def _staircase(self, borders: Array) -> Line:
-        """Return the codimension with the largest contrast at each scale."""
-        best = self.codimensions[np.argmax(self.contrast, axis=0)].astype(float)
-        best[np.max(self.contrast, axis=0) <= 0] = np.nan
-        return Line(np.repeat(borders, 2)[1:-1], np.repeat(best, 2), "muted", width=1.0)
-
-
-def _scale(model: Any) -> str:
-    """Say what scales are measured in.
-
-    >>> from types import SimpleNamespace
-    >>> _scale(SimpleNamespace(affine_=True, normalize=True))
-    'scale (data units)'
-    """
-    return "scale " + unit(model)[unit(model).index("(") :]
-
 
 def scales_matter(model: Any) -> bool:
     """Say whether the profile shows more than the directions of the descents.
@@ -209,14 +194,3 @@ def scales_matter(model: Any) -> bool:
     if getattr(model, "profile_", None) is None:
         return False
     return bool(model.affine_ or len(model.structures_) > 1)
-
-
-def _why_none(model: Any) -> str:
-    if not hasattr(model, "profile_"):
-        return (
-            "This model is from a file of an earlier version, which has no profile. Fit it again."
-        )
-    return (
-        "This model has no profile: all rows lie on the subspace, or the codimension was given, so "
-        "no scales were compared. SpectrumDisplay shows what decided."
-    )

@@ -16,7 +16,7 @@ from perpend.formats._dataset import Answer
 from perpend.persistence import load
 from perpend.report._facts import SCHEMA, gather
 from perpend.report._page import page
-from perpend.report._text import Facts, column_labels
+from perpend.report._words import Facts, column_labels
 
 PAGE, FACTS = "report.html", "report.json"
 MODEL, RESULT, LABELS = "model.npz", "result.json", "labels.csv"

@@ -5,7 +5,7 @@ import numpy as np
 from perpend._typing import Array
 from perpend.estimator import SubspaceEstimator
 from perpend.formats._dataset import Answer, Dataset
-from perpend.report._text import Facts
+from perpend.report._words import Facts
 from perpend.rows.kinds import to_numpy
 
 TABLE_ROWS = 50

@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from perpend.plots._picture import Bars, Line, Picture
 from perpend.plots._words import count, factor, number, plural
-from perpend.report import _text, _words
+from perpend.report import _words
 from perpend.report._equations import equations, mean
 from perpend.report._svg import coordinate, drawing
 from perpend.structure import SURE
@@ -26,9 +26,9 @@ SIZES = {"distances": (720.0, 320.0), "view": (520.0, 320.0)}  # pixels; others 
 DRAWN = ("distances", "view", "profile", "directions", "spread")
 
 
-def page(facts: _text.Facts) -> str:
+def page(facts: _words.Facts) -> str:
     """Return the page about a fit."""
-    facts = _text.readable(facts)
+    facts = _words.readable(facts)
     estimate = facts["estimate"]
     style, script = _asset("page.css"), _asset("page.js")
     stored = facts["pictures"]
@@ -37,7 +37,7 @@ def page(facts: _text.Facts) -> str:
         facts=facts,
         estimate=estimate,
         data=facts["data"],
-        say=_text.nouns(facts["data"]["kind"], facts["data"]["n_columns"]),
+        say=_words.nouns(facts["data"]["kind"], facts["data"]["n_columns"]),
         sure=SURE,
         level=_words.level(estimate["confidence"]),
         inside=_words.inside(facts),
@@ -54,7 +54,7 @@ def page(facts: _text.Facts) -> str:
         outliers=(facts["outliers"] or {}).get("rows"),
         equations=equations(facts),
         mean=mean(facts),
-        timings=", ".join(f"{_text.short(k, 20)} {v:.2f} s" for k, v in facts["timings"].items()),
+        timings=", ".join(f"{_words.short(k, 20)} {v:.2f} s" for k, v in facts["timings"].items()),
         for_script={
             "distances": _histogram(pictures.get("distances"), estimate["threshold"]),
             "cloud": stored["cloud"],
@@ -76,10 +76,10 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    shown = (_text.digits_needed, _text.moved, _text.percent, _text.png, _text.short)
+    shown = (_words.digits_needed, _words.moved, _words.percent, _words.png, _words.short)
     for function in (*shown, coordinate, count, factor, number, plural):
         made.filters[function.__name__] = function
-    made.globals["column_name"] = _text.column_name
+    made.globals["column_name"] = _words.column_name
     made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     return made
 

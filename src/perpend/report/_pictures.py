@@ -19,7 +19,7 @@ from perpend.plots._picture import Axis, Dots, Picture, ends
 from perpend.plots._profile import scales_matter
 from perpend.plots._words import count, number
 from perpend.report._png import data_uri
-from perpend.report._text import Facts, nouns, short
+from perpend.report._words import Facts, nouns, short
 from perpend.rows.kinds import to_numpy
 
 BARS = 160  # in the histogram of the distances, which can be zoomed
@@ -41,7 +41,7 @@ class Rows(NamedTuple):
     @property
     def word(self) -> str:
         """What the rows are called."""
-        return nouns(self.kind, len(self.columns)).rows
+        return nouns(self.kind, len(self.columns))["rows"]
 
 
 def picture_facts(
