@@ -39,6 +39,7 @@ class PrincipalAnglesDisplay(Display):
 
     def __post_init__(self) -> None:
         self.angles = np.sort(np.asarray(self.angles, dtype=float))[::-1]
+        self.dimensions = (int(self.dimensions[0]), int(self.dimensions[1]))
 
     @classmethod
     def from_estimator(cls, model: Any, other: Any, *, ax: Any = None) -> Self:

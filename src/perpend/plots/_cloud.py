@@ -27,11 +27,9 @@ class CloudDisplay(Display):
 
     Examples
     --------
-    >>> from perpend import DPCP
-    >>> from perpend.datasets import make_subspace
-    >>> from perpend.plots import CloudDisplay
-    >>> X = make_subspace(300, 100, n_features=3, codimension=1, random_state=0).X
-    >>> display = CloudDisplay.from_estimator(DPCP(random_state=1).fit(X), X, n_points=200)
+    >>> from perpend import DPCP, datasets, plots
+    >>> X = datasets.make_subspace(300, 100, n_features=3, codimension=1, random_state=0).X
+    >>> display = plots.CloudDisplay.from_estimator(DPCP(random_state=1).fit(X), X, n_points=200)
     >>> display.points.shape, display.n_inliers, display.n_outliers
     ((200, 3), 300, 100)
     """

@@ -31,12 +31,10 @@ class ConvergenceDisplay(ModelDisplay):
 
     Examples
     --------
-    >>> from perpend import RSGM
-    >>> from perpend.datasets import make_subspace
-    >>> from perpend.plots import ConvergenceDisplay
-    >>> X = make_subspace(300, 200, n_features=12, codimension=3, random_state=0).X
+    >>> from perpend import RSGM, datasets, plots
+    >>> X = datasets.make_subspace(300, 200, n_features=12, codimension=3, random_state=0).X
     >>> model = RSGM(3).fit(X)
-    >>> display = ConvergenceDisplay.from_estimator(model)
+    >>> display = plots.ConvergenceDisplay.from_estimator(model)
     >>> display.stages, len(display.objective) == len(model.history_["objective"])
     (('descent',), True)
     """

@@ -18,7 +18,7 @@ from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.plots._axes import draw
 from perpend.plots._picture import Picture
-from perpend.plots._style import SCREEN_DPI, house_style, pyplot_figure, require_matplotlib
+from perpend.plots._style import SCREEN_DPI, house_style, require_matplotlib
 
 
 class Display(ABC):
@@ -49,11 +49,23 @@ class Display(ABC):
         if ax is not None:
             self._place(ax, draw)
             return self
-        subplot = {"projection": self.projection}
-        with pyplot_figure(*self._grid, panel=self.size, subplot_kw=subplot) as (made, axes):
-            self._place(axes if axes.size > 1 else axes[0, 0], draw)
-            if self._heading:
-                made.suptitle(self._heading)
+        from matplotlib import pyplot as plt
+
+        # Loads the backend first: its changes to settings must outlast our style.
+        plt.draw_if_interactive()  # type: ignore[no-untyped-call]
+        (rows, columns), (width, height) = self._grid, self.size
+        with house_style():
+            made = plt.figure(
+                figsize=(columns * width, rows * height), dpi=SCREEN_DPI, layout="constrained"
+            )
+            try:
+                axes = made.subplots(rows, columns, subplot_kw={"projection": self.projection})
+                self._place(axes, draw)
+                if self._heading:
+                    made.suptitle(self._heading)
+            except BaseException:
+                plt.close(made)
+                raise
         return self
 
     def _place(self, ax: Any, draw: Callable[[Any], None]) -> None:

@@ -30,11 +30,11 @@ class DistanceDisplay(ModelDisplay):
 
     Examples
     --------
-    >>> from perpend import DPCP
-    >>> from perpend.datasets import make_subspace
-    >>> from perpend.plots import DistanceDisplay
-    >>> X = make_subspace(300, 200, n_features=12, codimension=3, noise=0.01, random_state=0).X
-    >>> display = DistanceDisplay.from_estimator(DPCP(random_state=1).fit(X))
+    >>> from perpend import DPCP, datasets, plots
+    >>> X = datasets.make_subspace(
+    ...     300, 200, n_features=12, codimension=3, noise=0.01, random_state=0
+    ... ).X
+    >>> display = plots.DistanceDisplay.from_estimator(DPCP(random_state=1).fit(X))
     >>> int(display.counts.sum()), round(float(display.outliers.sum()), -1)
     (500, 200.0)
     """

@@ -29,12 +29,10 @@ class MaskDisplay(Display):
     Examples
     --------
     >>> import numpy as np
-    >>> from perpend import DPCP
-    >>> from perpend.datasets import make_subspace
-    >>> from perpend.plots import MaskDisplay
-    >>> data = make_subspace(350, 50, n_features=8, codimension=3, random_state=0)
+    >>> from perpend import DPCP, datasets, plots
+    >>> data = datasets.make_subspace(350, 50, n_features=8, codimension=3, random_state=0)
     >>> scene = data.X.reshape(20, 20, 8)
-    >>> display = MaskDisplay.from_estimator(DPCP(random_state=1).fit(data.X), scene)
+    >>> display = plots.MaskDisplay.from_estimator(DPCP(random_state=1).fit(data.X), scene)
     >>> display.image.shape, int((display.mask == -1).sum())
     ((20, 20, 3), 50)
     """
@@ -147,9 +145,7 @@ class MaskDisplay(Display):
         return image, _block_means(self.mask == -1, step), step
 
 
-def _pixels(
-    scene: Dataset | Array,
-) -> tuple[Array, Array, tuple[int, int], tuple[str, ...] | None]:
+def _pixels(scene: Dataset | Array) -> tuple[Array, Array, tuple[int, int], tuple[str, ...] | None]:
     """Return pixels with data (n, D), their positions (n,), height and width, names of bands."""
     if isinstance(scene, Dataset):
         if scene.kind != "image":

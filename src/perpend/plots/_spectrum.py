@@ -32,11 +32,9 @@ class SpectrumDisplay(ModelDisplay):
 
     Examples
     --------
-    >>> from perpend import DPCP
-    >>> from perpend.datasets import make_subspace
-    >>> from perpend.plots import SpectrumDisplay
-    >>> X = make_subspace(300, 300, n_features=12, codimension=3, random_state=0).X
-    >>> display = SpectrumDisplay.from_estimator(DPCP(random_state=1).fit(X))
+    >>> from perpend import DPCP, datasets, plots
+    >>> X = datasets.make_subspace(300, 300, n_features=12, codimension=3, random_state=0).X
+    >>> display = plots.SpectrumDisplay.from_estimator(DPCP(random_state=1).fit(X))
     >>> display.n_normals, display.gap > 2
     (3, True)
     """
@@ -104,11 +102,11 @@ class SpreadDisplay(ModelDisplay):
 
     Examples
     --------
-    >>> from perpend import DPCP
-    >>> from perpend.datasets import make_subspace
-    >>> from perpend.plots import SpreadDisplay
-    >>> X = make_subspace(300, 300, n_features=12, codimension=3, noise=0.01, random_state=0).X
-    >>> display = SpreadDisplay.from_estimator(DPCP(random_state=1).fit(X))
+    >>> from perpend import DPCP, datasets, plots
+    >>> X = datasets.make_subspace(
+    ...     300, 300, n_features=12, codimension=3, noise=0.01, random_state=0
+    ... ).X
+    >>> display = plots.SpreadDisplay.from_estimator(DPCP(random_state=1).fit(X))
     >>> len(display.spread), display.n_normals, display.gap > 30
     (12, 3, True)
     """

@@ -2,7 +2,6 @@
 
 `figure` makes plain `matplotlib.figure.Figure` objects with the Agg canvas, for files. It does not
 use pyplot, so it changes none of the user's figures or settings and needs no screen.
-`pyplot_figure` makes figures for the screen: ``plt.show()`` shows them.
 """
 
 import io
@@ -103,27 +102,6 @@ def figure(
         made = Figure(figsize=(columns * panel[0], rows * panel[1]), layout="constrained")
         FigureCanvasAgg(made)
         yield made, made.subplots(rows, columns, squeeze=False, **subplots)
-
-
-@contextmanager
-def pyplot_figure(
-    rows: int = 1, columns: int = 1, *, panel: tuple[float, float], **subplots: Any
-) -> Iterator[tuple[Any, Array]]:
-    """Make a figure as `figure` does, but with pyplot; it is closed if drawing fails."""
-    require_matplotlib()
-    from matplotlib import pyplot as plt
-
-    # Loads the backend first: its changes to settings must outlast our style.
-    plt.draw_if_interactive()  # type: ignore[no-untyped-call]
-    with house_style():
-        made = plt.figure(
-            figsize=(columns * panel[0], rows * panel[1]), dpi=SCREEN_DPI, layout="constrained"
-        )
-        try:
-            yield made, made.subplots(rows, columns, squeeze=False, **subplots)
-        except BaseException:
-            plt.close(made)
-            raise
 
 
 @contextmanager

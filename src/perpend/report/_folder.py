@@ -30,10 +30,7 @@ BAD_FACTS = (
 
 
 def report_from_folder(
-    folder: str | os.PathLike[str],
-    *,
-    data: Any = None,
-    path: str | os.PathLike[str] | None = None,
+    folder: str | os.PathLike[str], *, data: Any = None, path: str | os.PathLike[str] | None = None
 ) -> Path:
     """Write the page about a folder of results again.
 

@@ -88,13 +88,7 @@ def delta_bound(values: Values, schedule: Schedule, n_starts: int) -> float:
 
 
 def theorem7(
-    values: Values,
-    schedule: Schedule,
-    n_starts: int,
-    *,
-    C1: float,
-    C2: float,
-    eps: float,
+    values: Values, schedule: Schedule, n_starts: int, *, C1: float, C2: float, eps: float
 ) -> Theorem7:
     """Evaluate the condition of Theorem 7.
 
