@@ -7,20 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from perpend._typing import Array
-from perpend.plots._picture import (
-    Axis,
-    Band,
-    Bars,
-    Cells,
-    Dots,
-    Label,
-    Layer,
-    Line,
-    Mark,
-    Picture,
-    Text,
-    placed,
-)
+from perpend.plots import _picture as pic
 from perpend.plots._words import number
 
 # The page's style has a class for each; a stored picture with another colour is refused.
@@ -48,7 +35,7 @@ class Box(NamedTuple):
 
 
 def drawing(
-    picture: Picture,
+    picture: pic.Picture,
     identifier: str,
     *,
     size: tuple[float, float] = (460.0, 270.0),
@@ -65,7 +52,7 @@ def drawing(
     for layer in picture.layers:
         pen.add(layer)
     if not zoom:
-        pen.add_labels([layer for layer in picture.layers if isinstance(layer, Label)])
+        pen.add_labels([layer for layer in picture.layers if isinstance(layer, pic.Label)])
     inner = None
     if zoom:
         low, high = (DECADE * math.log10(end) for end in (picture.x.low, picture.x.high))
@@ -89,7 +76,7 @@ def drawing(
         "legend": [  # class and words
             (f"{type(layer).__name__.lower()} {COLOR_CLASSES[layer.color]}", layer.name)
             for layer in picture.layers
-            if layer.name and not isinstance(layer, Text)
+            if layer.name and not isinstance(layer, pic.Text)
         ],
     }
 
@@ -97,7 +84,7 @@ def drawing(
 class Pen:
     """Draws layers into a list of shapes."""
 
-    def __init__(self, picture: Picture, box: Box, *, zoom: bool) -> None:
+    def __init__(self, picture: pic.Picture, box: Box, *, zoom: bool) -> None:
         self.box, self.zoom, self.shapes = box, zoom, list[Shape]()
         self.x: Callable[[Any], Array] = lambda x: DECADE * np.log10(_numbers(x))
         self.y: Callable[[Any], Array] = lambda y: -_numbers(y)
@@ -111,46 +98,46 @@ class Pen:
         """Add an element of a class."""
         self.shapes.append(Shape(tag, {"class": kind, **attributes}, text))
 
-    def add(self, layer: Layer) -> None:
+    def add(self, layer: pic.Layer) -> None:
         """Draw a layer; labels come last."""
         color = COLOR_CLASSES[getattr(layer, "color", "text")]
         match layer:
-            case Line(x, y):
+            case pic.Line(x, y):
                 path = _path(self.x(x), self.y(y))
                 self.shape("path", f"line {color}", d=path, **_pixels(stroke_width=layer.width))
                 if layer.dots:
-                    self._dots(Dots(x, y), color)
-            case Dots():
+                    self._dots(pic.Dots(x, y), color)
+            case pic.Dots():
                 self._dots(layer, color)
-            case Bars(borders, heights):
+            case pic.Bars(borders, heights):
                 x, y = self.x(borders), self.y(heights)
                 for left, right, top in zip(x[:-1], x[1:], y, strict=True):
                     self._rect(f"bar {color}", Box(left, top, right, self.bottom))
-            case Band(x, low, high):
+            case pic.Band(x, low, high):
                 x, low, high = self.x(x), self.y(low), self.y(high)
                 around = _path(np.concatenate([x, x[::-1]]), np.concatenate([high, low[::-1]]))
                 self.shape("path", f"band {color}", d=f"{around}Z")
-            case Mark(x):
+            case pic.Mark(x):
                 top = -1e12 if self.zoom else self.top  # zooming changes the height
                 ends = _pixels(x1=self.x(x), y1=top, x2=self.x(x), y2=self.bottom)
                 self.shape("line", f"mark {color}", **ends)
-            case Cells():
+            case pic.Cells():
                 self._cells(layer, color)
-            case Text() if not self.zoom:
+            case pic.Text() if not self.zoom:
                 self._words(layer)
 
-    def add_labels(self, labels: list[Label]) -> None:
+    def add_labels(self, labels: list[pic.Label]) -> None:
         """Write labels where there is room for them."""
 
         def at(x: float, y: float) -> tuple[float, float]:
             return float(self.x(x)) - self.box.left, self.box.bottom - float(self.y(y))
 
-        for label, x, y in placed(labels, at, self.box.right - self.box.left, TEXT):
+        for label, x, y in pic.placed(labels, at, self.box.right - self.box.left, TEXT):
             place = _pixels(x=self.box.left + x, y=self.box.bottom - y + 4)
             kind = "mark-label" if label.strong else "mark-label quiet"
             self.shape("text", kind, label.text, **place, **{"text-anchor": "middle"})
 
-    def _dots(self, layer: Dots, color: str) -> None:
+    def _dots(self, layer: pic.Dots, color: str) -> None:
         x, y = self.x(layer.x), self.y(layer.y)
         seen = (x >= self.box.left) & (x <= self.box.right) & (y >= self.top) & (y <= self.bottom)
         pairs = zip(x[seen], y[seen], strict=True)
@@ -160,7 +147,7 @@ class Pen:
         if layer.hollow:
             self.shape("path", "dots c-ground", d=path, **_pixels(stroke_width=size - 3))
 
-    def _cells(self, layer: Cells, color: str) -> None:
+    def _cells(self, layer: pic.Cells, color: str) -> None:
         """Draw neighbours of the same level as one rectangle."""
         x, y = self.x(layer.x), self.y(layer.y)
         for bottom, top, row in zip(y[:-1], y[1:], layer.levels, strict=True):
@@ -169,7 +156,7 @@ class Pen:
                 if row[a] > 0:
                     self._rect(f"shade {color} s{int(row[a])}", Box(x[a], top, x[b], bottom))
 
-    def _words(self, layer: Text) -> None:
+    def _words(self, layer: pic.Text) -> None:
         lines = layer.text.split("\n")
         x = float(self.x(layer.x)) + (-6 if layer.ends else 6)
         y = float(self.y(layer.y)) + 4 - LINE_HEIGHT * (len(lines) - 1) / 2
@@ -183,7 +170,7 @@ class Pen:
             self.shape("rect", kind, **_pixels(x=box.left, y=box.top), **sides)
 
 
-def tick_texts(axis: Axis, wanted: int) -> list[tuple[float, str]]:
+def tick_texts(axis: pic.Axis, wanted: int) -> list[tuple[float, str]]:
     """Return round numbers along an axis, with their texts."""
     if axis.ticks is not None:
         return [(tick, number(tick)) for tick in axis.ticks]
