@@ -75,7 +75,8 @@ class ProfileDisplay(ModelDisplay):
         """Make the display of a fitted model, without drawing it."""
         if not hasattr(model, "profile_"):
             raise InputError(
-                "This model is from a file of an earlier version, which has no profile. Fit again."
+                "This model is from a file of an earlier version, which has no profile. "
+                "Fit it again."
             )
         if model.profile_ is None:
             raise InputError(
