@@ -220,6 +220,7 @@ def complete(things: Iterable[Any], shared: Mapping[str, str]) -> None:
 
 
 def _complete(function: Any, shared: Mapping[str, str]) -> str:
+    """Return the docstring of a function with shared parameters, in the order of its signature."""
     head, *rest = SECTION.split(inspect.cleandoc(function.__doc__))
     sections = {text.partition("\n")[0]: text.strip() for text in rest}
     signature = inspect.signature(function)

@@ -29,7 +29,7 @@ DIRECTIONS_AT_ONCE = 128
 """Directions tried at once; the memory of a scan grows with it."""
 
 MOST_ASCENT_STEPS = 500
-"""The ascents to the largest height converge after a few."""
+"""Most steps of the ascents to the largest height, which end as soon as none of them rises."""
 
 N_CLIMBS, N_MOVES, N_TRIALS = 10, 30, 4
 """The search for eta climbs from the best random directions; each move tries 4 points nearby."""
