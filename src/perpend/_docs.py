@@ -6,6 +6,7 @@ parameter of its signature, in that order, and every other attribute.
 
 import inspect
 import re
+from collections.abc import Iterable, Mapping
 from textwrap import indent
 from typing import Any
 
@@ -191,8 +192,9 @@ def completed(cls: type[Any]) -> str | None:
 
 def _entries(section: str) -> dict[str, str]:
     """Return the entries of a section by name, each with its indented lines."""
-    _, *entries = re.split(r"^(?=\w+ :)", section, flags=re.MULTILINE)
-    return {entry.partition(" :")[0]: entry.rstrip() + "\n" for entry in entries}
+    body = section.partition("---\n")[2]
+    entries = [entry.rstrip() + "\n" for entry in re.split(r"^(?=\S)", body, flags=re.MULTILINE)]
+    return {re.split(" :|\n", entry)[0]: entry for entry in entries if entry.strip()}
 
 
 def _entry(name: str, text: str) -> str:
@@ -202,3 +204,38 @@ def _entry(name: str, text: str) -> str:
 
 def _shown(value: Any) -> str:
     return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+def complete(things: Iterable[Any], shared: Mapping[str, str]) -> None:
+    """Add what they leave out to the docstrings of functions and of the methods of classes.
+
+    `shared` says what the parameters of a name are, and, under "return TYPE", what is returned.
+    """
+    for thing in things:
+        members = vars(thing).items() if inspect.isclass(thing) else [("", thing)]
+        for name, member in members:
+            function = getattr(member, "__func__", member)  # of a class method
+            if inspect.isfunction(function) and not name.startswith("_") and function.__doc__:
+                function.__doc__ = member.__doc__ = _complete(function, shared)
+
+
+def _complete(function: Any, shared: Mapping[str, str]) -> str:
+    """Return the docstring of a function with shared parameters, in the order of its signature."""
+    head, *rest = SECTION.split(inspect.cleandoc(function.__doc__))
+    sections = {text.partition("\n")[0]: text.strip() for text in rest}
+    signature = inspect.signature(function)
+    own = _entries(sections.pop("Parameters", ""))
+    entries: dict[str, str] = {}
+    for name in signature.parameters:
+        among = next((names for names in own if name in re.split(r"\W+", names)), None)
+        if among is not None:
+            entries[among] = own[among]
+        elif name in shared:
+            entries[name] = _entry(name, shared[name])
+    result = getattr(signature.return_annotation, "__name__", None)
+    made = {}
+    if entries:
+        made["Parameters"] = "Parameters\n----------\n" + "".join(entries.values()).strip()
+    if result and not sections.keys() & {"Returns", "Yields"}:
+        made["Returns"] = f"Returns\n-------\n{shared.get(f'return {result}', result)}"
+    return "\n\n".join([head.strip(), *(made | sections).values()]) + "\n"

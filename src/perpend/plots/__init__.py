@@ -9,17 +9,16 @@ its figure with pyplot, as in scikit-learn: ``plt.show()`` shows it. The figures
 need no screen and no global state. `save` writes either as PNG and SVG.
 """
 
+from perpend._docs import complete
 from perpend.plots._angles import PrincipalAnglesDisplay
 from perpend.plots._answer import AnswerDisplay
 from perpend.plots._cloud import CloudDisplay
 from perpend.plots._convergence import ConvergenceDisplay
-from perpend.plots._display import Display
+from perpend.plots._display import Display, ModelDisplay
 from perpend.plots._distances import DistanceDisplay
-from perpend.plots._dots import dots
-from perpend.plots._lines import curves, estimates_against_truth
-from perpend.plots._maps import heatmaps, images
+from perpend.plots._lines import curves, dots, estimates_against_truth
+from perpend.plots._maps import PhaseTransitionDisplay, heatmaps, images
 from perpend.plots._mask import MaskDisplay
-from perpend.plots._phase import PhaseTransitionDisplay
 from perpend.plots._profile import ProfileDisplay
 from perpend.plots._reliability import ReliabilityDisplay, reliability
 from perpend.plots._spectrum import SpectrumDisplay, SpreadDisplay
@@ -54,3 +53,23 @@ __all__ = [
     "sphere",
     "verdict",
 ]
+
+_EXPLAINED = {
+    "model": "a fitted method of perpend\n",
+    "X": """array-like of shape (n_samples, n_features), optional
+Rows whose distances are drawn instead of those of the fit; other displays ignore them.
+""",
+    "ax": """matplotlib.axes.Axes, optional
+Where to draw; by default a new figure, which ``plt.show()`` shows.
+""",
+    "title": "str\nOf the picture.\n",
+    "xlabel": "str\nOf the horizontal axis.\n",
+    "ylabel": "str\nOf the vertical axis.\n",
+    "xlim": "pair of float, optional\nEnds of the horizontal axis.\n",
+    "ylim": "pair of float, optional\nEnds of the vertical axis.\n",
+    "columns": "int, optional\nPanels in a row.\n",
+    "cmap": "str\nThe name of matplotlib's map of colours.\n",
+    "return Self": "the display itself\n    Its `ax_` and `figure_` are set once it is drawn.",
+    "return Any": "matplotlib.figure.Figure",
+}
+complete([ModelDisplay, *(globals()[name] for name in __all__)], _EXPLAINED)

@@ -1,5 +1,6 @@
 """Principal angles between two subspaces."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -15,18 +16,12 @@ from perpend.rows.kinds import to_numpy
 SMALLEST = 1e-14  # degrees; smaller angles are rounding errors
 
 
+@dataclass(eq=False, repr=False)
 class PrincipalAnglesDisplay(Display):
     """The principal angles between two subspaces, in degrees, the largest first.
 
-    Parameters
-    ----------
-    angles : array of shape (k,)
-        In radians.
-    dimensions : pair of int
-        Of the two subspaces. There are as many angles as the smaller dimension; the other
-        directions of the larger subspace have no partner.
-    what : str
-        What was compared, for the title.
+    There are as many angles as the smaller dimension; the other directions of the larger subspace
+    have no partner.
 
     Examples
     --------
@@ -37,11 +32,14 @@ class PrincipalAnglesDisplay(Display):
     array([45.])
     """
 
-    def __init__(
-        self, angles: Array, dimensions: tuple[int, int], *, what: str = "directions"
-    ) -> None:
-        self.angles = np.sort(np.asarray(angles, dtype=float))[::-1]
-        self.dimensions, self.what = (int(dimensions[0]), int(dimensions[1])), what
+    angles: Array  # (k,) in radians
+    dimensions: tuple[int, int]  # of the two subspaces
+    _: KW_ONLY
+    what: str = "directions"  # what was compared, for the title
+
+    def __post_init__(self) -> None:
+        self.angles = np.sort(np.asarray(self.angles, dtype=float))[::-1]
+        self.dimensions = (int(self.dimensions[0]), int(self.dimensions[1]))
 
     @classmethod
     def from_estimator(cls, model: Any, other: Any, *, ax: Any = None) -> Self:
@@ -49,14 +47,8 @@ class PrincipalAnglesDisplay(Display):
 
         Parameters
         ----------
-        model : a fitted method of perpend
         other : another one, or array of shape (c, n_features)
             An array holds rows that span the complement, such as the true normals.
-        ax : matplotlib.axes.Axes, optional
-
-        Returns
-        -------
-        PrincipalAnglesDisplay
 
         Notes
         -----
@@ -78,11 +70,6 @@ class PrincipalAnglesDisplay(Display):
             Rows that span them.
         what : str
             What they are, for the title.
-        ax : matplotlib.axes.Axes, optional
-
-        Returns
-        -------
-        PrincipalAnglesDisplay
         """
         return cls(principal_angles(a, b), (len(a), len(b)), what=what).plot(ax)
 
@@ -93,8 +80,10 @@ class PrincipalAnglesDisplay(Display):
         if len(self.angles) == 0:
             return f"No principal angles: there are {k} and {m} {self.what}."
         low, high = np.rad2deg([self.angles[-1], self.angles[0]])
-        text = f"{len(self.angles)} principal angles between {k} and {m} {self.what}: "
-        text += f"the largest is {_degrees(high)}, the smallest {_degrees(low)}."
+        text = (
+            f"{len(self.angles)} principal angles between {k} and {m} {self.what}: "
+            f"the largest is {_degrees(high)}, the smallest {_degrees(low)}."
+        )
         return text if k == m else f"{text} The numbers differ: {abs(k - m)} without a partner."
 
     def _picture(self) -> Picture:

@@ -1,6 +1,7 @@
 """The four pictures that help to judge a fit."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -15,26 +16,14 @@ from perpend.plots._spectrum import SpectrumDisplay, SpreadDisplay
 from perpend.plots._words import verdict
 
 
+@dataclass(eq=False, repr=False)
 class AnswerDisplay(ModelDisplay):
     """A verdict and four panels: the codimension, distances, convergence and the inliers' spread.
 
     This is what ``model.plot()`` draws. The first panel shows what decided the codimension: the
     profile over scales, or the spectrum of the directions.
 
-    Parameters
-    ----------
-    panels : sequence of four displays
-        In reading order.
-    verdict : str
-        The title.
-
-    Attributes
-    ----------
-    panels, verdict :
-        As given; the panels hold the arrays.
-    figure_ : matplotlib.figure.Figure
-    ax_ : array of four matplotlib.axes.Axes
-        In reading order.
+    `ax_` is an array of four axes, in reading order.
 
     Examples
     --------
@@ -46,10 +35,13 @@ class AnswerDisplay(ModelDisplay):
     ['SpectrumDisplay', 'DistanceDisplay', 'ConvergenceDisplay', 'SpreadDisplay']
     """
 
+    panels: Sequence[Display]  # four, in reading order; they hold the arrays
+    verdict: str  # the title
+
     size, _grid = (4.7, 3.5), (2, 2)
 
-    def __init__(self, panels: Sequence[Display], verdict: str) -> None:
-        self.panels, self.verdict = tuple(panels), verdict
+    def __post_init__(self) -> None:
+        self.panels = tuple(self.panels)
 
     @classmethod
     def of(cls, model: Any, X: Array | None = None) -> Self:
@@ -68,7 +60,7 @@ class AnswerDisplay(ModelDisplay):
         """The pictures in words."""
         return " ".join([self.verdict, *(panel.description for panel in self.panels)])
 
-    def _place(self, ax: Any) -> None:
+    def _place(self, ax: Any, draw: Callable[[Any], None]) -> None:  # noqa: ARG002
         axes = np.ravel(np.asarray(ax, dtype=object))
         if len(axes) != len(self.panels):
             raise InputError(

@@ -1,24 +1,10 @@
 """Pictures drawn with matplotlib."""
 
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
-from perpend.plots._picture import (
-    SHADES,
-    Axis,
-    Band,
-    Bars,
-    Cells,
-    Dots,
-    Label,
-    Line,
-    Mark,
-    Picture,
-    Text,
-    placed,
-)
+from perpend.plots import _picture as pic
 from perpend.plots._style import MISSING_COLOR, MUTED, RIGHT, WRONG
 
 COLOR = {"in": RIGHT, "out": WRONG, "muted": MUTED, "light": MISSING_COLOR, "text": "black"}
@@ -27,7 +13,7 @@ QUIET = "#555555"  # of minor words
 LABEL_SIZE = 9  # points
 
 
-def draw(ax: Any, picture: Picture) -> None:
+def draw(ax: Any, picture: pic.Picture) -> None:
     """Draw a picture onto axes."""
     ax.set_title(picture.title)
     if picture.note:
@@ -42,13 +28,13 @@ def draw(ax: Any, picture: Picture) -> None:
     _set_axis(ax, "x", picture.x, picture.x.high)
     _set_axis(ax, "y", picture.y, picture.y.at(1 / (1 - picture.room)))
     for level, layer in enumerate(picture.layers):
-        add(layer, ax, picture, 1.5 + level / len(picture.layers))
-    _add_labels(ax, [layer for layer in picture.layers if isinstance(layer, Label)])
+        _add(ax, layer, picture, 1.5 + level / len(picture.layers))
+    _add_labels(ax, [layer for layer in picture.layers if isinstance(layer, pic.Label)])
     if any(layer.name for layer in picture.layers):
         ax.legend(loc="upper center", ncols=2, columnspacing=1.2, handlelength=1.4)
 
 
-def _set_axis(ax: Any, which: str, axis: Axis, high: float) -> None:
+def _set_axis(ax: Any, which: str, axis: pic.Axis, high: float) -> None:
     side = getattr(ax, f"{which}axis")
     scale = {f"{which}scale": "log"} if axis.log else {}
     ax.set(**scale, **{f"{which}label": axis.label, f"{which}lim": (axis.low, high)})
@@ -71,73 +57,36 @@ def few_ticks(axis: Any) -> None:
         axis.set_major_formatter(StrMethodFormatter("{x:g}"))
 
 
-@singledispatch
-def add(layer: Any, ax: Any, picture: Picture, level: float) -> None:
-    """Draw a layer, above those of lower levels."""
+def _add(ax: Any, layer: pic.Layer, picture: pic.Picture, level: float) -> None:
+    """Draw a layer above those of lower levels; labels come last."""
+    color = COLOR[getattr(layer, "color", "text")]
+    style: dict[str, Any] = {"color": color, "label": layer.name or None, "zorder": level}
+    match layer:
+        case pic.Line(x, y):
+            marker = "o" if layer.dots else None
+            ax.plot(x, y, linewidth=layer.width, marker=marker, solid_capstyle="round", **style)
+        case pic.Dots(x, y):
+            style |= {"markersize": layer.size, "markeredgewidth": 1.3}
+            ax.plot(x, y, "o", markerfacecolor="white" if layer.hollow else color, **style)
+        case pic.Bars(borders, heights):
+            ax.stairs(heights, borders, fill=True, alpha=0.4, linewidth=0, **style)
+        case pic.Band(x, low, high):
+            ax.fill_between(x, low, high, linewidth=0, **style)
+        case pic.Mark(x):
+            ax.axvline(x, ymax=1 - picture.room, linestyle="--", linewidth=1.2, **style)
+        case pic.Cells(x, y, levels):
+            from matplotlib.colors import LinearSegmentedColormap
+
+            shades = LinearSegmentedColormap.from_list("contrast", CELLS)
+            style = {"cmap": shades, "vmin": 0, "vmax": pic.SHADES, "zorder": level}
+            ax.pcolormesh(x, y, np.ma.masked_less_equal(levels, 0), rasterized=True, **style)
+            ax.grid(visible=False, axis="y")
+        case pic.Text():
+            right, side = (-5, "right") if layer.ends else (5, "left")
+            _write(ax, layer, right, 0, ha=side, zorder=level)
 
 
-@add.register
-def _(layer: Line, ax: Any, _: Picture, level: float) -> None:
-    ax.plot(
-        layer.x, layer.y, color=COLOR[layer.color], label=layer.name or None, zorder=level,
-        linewidth=layer.width, marker="o" if layer.dots else None, solid_capstyle="round",
-    )  # fmt: skip
-
-
-@add.register
-def _(layer: Dots, ax: Any, _: Picture, level: float) -> None:
-    color = COLOR[layer.color]
-    ax.plot(
-        layer.x, layer.y, "o", color=color, markersize=layer.size, markeredgewidth=1.3,
-        markerfacecolor="white" if layer.hollow else color, label=layer.name or None, zorder=level,
-    )  # fmt: skip
-
-
-@add.register
-def _(layer: Bars, ax: Any, _: Picture, level: float) -> None:
-    ax.stairs(
-        layer.heights, layer.borders, fill=True, color=COLOR[layer.color], alpha=0.4, zorder=level,
-        linewidth=0, label=layer.name or None,
-    )  # fmt: skip
-
-
-@add.register
-def _(layer: Band, ax: Any, _: Picture, level: float) -> None:
-    ax.fill_between(
-        layer.x, layer.low, layer.high, color=COLOR[layer.color], linewidth=0, zorder=level,
-        label=layer.name or None,
-    )  # fmt: skip
-
-
-@add.register
-def _(layer: Mark, ax: Any, picture: Picture, level: float) -> None:
-    ax.axvline(
-        layer.x, ymax=1 - picture.room, color=COLOR[layer.color], linestyle="--", linewidth=1.2,
-        label=layer.name or None, zorder=level,
-    )  # fmt: skip
-
-
-@add.register
-def _(layer: Cells, ax: Any, _: Picture, level: float) -> None:
-    from matplotlib.colors import LinearSegmentedColormap
-
-    ax.pcolormesh(
-        layer.x, layer.y, np.ma.masked_less_equal(layer.levels, 0), vmin=0, vmax=SHADES,
-        cmap=LinearSegmentedColormap.from_list("contrast", CELLS), zorder=level, rasterized=True,
-    )  # fmt: skip
-    ax.grid(visible=False, axis="y")
-
-
-@add.register
-def _(layer: Text, ax: Any, _: Picture, level: float) -> None:
-    ax.annotate(
-        layer.text, (layer.x, layer.y), xytext=(-5 if layer.ends else 5, 0), fontsize=LABEL_SIZE,
-        textcoords="offset points", va="center", ha="right" if layer.ends else "left",
-        zorder=level, path_effects=_outlined(),
-    )  # fmt: skip
-
-
-def _add_labels(ax: Any, labels: list[Label]) -> None:
+def _add_labels(ax: Any, labels: list[pic.Label]) -> None:
     """Write labels where there is room for them."""
     box, points = ax.get_window_extent(), 72 / ax.figure.figure.dpi
 
@@ -145,19 +94,19 @@ def _add_labels(ax: Any, labels: list[Label]) -> None:
         right, up = (ax.transData.transform((x, y)) - [box.x0, box.y0]) * points
         return float(right), float(up)
 
-    for label, x, y in placed(labels, at, box.width * points, LABEL_SIZE):
-        here = at(label.x, label.y)
-        ax.annotate(
-            label.text, (label.x, label.y), xytext=(x - here[0], y - here[1]),
-            textcoords="offset points", ha="center", va="center", zorder=6, fontsize=LABEL_SIZE,
-            color=QUIET if label.color == "muted" else COLOR[label.color],
-            fontweight="bold" if label.strong else "normal",
-            path_effects=_outlined(),
-        )  # fmt: skip
+    for label, x, y in pic.placed(labels, at, box.width * points, LABEL_SIZE):
+        right, up = at(label.x, label.y)
+        color = QUIET if label.color == "muted" else COLOR[label.color]
+        weight = "bold" if label.strong else "normal"
+        _write(ax, label, x - right, y - up, ha="center", zorder=6, color=color, fontweight=weight)
 
 
-def _outlined() -> list[Any]:
-    """Return a white outline, so that words stand out."""
+def _write(ax: Any, words: pic.Text | pic.Label, right: float, up: float, **style: Any) -> None:
+    """Write words beside their point, with a white outline, so that they stand out."""
     from matplotlib.patheffects import withStroke
 
-    return [withStroke(linewidth=2.5, foreground="white")]
+    ax.annotate(
+        words.text, (words.x, words.y), xytext=(right, up), textcoords="offset points",
+        va="center", fontsize=LABEL_SIZE,
+        path_effects=[withStroke(linewidth=2.5, foreground="white")], **style,
+    )  # fmt: skip

@@ -1,6 +1,7 @@
 """A point cloud in space, its outliers, and the fitted plane or line."""
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -20,58 +21,41 @@ VIEW = (1.0, 99.0)  # percentiles of the coordinates that are always in view,
 MARGIN = 0.5  # and so many times their range on each side
 
 
+@dataclass(eq=False, repr=False)
 class CloudDisplay(Display):
     """Points in space, coloured by label, with the fitted plane or line.
 
-    Parameters
-    ----------
-    points : array of shape (k, 3)
-        The points to draw.
-    labels : array of shape (k,)
-        +1 for inliers, -1 for outliers.
-    n_inliers, n_outliers : int, optional
-        In the whole cloud; by default of the points to draw.
-    location : array of shape (3,), optional
-        A point of the plane or line.
-    components : array of shape (2, 3) or (1, 3), optional
-        Orthonormal rows that span it.
-    names : three of str
-        Of the axes.
-
     Examples
     --------
-    >>> from perpend import DPCP
-    >>> from perpend.datasets import make_subspace
-    >>> from perpend.plots import CloudDisplay
-    >>> X = make_subspace(300, 100, n_features=3, codimension=1, random_state=0).X
-    >>> display = CloudDisplay.from_estimator(DPCP(random_state=1).fit(X), X, n_points=200)
+    >>> from perpend import DPCP, datasets, plots
+    >>> X = datasets.make_subspace(300, 100, n_features=3, codimension=1, random_state=0).X
+    >>> display = plots.CloudDisplay.from_estimator(DPCP(random_state=1).fit(X), X, n_points=200)
     >>> display.points.shape, display.n_inliers, display.n_outliers
     ((200, 3), 300, 100)
     """
 
-    size = (5.4, 4.8)
-    projection = "3d"
+    points: Array  # (k, 3), those to draw
+    labels: Array  # (k,): +1 for inliers, -1 for outliers
+    _: KW_ONLY
+    n_inliers: Any = None  # int, in the whole cloud; by default of the points to draw
+    n_outliers: Any = None  # the same
+    location: Array | None = None  # (3,), a point of the plane or line
+    components: Array | None = None  # (2, 3) or (1, 3), orthonormal rows that span it
+    names: Sequence[str] = ("x", "y", "z")  # of the axes
 
-    def __init__(
-        self,
-        points: Array,
-        labels: Array,
-        *,
-        n_inliers: int | None = None,
-        n_outliers: int | None = None,
-        location: Array | None = None,
-        components: Array | None = None,
-        names: Sequence[str] = ("x", "y", "z"),
-    ) -> None:
-        self.points, self.labels = np.asarray(points, dtype=float), np.asarray(labels)
+    size, projection = (5.4, 4.8), "3d"
+
+    def __post_init__(self) -> None:
+        self.points, self.labels = np.asarray(self.points, dtype=float), np.asarray(self.labels)
         if self.points.shape != (len(self.labels), 3):
             raise InputError(
                 f"points has shape {self.points.shape} for {len(self.labels)} labels; expected "
                 "three coordinates a point."
             )
-        self.n_inliers = int(np.sum(self.labels == 1)) if n_inliers is None else n_inliers
-        self.n_outliers = int(np.sum(self.labels == -1)) if n_outliers is None else n_outliers
-        self.location, self.components, self.names = location, components, names
+        if self.n_inliers is None:
+            self.n_inliers = int(np.sum(self.labels == 1))
+        if self.n_outliers is None:
+            self.n_outliers = int(np.sum(self.labels == -1))
 
     @classmethod
     def from_estimator(
@@ -88,7 +72,6 @@ class CloudDisplay(Display):
 
         Parameters
         ----------
-        model : a fitted method of perpend
         X : Dataset, or array-like of shape (n_samples, n_features)
         columns : three of the features
             The coordinates to draw.
@@ -97,10 +80,6 @@ class CloudDisplay(Display):
         random_state : int, Generator, RandomState or None
             For this choice.
         ax : matplotlib axes with ``projection="3d"``, optional
-
-        Returns
-        -------
-        CloudDisplay
         """
         check_is_fitted(model)
         names = getattr(model, "feature_names_in_", None)
@@ -112,11 +91,9 @@ class CloudDisplay(Display):
                 f"columns={columns}; expected three of the {D} features, from 0 to {D - 1}."
             )
         P = to_numpy(X) if hasattr(X, "__array__") else np.asarray(X)
-        named = "xyz" if names is None else [str(names[column]) for column in columns]
-        return cls._of(
-            model, P, labels, columns=columns, n_points=n_points, random_state=random_state,
-            names=tuple(named),
-        ).plot(ax)  # fmt: skip
+        named = tuple("xyz" if names is None else (str(names[column]) for column in columns))
+        chosen = sample(len(P), n_points, random_state)
+        return cls._of(model, P, labels, chosen, names=named, columns=columns).plot(ax)
 
     @classmethod
     def _of(
@@ -124,14 +101,12 @@ class CloudDisplay(Display):
         model: Any,
         X: Array,
         labels: Array,
+        chosen: Array,
         *,
         names: Sequence[str],
         columns: Sequence[int] = (0, 1, 2),
-        n_points: int = MOST_POINTS,
-        random_state: RandomState = 0,
     ) -> Self:
-        """Take points with their labels, and the subspace in space, and do not draw them yet."""
-        chosen = sample(len(X), n_points, random_state)
+        """Take the chosen points with their labels, and the subspace; nothing is drawn yet."""
         location = components = None
         if model.n_features_in_ == 3 and 0 < model.n_components_ < 3:
             location = to_numpy(model.location_).astype(float)[list(columns)]
@@ -152,51 +127,41 @@ class CloudDisplay(Display):
     def description(self) -> str:
         """The picture in words."""
         n = self.n_inliers + self.n_outliers
-        text = (
-            f"Cloud of {count(n)} points in space, {count(self.n_outliers)} of them "
-            f"({percent(self.n_outliers, n)}) outliers"
-        )
-        text += f", with the {self._shape} that was found" if self._shape else ""
+        shape = {1: "line", 2: "plane"}.get(len(() if self.components is None else self.components))
+        found = f", with the {shape} that was found" if shape else ""
         drawn = f" {count(len(self.points))} points are drawn." if len(self.points) < n else ""
-        return f"{text}.{drawn}"
-
-    @property
-    def _shape(self) -> str:
-        return {1: "line", 2: "plane"}.get(
-            0 if self.components is None else len(self.components), ""
+        return (
+            f"Cloud of {count(n)} points in space, {count(self.n_outliers)} of them "
+            f"({percent(self.n_outliers, n)}) outliers{found}.{drawn}"
         )
 
     def _draw(self, ax: Any) -> None:
         low, high = self._view
         inside = np.all((self.points >= low) & (self.points <= high), axis=1)
         size = float(np.clip(4000 / max(len(self.points), 1), 0.7, 12))
-        groups = (
-            (1, RIGHT, "inliers", self.n_inliers),
-            (-1, WRONG, "outliers", self.n_outliers),
-        )
-        for label, color, name, n in groups:
+        for label, color, name in (
+            (1, RIGHT, f"inliers ({count(self.n_inliers)})"),
+            (-1, WRONG, f"outliers ({count(self.n_outliers)})"),
+        ):
             some = self.points[inside & (self.labels == label)]
             ax.scatter(
                 *some.T, s=size, color=color, alpha=0.7, linewidths=0, rasterized=True,
-                depthshade=False, label=f"{name} ({count(n)})",
+                depthshade=False, label=name,
             )  # fmt: skip
         self._draw_subspace(ax)
-        ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
         ax.set_box_aspect(np.maximum(high - low, 0.15 * np.max(high - low)), zoom=0.92)
-        ax.set(xlabel=self.names[0], ylabel=self.names[1], zlabel=self.names[2])
         ax.tick_params(labelsize=7, pad=0)
-        for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
-            axis.get_major_locator().set_params(nbins=5, prune="both")  # ends of two axes meet
+        for which, *ends, name in zip("xyz", low, high, self.names, strict=True):
+            ax.set(**{f"{which}lim": ends, f"{which}label": name})
+            # The ends of two axes meet.
+            getattr(ax, f"{which}axis").get_major_locator().set_params(nbins=5, prune="both")
         ax.legend(
             loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=3, markerscale=4 / size**0.5,
             handletextpad=0.3,
         )  # fmt: skip
-        ax.set_title(self._title(int(np.sum(~inside))))
-
-    def _title(self, n_far: int) -> str:
-        n, k = self.n_inliers + self.n_outliers, len(self.points)
-        text = f"{count(n)} points" if k == n else f"{count(k)} of {count(n)} points drawn"
-        return f"{text}, {count(n_far)} of them out of view" if n_far else text
+        n, k, n_far = self.n_inliers + self.n_outliers, len(self.points), int(np.sum(~inside))
+        title = f"{count(n)} points" if k == n else f"{count(k)} of {count(n)} points drawn"
+        ax.set_title(f"{title}, {count(n_far)} of them out of view" if n_far else title)
 
     @property
     def _view(self) -> tuple[Array, Array]:

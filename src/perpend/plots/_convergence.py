@@ -1,7 +1,7 @@
 """How a fit converged."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -15,23 +15,13 @@ DESCENT = "descent"
 LOG_FROM = 30.0  # times smaller than at the start: the axis is logarithmic
 
 
+@dataclass(eq=False, repr=False)
 class ConvergenceDisplay(ModelDisplay):
     """The objective over the steps: the mean of all starts, and the range from least to largest.
 
     The descents of a fit may come in several runs, with more starts or more rows each time. They
     are drawn one after the other, each relative to its own first step. If a fit needed no descent,
     its other steps are drawn.
-
-    Parameters
-    ----------
-    stages : sequence of str
-        The stage of each run, such as "descent".
-    n_steps : array of shape (n_runs,)
-    objective, least, largest, change : arrays of shape (n_steps.sum(),)
-        Mean, least and largest objective of the starts after every step of all runs, and the
-        quantity that stops a run: for descents, the share of the starts that have not converged.
-    converged : bool, optional
-        Whether the whole fit converged.
 
     Notes
     -----
@@ -41,32 +31,27 @@ class ConvergenceDisplay(ModelDisplay):
 
     Examples
     --------
-    >>> from perpend import RSGM
-    >>> from perpend.datasets import make_subspace
-    >>> from perpend.plots import ConvergenceDisplay
-    >>> X = make_subspace(300, 200, n_features=12, codimension=3, random_state=0).X
+    >>> from perpend import RSGM, datasets, plots
+    >>> X = datasets.make_subspace(300, 200, n_features=12, codimension=3, random_state=0).X
     >>> model = RSGM(3).fit(X)
-    >>> display = ConvergenceDisplay.from_estimator(model)
+    >>> display = plots.ConvergenceDisplay.from_estimator(model)
     >>> display.stages, len(display.objective) == len(model.history_["objective"])
     (('descent',), True)
     """
 
-    def __init__(
-        self,
-        stages: Sequence[str],
-        n_steps: Array,
-        *,
-        objective: Array,
-        least: Array,
-        largest: Array,
-        change: Array,
-        converged: bool | None = None,
-    ) -> None:
-        self.stages, self.n_steps = tuple(stages), np.asarray(n_steps, dtype=int)
-        self.objective, self.least, self.largest, self.change = (
-            np.asarray(values, dtype=float) for values in (objective, least, largest, change)
-        )
-        self.converged = converged
+    stages: Sequence[str]  # the stage of each run, such as "descent"
+    n_steps: Array  # (n_runs,); the arrays below have a value for every step of all runs
+    _: KW_ONLY
+    objective: Array  # the mean over the starts
+    least: Array  # the least of them
+    largest: Array  # the largest of them
+    change: Array  # what stops a run: for descents, the share of starts that have not converged
+    converged: bool | None = None  # whether the whole fit converged
+
+    def __post_init__(self) -> None:
+        self.stages, self.n_steps = tuple(self.stages), np.asarray(self.n_steps, dtype=int)
+        for name in ("objective", "least", "largest", "change"):
+            setattr(self, name, np.asarray(getattr(self, name), dtype=float))
 
     @classmethod
     def of(cls, model: Any, X: Array | None = None) -> Self:  # noqa: ARG003
@@ -132,7 +117,7 @@ class ConvergenceDisplay(ModelDisplay):
             layers.append(Line(steps, mean, dots=len(run) < 3))
             x, spans = x + len(run), [*spans, low, high]
         if any(isinstance(layer, Band) for layer in layers):
-            layers[-1] = replace(layers[-1], name="mean")
+            layers[-1] = layers[-1]._replace(name="mean")
         log = 0 < np.min(np.concatenate(spans)) < 1 / LOG_FROM
         return Picture(
             self._title(runs),

@@ -9,6 +9,7 @@ import html
 import io
 from abc import ABC, abstractmethod
 from base64 import b64encode
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 from sklearn.utils.validation import check_is_fitted
@@ -17,13 +18,7 @@ from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.plots._axes import draw
 from perpend.plots._picture import Picture
-from perpend.plots._style import (
-    SCREEN_DPI,
-    house_style,
-    is_open,
-    pyplot_figure,
-    require_matplotlib,
-)
+from perpend.plots._style import SCREEN_DPI, house_style, require_matplotlib
 
 
 class Display(ABC):
@@ -46,37 +41,41 @@ class Display(ABC):
     figure_: Any
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw it.
+        """Draw it."""
+        return self._plot(ax, self._draw)
 
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default a new figure, which ``plt.show()`` shows.
-
-        Returns
-        -------
-        the display itself
-            `ax_` and `figure_` are set.
-        """
+    def _plot(self, ax: Any, draw: Callable[[Any], None]) -> Self:
         require_matplotlib()
         if ax is not None:
-            self._place(ax)
+            self._place(ax, draw)
             return self
-        subplot = {"projection": self.projection}
-        with pyplot_figure(*self._grid, panel=self.size, subplot_kw=subplot) as (made, axes):
-            self._place(axes if axes.size > 1 else axes[0, 0])
-            if self._heading:
-                made.suptitle(self._heading)
+        from matplotlib import pyplot as plt
+
+        # Loads the backend first: its changes to settings must outlast our style.
+        plt.draw_if_interactive()  # type: ignore[no-untyped-call]
+        (rows, columns), (width, height) = self._grid, self.size
+        with house_style():
+            made = plt.figure(
+                figsize=(columns * width, rows * height), dpi=SCREEN_DPI, layout="constrained"
+            )
+            try:
+                axes = made.subplots(rows, columns, subplot_kw={"projection": self.projection})
+                self._place(axes, draw)
+                if self._heading:
+                    made.suptitle(self._heading)
+            except BaseException:
+                plt.close(made)
+                raise
         return self
 
-    def _place(self, ax: Any) -> None:
+    def _place(self, ax: Any, draw: Callable[[Any], None]) -> None:
         """Draw it onto axes."""
         if self.projection and getattr(ax, "name", "") != self.projection:
             raise InputError(
                 f"{type(self).__name__} needs axes with projection={self.projection!r}, such "
                 f"as figure.add_subplot(projection={self.projection!r})."
             )
-        self._draw(ax)
+        draw(ax)
         self.ax_, self.figure_ = ax, ax.figure
 
     @property
@@ -98,8 +97,10 @@ class Display(ABC):
         """
         if not hasattr(self, "figure_"):
             return None
+        from matplotlib._pylab_helpers import Gcf  # as notebooks do; pyplot only compares numbers
+
         whole = self.figure_.figure  # axes may be in a part of a figure
-        if is_open(whole):
+        if any(manager.canvas.figure is whole for manager in Gcf.get_all_fig_managers()):
             return None
         stream = io.BytesIO()
         with house_style():
@@ -115,35 +116,11 @@ class ModelDisplay(Display):
 
     @classmethod
     def from_estimator(cls, model: Any, X: Array | None = None, *, ax: Any = None) -> Self:
-        """Draw a fitted model.
-
-        Parameters
-        ----------
-        model : a fitted method of perpend
-        X : array-like of shape (n_samples, n_features), optional
-            Rows whose distances are drawn instead of those of the fit; other displays ignore them.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default a new figure, which ``plt.show()`` shows.
-
-        Returns
-        -------
-        the display, drawn
-        """
+        """Draw a fitted model."""
         check_is_fitted(model)
         return cls.of(model, X).plot(ax)
 
     @classmethod
     @abstractmethod
     def of(cls, model: Any, X: Array | None = None) -> Self:
-        """Make the display of a fitted model, without drawing it.
-
-        Parameters
-        ----------
-        model : a fitted method of perpend
-        X : array-like of shape (n_samples, n_features), optional
-            Rows to draw, for displays that draw rows; by default those of the fit.
-
-        Returns
-        -------
-        display
-        """
+        """Make the display of a fitted model, without drawing it."""

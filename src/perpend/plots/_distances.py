@@ -1,5 +1,6 @@
 """Distances of the rows to the subspace, and the threshold."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ N_BARS = 48
 UNEQUAL = 25.0  # times higher is one group's highest bar than the other's: the axis is logarithmic
 
 
+@dataclass(eq=False, repr=False)
 class DistanceDisplay(ModelDisplay):
     """Histogram of the distances to the subspace, with the threshold and the two-group model.
 
@@ -23,48 +25,34 @@ class DistanceDisplay(ModelDisplay):
     distribution has no parameter. If the bars follow the two curves, the labels can be trusted.
     Where the curves overlap, inliers and outliers cannot be separated.
 
-    Parameters
-    ----------
-    edges : array of shape (m,)
-        Upper edges of the bins, growing geometrically. The first bin holds everything below.
-    counts : array of shape (m,)
-        Rows in each bin.
-    threshold : float
-        Rows farther away are outliers.
-    inliers, outliers : arrays of shape (m,), optional
-        Rows of each group in each bin, as the model expects them. Without noise there is no curve
-        of inliers: all of them are expected in the first bin.
-    fitted : bool
-        Whether the model was fitted to these rows. If not, its curves show what is expected of the
-        same mixture.
-    xlabel : str
+    Without noise there is no curve of inliers: all of them are expected in the first bin. If the
+    model was not fitted to these rows, its curves show what is expected of the same mixture.
 
     Examples
     --------
-    >>> from perpend import DPCP
-    >>> from perpend.datasets import make_subspace
-    >>> from perpend.plots import DistanceDisplay
-    >>> X = make_subspace(300, 200, n_features=12, codimension=3, noise=0.01, random_state=0).X
-    >>> display = DistanceDisplay.from_estimator(DPCP(random_state=1).fit(X))
+    >>> from perpend import DPCP, datasets, plots
+    >>> X = datasets.make_subspace(
+    ...     300, 200, n_features=12, codimension=3, noise=0.01, random_state=0
+    ... ).X
+    >>> display = plots.DistanceDisplay.from_estimator(DPCP(random_state=1).fit(X))
     >>> int(display.counts.sum()), round(float(display.outliers.sum()), -1)
     (500, 200.0)
     """
 
-    def __init__(
-        self,
-        edges: Array,
-        counts: Array,
-        *,
-        threshold: float,
-        inliers: Array | None = None,
-        outliers: Array | None = None,
-        fitted: bool = True,
-        xlabel: str = "distance",
-    ) -> None:
-        self.edges, self.counts = np.asarray(edges, dtype=float), np.asarray(counts, dtype=float)
-        self.threshold, self.fitted, self.xlabel = float(threshold), fitted, xlabel
-        self.inliers = None if inliers is None else np.asarray(inliers, dtype=float)
-        self.outliers = None if outliers is None else np.asarray(outliers, dtype=float)
+    edges: Array  # (m,) upper edges of bins, growing geometrically; the first holds all below
+    counts: Array  # (m,) rows in each bin
+    _: KW_ONLY
+    threshold: float  # rows farther away are outliers
+    inliers: Array | None = None  # (m,) inliers in each bin, as the model expects them
+    outliers: Array | None = None  # (m,) the same for outliers
+    fitted: bool = True  # whether the model was fitted to these rows
+    xlabel: str = "distance"  # of the horizontal axis
+
+    def __post_init__(self) -> None:
+        self.threshold = float(self.threshold)
+        for name in ("edges", "counts", "inliers", "outliers"):
+            if getattr(self, name) is not None:
+                setattr(self, name, np.asarray(getattr(self, name), dtype=float))
 
     @classmethod
     def of(cls, model: Any, X: Array | None = None) -> Self:
@@ -108,40 +96,25 @@ class DistanceDisplay(ModelDisplay):
         n = float(self.counts.sum())
         if n == 0:
             return f"The distances of the {self._word} were not recorded."
-        text = (
+        exact = f" {count(self.counts[0])} {self._word} lie on it up to rounding."
+        return (
             f"Histogram of the distances of {count(n)} {self._word} to the subspace: "
             f"{percent(self.n_beyond, n)} are beyond the threshold of {number(self.threshold, 2)}."
+            f"{exact if self.counts[0] else ''}"
         )
-        if self._n_exact:
-            text += f" {count(self._n_exact)} {self._word} lie on it up to rounding."
-        return text
-
-    @property
-    def _n_exact(self) -> float:
-        return float(self.counts[0])
 
     def plot(self, ax: Any = None, *, log_y: bool | None = None, n_bars: int = N_BARS) -> Self:
         """Draw it.
 
         Parameters
         ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default a new figure, which ``plt.show()`` shows.
         log_y : bool, optional
             Whether the numbers of rows are on a logarithmic axis; by default if one group would be
             invisible otherwise.
         n_bars : int
             The approximate number of bars; neighbouring bins are put together.
-
-        Returns
-        -------
-        the display itself
         """
-        self._log_y, self._n_bars = log_y, n_bars
-        return super().plot(ax)
-
-    def _draw(self, ax: Any) -> None:
-        draw(ax, self._picture(log_y=self._log_y, n_bars=self._n_bars))
+        return self._plot(ax, lambda ax: draw(ax, self._picture(log_y=log_y, n_bars=n_bars)))
 
     def _picture(self, *, log_y: bool | None = None, n_bars: int = N_BARS) -> Picture:
         """Describe bars in the colours of the labels, the model's curves and the threshold."""
@@ -172,10 +145,11 @@ class DistanceDisplay(ModelDisplay):
         # A threshold of zero is drawn at the left end of the logarithmic axis.
         at = max(self.threshold, borders[0])
         layers.append(Mark(at, "text", f"threshold {number(self.threshold, 2)}"))
-        log = self._unequal(bars, n_near) if log_y is None else log_y
+        lower, higher = sorted([bars[:n_near].max(initial=0.0), bars[n_near:].max(initial=0.0)])
+        log = 0 < UNEQUAL * lower < higher if log_y is None else log_y
         low, high = (0.5, (max(tops) / 0.5) ** 0.09 * max(tops)) if log else (0.0, 1.17 * max(tops))
         vertical = Axis(self._word, low, high, log=log)
-        if self._n_exact and self.inliers is None:
+        if self.counts[0] and self.inliers is None:
             layers.append(Text(borders[1], vertical.at(0.5), "exact"))
         return Picture(
             f"Distances: {percent(self.n_beyond, self.counts.sum())} beyond the threshold",
@@ -213,11 +187,6 @@ class DistanceDisplay(ModelDisplay):
         bins = np.arange(max(group[0], 1), group[-1])  # the lowest bin has no width
         width = np.max(np.diff(group))
         return self.edges[bins] / np.sqrt(growth), width * expected[bins]
-
-    def _unequal(self, bars: Array, n_near: int) -> bool:
-        """Whether one group's highest bar is far higher than the other's."""
-        tops = sorted([bars[:n_near].max(initial=0.0), bars[n_near:].max(initial=0.0)])
-        return bool(tops[0] > 0 and tops[1] > UNEQUAL * tops[0])
 
 
 def _without_model(model: Any, J: Array | None) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""Curves with their spread, and estimates against the truth."""
+"""Curves and dots with their spread, and estimates against the truth."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -42,29 +42,20 @@ def curves(
     panels : dict
         Title ("" for none) -> {name of the line: (x, y) or (x, y, low, high)}. The band from low
         to high is shaded. Lines of equal names have equal colours in all panels.
-    xlabel, ylabel : str
     log_x, log_y : bool
         Logarithmic axes; values <= 0 are left out there.
-    xlim, ylim : pair of float, optional
     levels : dict, optional
         Name -> y: dashed lines across all panels, such as a published number.
     markers : bool
         Whether to mark the points; use False for lines of hundreds of points.
-    columns : int, optional
-        Panels in a row.
     panel : pair of float, optional
         Width and height of a panel in inches.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
     direct = len(panels) == 1
     size = panel or ((6.4, 3.9) if direct else (3.6, 3.2))
-    with small_multiples(
-        panels, columns, xlabel=xlabel, ylabel=ylabel, panel=size, sharey=True
-    ) as (drawing, axes, pairs):
+    options: Any = {"xlabel": xlabel, "ylabel": ylabel, "panel": size, "sharey": True}
+    with small_multiples(panels, columns, **options) as (drawing, axes, pairs):
         for ax, lines in pairs:
             ax.set(xscale="log" if log_x else "linear", yscale="log" if log_y else "linear")
             for name, values in lines.items():
@@ -162,20 +153,10 @@ def estimates_against_truth(
     panels : dict
         Method -> (true values, estimates), one pair of whole numbers for each trial; an estimate
         that is NaN is counted as wrong and not drawn.
-    xlabel, ylabel : str
-    columns : int, optional
-        Panels in a row.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
-    options = {"panel": (3.0, 3.2), "sharex": True, "sharey": True}
-    with small_multiples(panels, columns, xlabel=xlabel, ylabel=ylabel, **options) as (
-        drawing,
-        _,
-        pairs,
-    ):
+    options: Any = {"panel": (3.0, 3.2), "sharex": True, "sharey": True}
+    options |= {"xlabel": xlabel, "ylabel": ylabel}
+    with small_multiples(panels, columns, **options) as (drawing, _, pairs):
         every = np.concatenate([values for both in panels.values() for values in both], dtype=float)
         low, high = np.nanmin(every), np.nanmax(every)
         margin = 0.06 * max(high - low, 1.0)
@@ -188,11 +169,46 @@ def estimates_against_truth(
             share = np.array([n / trials[true] for (true, _), n in seen.items()])
             colors = np.where(x == y, RIGHT, WRONG)
             ax.scatter(x, y, s=70 * share, c=colors, alpha=0.85, linewidths=0, zorder=2)
-            ax.set(
-                title=f"{ax.get_title()}\n{int(np.sum(truth == estimate))} of {truth.size} right",
-                aspect="equal",
-            )
+            right = int(np.sum(truth == estimate))
+            ax.set(title=f"{ax.get_title()}\n{right} of {truth.size} right", aspect="equal")
             ax.set(xlim=(low - margin, high + margin), ylim=(low - margin, high + margin))
-            ax.xaxis.get_major_locator().set_params(integer=True)
-            ax.yaxis.get_major_locator().set_params(integer=True)
+            for axis in (ax.xaxis, ax.yaxis):
+                axis.get_major_locator().set_params(integer=True)
+    return drawing
+
+
+def dots(
+    panels: Mapping[str, Mapping[str, Array]],
+    *,
+    xlabel: str,
+    highlight: str,
+    xlim: tuple[float, float] | None = None,
+    columns: int | None = None,
+) -> Any:
+    """Draw a line for each name: its values as small dots, their mean as a large one.
+
+    Parameters
+    ----------
+    panels : dict
+        Title -> {name: values}; NaN is left out. Every panel has all names, in the order of their
+        first appearance.
+    highlight : str
+        The name with a different colour.
+    """
+    names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
+    size = (3.1, 0.26 * len(names) + 0.8)
+    options: dict[str, Any] = {"panel": size, "sharex": True, "sharey": True}
+    with small_multiples(panels, columns, xlabel=xlabel, **options) as (drawing, _, pairs):
+        for ax, lines in pairs:
+            for y, name in enumerate(names):
+                values = np.asarray(lines.get(name, []), dtype=float)
+                values = values[np.isfinite(values)]
+                color = WRONG if name == highlight else RIGHT
+                ax.scatter(values, np.full(len(values), y), s=9, color=MUTED, linewidths=0)
+                if len(values):
+                    ax.scatter([values.mean()], [y], s=46, color=color, zorder=3)
+            ax.set_yticks(range(len(names)), names)
+            ax.set_ylim(len(names) - 0.5, -0.5)  # the first name on top
+            if xlim:
+                ax.set_xlim(xlim)
     return drawing

@@ -1,6 +1,8 @@
 """The outliers of an image, drawn over it."""
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -20,41 +22,34 @@ NO_DATA_COLOR = (0.6, 0.6, 0.6)
 OPACITY = 0.85  # of an outlier
 
 
+@dataclass(eq=False, repr=False)
 class MaskDisplay(Display):
     """The outliers among the pixels of a scene, over its picture in three bands.
-
-    Parameters
-    ----------
-    image : array of shape (height, width, 3)
-        Colours in [0, 1].
-    mask : array of shape (height, width)
-        +1 for inliers, -1 for outliers, 0 where there is no data, which is grey.
-    bands : sequence of three, optional
-        The names of red, green and blue, for the title.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from perpend import DPCP
-    >>> from perpend.datasets import make_subspace
-    >>> from perpend.plots import MaskDisplay
-    >>> data = make_subspace(350, 50, n_features=8, codimension=3, random_state=0)
+    >>> from perpend import DPCP, datasets, plots
+    >>> data = datasets.make_subspace(350, 50, n_features=8, codimension=3, random_state=0)
     >>> scene = data.X.reshape(20, 20, 8)
-    >>> display = MaskDisplay.from_estimator(DPCP(random_state=1).fit(data.X), scene)
+    >>> display = plots.MaskDisplay.from_estimator(DPCP(random_state=1).fit(data.X), scene)
     >>> display.image.shape, int((display.mask == -1).sum())
     ((20, 20, 3), 50)
     """
 
-    def __init__(
-        self, image: Array, mask: Array, *, bands: Sequence[int | str] | None = None
-    ) -> None:
-        self.image, self.mask = np.asarray(image, dtype=float), np.asarray(mask)
+    image: Array  # (height, width, 3), colours in [0, 1]
+    mask: Array  # (height, width): +1 for inliers, -1 for outliers, 0 (grey) where there is no data
+    _: KW_ONLY
+    bands: Sequence[int | str] | None = None  # three names, of red, green and blue, for the title
+
+    def __post_init__(self) -> None:
+        self.image, self.mask = np.asarray(self.image, dtype=float), np.asarray(self.mask)
         if self.image.shape != (*self.mask.shape, 3):
             raise InputError(
                 f"image has shape {self.image.shape} and mask {self.mask.shape}; expected "
                 "(height, width, 3) and (height, width)."
             )
-        self.bands = None if bands is None else tuple(bands)
+        self.bands = None if self.bands is None else tuple(self.bands)
 
     @classmethod
     def from_estimator(
@@ -69,16 +64,10 @@ class MaskDisplay(Display):
 
         Parameters
         ----------
-        model : a fitted method of perpend
         scene : Dataset of kind "image", or array of shape (height, width, n_features)
             Pixels of an array with a NaN or an infinity have no data.
         bands : three of the features, optional
             Red, green and blue; by default from the last, the middle and the first third.
-        ax : matplotlib.axes.Axes, optional
-
-        Returns
-        -------
-        MaskDisplay
         """
         check_is_fitted(model)
         X = _pixels(scene)[0]
@@ -119,38 +108,32 @@ class MaskDisplay(Display):
 
         Parameters
         ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default a new figure, which ``plt.show()`` shows.
         color : str
             Of the outliers.
-
-        Returns
-        -------
-        the display itself
         """
-        self._color = color
-        return super().plot(ax)
+        return self._plot(ax, partial(self._draw, color=color))
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Any, *, color: str = WRONG) -> None:
         from matplotlib.colors import to_rgb
         from matplotlib.patches import Patch
 
         image, outliers, _ = self._smaller(LONGEST_SIDE)
         alpha = OPACITY * np.sqrt(outliers)[:, :, None]
-        shown = (1 - alpha) * image + alpha * np.array(to_rgb(self._color))
+        shown = (1 - alpha) * image + alpha * np.array(to_rgb(color))
         h, w = self.mask.shape
         ax.imshow(shown, interpolation="nearest", extent=(-0.5, w - 0.5, h - 0.5, -0.5))
-        ax.set(xticks=[], yticks=[], title=self._title())
+        title = f"{count(h)} × {count(w)} pixels"
+        if self.bands is not None:
+            title += "\nred, green, blue: " + ", ".join(f"{band}"[:16] for band in self.bands)
+        ax.set(xticks=[], yticks=[], title=title)
         ax.grid(visible=False)
         ax.spines[:].set_visible(False)
         known = int(np.sum(self.mask != 0))
-        patches = [Patch(color=self._color, label=f"outliers ({percent(self.n_outliers, known)})")]
+        patches = [Patch(color=color, label=f"outliers ({percent(self.n_outliers, known)})")]
         if known < self.mask.size:
             patches.append(Patch(color=NO_DATA_COLOR, label="no data"))
-        ax.legend(
-            handles=patches, loc="upper center", bbox_to_anchor=(0.5, -0.01), ncols=2,
-            borderaxespad=0.2,
-        )  # fmt: skip
+        place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.01), "borderaxespad": 0.2}
+        ax.legend(handles=patches, ncols=2, **place)
 
     def _smaller(self, largest: int) -> tuple[Array, Array, int]:
         """Return image, share of outliers, and how many pixels become one along each side.
@@ -161,17 +144,8 @@ class MaskDisplay(Display):
         image = _block_means(np.clip(self.image, 0, 1), step)
         return image, _block_means(self.mask == -1, step), step
 
-    def _title(self) -> str:
-        h, w = self.mask.shape
-        size = f"{count(h)} × {count(w)} pixels"
-        if self.bands is None:
-            return size
-        return f"{size}\nred, green, blue: " + ", ".join(f"{band}"[:16] for band in self.bands)
 
-
-def _pixels(
-    scene: Dataset | Array,
-) -> tuple[Array, Array, tuple[int, int], tuple[str, ...] | None]:
+def _pixels(scene: Dataset | Array) -> tuple[Array, Array, tuple[int, int], tuple[str, ...] | None]:
     """Return pixels with data (n, D), their positions (n,), height and width, names of bands."""
     if isinstance(scene, Dataset):
         if scene.kind != "image":
@@ -210,8 +184,8 @@ def _stretched(X: Array) -> Array:
     if len(X) == 0:
         return X
     low, high = np.percentile(X, STRETCH, axis=0)
-    width = high - low
-    return np.where(width > 0, np.clip((X - low) / np.where(width > 0, width, 1), 0, 1), 0.5)
+    width = np.where(high > low, high - low, np.inf)
+    return np.where(high > low, np.clip((X - low) / width, 0, 1), 0.5)
 
 
 def _block_means(mask: Array, step: int) -> Array:
@@ -220,10 +194,8 @@ def _block_means(mask: Array, step: int) -> Array:
     >>> _block_means(np.array([[True, False, True]]), 2)
     array([[0.5, 1. ]])
     """
-    values = np.asarray(mask, dtype=float)
+    values, whole = np.asarray(mask, dtype=float), np.ones(mask.shape)
     for axis in (0, 1):
-        starts = np.arange(0, values.shape[axis], step)
-        sizes = np.diff(np.append(starts, values.shape[axis]))
-        sums = np.add.reduceat(values, starts, axis=axis)
-        values = sums / np.expand_dims(sizes, tuple(k for k in range(sums.ndim) if k != axis))
-    return values
+        starts = np.arange(0, mask.shape[axis], step)
+        values, whole = (np.add.reduceat(part, starts, axis=axis) for part in (values, whole))
+    return values / whole

@@ -8,7 +8,6 @@ details, "light" for areas, "text" for lines that must stand out.
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,8 +20,7 @@ LETTER = 0.64  # width of a letter, in heights of the font
 SHADES = 5  # levels of `Cells`
 
 
-@dataclass(frozen=True)
-class Axis:
+class Axis(NamedTuple):
     """One axis: its label and its range."""
 
     label: str
@@ -47,8 +45,7 @@ class Axis:
         return self.low + share * (self.high - self.low)
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """A line through points; NaN interrupts it."""
 
     x: Array
@@ -59,8 +56,7 @@ class Line:
     dots: bool = False  # whether its points are marked
 
 
-@dataclass(frozen=True)
-class Dots:
+class Dots(NamedTuple):
     """Points, filled or hollow."""
 
     x: Array
@@ -71,8 +67,7 @@ class Dots:
     size: float = 5.0
 
 
-@dataclass(frozen=True)
-class Bars:
+class Bars(NamedTuple):
     """Bars (k,) between borders (k + 1,), from zero up."""
 
     borders: Array
@@ -81,8 +76,7 @@ class Bars:
     name: str = ""
 
 
-@dataclass(frozen=True)
-class Band:
+class Band(NamedTuple):
     """The area between two curves."""
 
     x: Array
@@ -92,8 +86,7 @@ class Band:
     name: str = ""
 
 
-@dataclass(frozen=True)
-class Mark:
+class Mark(NamedTuple):
     """A dashed line from the bottom to the top."""
 
     x: float
@@ -101,8 +94,7 @@ class Mark:
     name: str = ""
 
 
-@dataclass(frozen=True)
-class Cells:
+class Cells(NamedTuple):
     """Shaded cells between borders (k + 1,) and (m + 1,): levels (m, k) from 0, none, to SHADES."""
 
     x: Array
@@ -112,8 +104,7 @@ class Cells:
     name: str = ""
 
 
-@dataclass(frozen=True)
-class Text:
+class Text(NamedTuple):
     """Words to the right of a point; to its left if they end there."""
 
     x: float
@@ -123,8 +114,7 @@ class Text:
     name: str = ""
 
 
-@dataclass(frozen=True)
-class Label:
+class Label(NamedTuple):
     """Words near a point, if there is room for them."""
 
     x: float
@@ -141,8 +131,7 @@ LAYERS: dict[str, Callable[..., Layer]] = {
 }
 
 
-@dataclass(frozen=True)
-class Picture:
+class Picture(NamedTuple):
     """Axes and layers; or a note, if there is nothing to draw."""
 
     title: str
@@ -155,9 +144,8 @@ class Picture:
 
     def stored(self) -> dict[str, Any]:
         """Return it as JSON's own types, with as many digits as a screen shows."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        values |= {"x": asdict(self.x), "y": asdict(self.y)}
-        values["layers"] = [{"kind": type(one).__name__, **asdict(one)} for one in self.layers]
+        values = self._asdict() | {"x": self.x._asdict(), "y": self.y._asdict()}
+        values["layers"] = [{"kind": type(one).__name__, **one._asdict()} for one in self.layers]
         stored: dict[str, Any] = _rounded(plain(values))
         return stored
 
@@ -169,12 +157,10 @@ class Picture:
         >>> Picture.restored(picture.stored()) == picture
         True
         """
-        layers = tuple(
-            LAYERS[one["kind"]](**{key: value for key, value in one.items() if key != "kind"})
-            for one in stored["layers"]
-        )
+        layers = [dict(one) for one in stored["layers"]]
+        made = tuple(LAYERS[one.pop("kind")](**one) for one in layers)
         axes = {key: Axis(**stored[key]) for key in ("x", "y")}
-        return cls(**{**stored, **axes, "layers": layers})
+        return cls(**{**stored, **axes, "layers": made})
 
 
 def empty(title: str, note: str, description: str = "") -> Picture:
@@ -198,49 +184,32 @@ def ends(*values: Array, log: bool = False, margin: float = 0.05) -> tuple[float
     return low - wider, high + wider
 
 
-class Place(NamedTuple):
-    """The position of a label: its middle."""
-
-    label: Label
-    x: float
-    y: float
-
-
 def placed(
     labels: Iterable[Label],
     at: Callable[[float, float], tuple[float, float]],
     width: float,
     size: float,
-) -> list[Place]:
-    """Find places for labels above, below or beside their points, inside the axes and apart.
+) -> list[tuple[Label, float, float]]:
+    """Find places (their middles) for labels near their points, inside the axes and apart.
 
-    Parameters
-    ----------
-    labels : iterable of Label
-        The most important first.
-    at : callable
-        From data to points (1/72 inch, or any unit) right of and above the lower left corner.
-    width : float
-        Of the axes, in the same unit.
-    size : float
-        Of the font.
+    The most important labels come first. `at` leads from data to points (1/72 inch, or any unit)
+    right of and above the lower left corner; `width` of the axes and `size` of the font have the
+    same unit.
     """
-    places: list[Place] = []
-    taken: list[tuple[float, float, float, float]] = []
+    places, taken = list[tuple[Label, float, float]](), list[tuple[float, ...]]()
     for label in labels:
         x, y = at(label.x, label.y)
         half, up = LETTER * size * len(label.text) / 2, 0.75 * size
         inside, side = min(max(x, half), width - half) - x, half + size
-        away = 1.55 * size
-        for dx, dy in (
-            *((inside, away), (inside, -away)),
-            *((-side, 0.9 * size), (side, -0.9 * size), (-side, -0.9 * size), (side, 0.9 * size)),
-        ):
+        away, near = 1.55 * size, 0.9 * size
+        above_or_below = (inside, away), (inside, -away)
+        beside = (-side, near), (side, -near), (-side, -near), (side, near)
+        for dx, dy in (*above_or_below, *beside):
             box = (x + dx - half, y + dy - up, x + dx + half, y + dy + up)
             fits = box[0] >= -1e-9 and box[2] <= width + 1e-9 and box[1] >= 0
             if fits and not any(_meet(box, other) for other in taken):
                 taken.append(box)
-                places.append(Place(label, x + dx, y + dy))
+                places.append((label, x + dx, y + dy))
                 break
     return places
 

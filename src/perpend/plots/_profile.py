@@ -1,6 +1,7 @@
 """The profile: at which scales the rows concentrate, and around how many normals."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -24,6 +25,7 @@ class Bar(NamedTuple):
     last: float  # coarsest scale
 
 
+@dataclass(eq=False, repr=False)
 class ProfileDisplay(ModelDisplay):
     """Scale against codimension, shaded by the contrast; plateaus are bars.
 
@@ -31,24 +33,12 @@ class ProfileDisplay(ModelDisplay):
     number is a *plateau*: it begins at the noise of a structure and ends at the structure's own
     extent. A long plateau makes a codimension clear.
 
-    Parameters
-    ----------
-    scales : array of shape (S,)
-        Rising; a scale is the deviation of noise along one normal.
-    codimensions : array of shape (C,)
-        Rising.
-    contrast : array of shape (C, S)
-        The logarithm of how much likelier the rows are with such a subspace than by accident; 0 if
-        that is no more than chance.
-    structures : sequence of dict
-        As `structures_` of a model: `codimension`, `noise`, `members` and `chosen`.
-    xlabel : str
-
     Notes
     -----
-    The shade is the root of the contrast, which weights the plateaus. A fit has a profile if scales
-    mattered: with ``affine=True``, if the descents were not clear, or if a thinner structure may
-    have been inside.
+    The contrast is the logarithm of how much likelier the rows are with such a subspace than by
+    accident; 0 if that is no more than chance. The shade is its root, which weights the plateaus. A
+    fit has a profile if scales mattered: with ``affine=True``, if the descents were not clear, or
+    if a thinner structure may have been inside.
 
     Examples
     --------
@@ -64,28 +54,37 @@ class ProfileDisplay(ModelDisplay):
     (1, True)
     """
 
+    scales: Array  # (S,) rising; a scale is the deviation of noise along one normal
+    codimensions: Array  # (C,) rising
+    contrast: Array  # (C, S), see the notes
+    _: KW_ONLY
+    structures: Sequence[Mapping[str, Any]] = ()  # as `structures_` of a model
+    xlabel: str = "scale"  # of the horizontal axis
+
     size = (6.4, 3.7)
 
-    def __init__(
-        self,
-        scales: Array,
-        codimensions: Array,
-        contrast: Array,
-        *,
-        structures: Sequence[Mapping[str, Any]] = (),
-        xlabel: str = "scale",
-    ) -> None:
-        self.scales, self.codimensions = np.asarray(scales, dtype=float), np.asarray(codimensions)
-        self.contrast, self.xlabel = np.asarray(contrast, dtype=float), xlabel
-        self.structures = [dict(one) for one in structures]
+    def __post_init__(self) -> None:
+        self.scales, self.contrast = (
+            np.asarray(values, dtype=float) for values in (self.scales, self.contrast)
+        )
+        self.codimensions = np.asarray(self.codimensions)
+        self.structures = [dict(one) for one in self.structures]
 
     @classmethod
     def of(cls, model: Any, X: Array | None = None) -> Self:  # noqa: ARG003
         """Make the display of a fitted model, without drawing it."""
-        profile = getattr(model, "profile_", None)
-        if profile is None:
-            raise InputError(_why_none(model))
-        return cls(**profile, structures=model.structures_, xlabel=_scale(model))
+        if not hasattr(model, "profile_"):
+            raise InputError(
+                "This model is from a file of an earlier version, which has no profile. "
+                "Fit it again."
+            )
+        if model.profile_ is None:
+            raise InputError(
+                "This model has no profile: all rows lie on the subspace, or the codimension was "
+                "given, so no scales were compared. SpectrumDisplay shows what decided."
+            )
+        measure = unit(model)[unit(model).index("(") :]
+        return cls(**model.profile_, structures=model.structures_, xlabel=f"scale {measure}")
 
     @property
     def bars(self) -> list[Bar]:
@@ -101,7 +100,7 @@ class ProfileDisplay(ModelDisplay):
         ]
 
     @property
-    def chosen(self) -> dict[str, Any] | None:
+    def chosen(self) -> Mapping[str, Any] | None:
         """The structure that the model describes."""
         return next((one for one in self.structures if one["chosen"]), None)
 
@@ -130,28 +129,34 @@ class ProfileDisplay(ModelDisplay):
                 f"{number(self.chosen['noise'], 2)}, with {count(self.chosen['members'])} "
                 f"{self._word}."
             )
-        others = [one for one in self.structures if not one["chosen"]]
-        if others:
-            listed = ", ".join(
-                f"codimension {one['codimension']} at {number(one['noise'], 2)} "
-                f"({count(one['members'])} {self._word})"
-                for one in others
-            )
-            text += f" Others: {listed}."
-        return text
+        others = ", ".join(
+            f"codimension {one['codimension']} at {number(one['noise'], 2)} "
+            f"({count(one['members'])} {self._word})"
+            for one in self.structures
+            if not one["chosen"]
+        )
+        return f"{text} Others: {others}." if others else text
 
     def _picture(self) -> Picture:
         """Describe shades, plateaus as bars, and the structures at their noise with their sizes."""
-        (low, high), (first, last) = self._shown(), self._ends()
+        seen = self.codimensions[np.any(self.contrast > 0, axis=1)]
+        known = [*seen, *(one["codimension"] for one in self.structures)] or self.codimensions
+        low, high = int(min(known)), int(max(known))
+        scales = [*self.scales[[0, -1]], *(one["noise"] for one in self.structures)]
+        positive = [scale for scale in scales if scale > 0]
+        first, last = min(positive), max(positive)
         kept = (self.codimensions >= low) & (self.codimensions <= high)
         borders = np.exp(cell_edges(np.log(self.scales))).clip(first, last)
         # The root of the contrast weights the plateaus.
         shade = np.sqrt(self.contrast[kept])
         levels = np.ceil(SHADES * shade / max(float(shade.max(initial=0.0)), 1e-9)).astype(int)
         own = None if self.chosen is None else self.chosen["codimension"]
+        best = self.codimensions[np.argmax(self.contrast, axis=0)].astype(float)
+        best[np.max(self.contrast, axis=0) <= 0] = np.nan
         layers: list[Layer] = [
             Cells(borders, cell_edges(self.codimensions[kept]), levels),
-            self._staircase(borders),
+            # a staircase: the codimension with the largest contrast at each scale
+            Line(np.repeat(borders, 2)[1:-1], np.repeat(best, 2), "muted", width=1.0),
         ]
         for bar in self.bars:
             color, width = ("in", 5.0) if bar.codimension == own else ("muted", 3.5)
@@ -180,34 +185,6 @@ class ProfileDisplay(ModelDisplay):
             return f"Codimension {c}"
         return f"Codimension {c} over a factor of {factor(self.length)} in scale"
 
-    def _shown(self) -> tuple[int, int]:
-        """Return the smallest and the largest codimension with any contrast."""
-        seen = self.codimensions[np.any(self.contrast > 0, axis=1)]
-        named = [one["codimension"] for one in self.structures]
-        all_ = [*seen, *named] or list(self.codimensions)
-        return int(min(all_)), int(max(all_))
-
-    def _ends(self) -> tuple[float, float]:
-        scales = [*self.scales[[0, -1]], *(one["noise"] for one in self.structures)]
-        scales = [s for s in scales if s > 0]
-        return min(scales), max(scales)
-
-    def _staircase(self, borders: Array) -> Line:
-        """Return the codimension with the largest contrast at each scale."""
-        best = self.codimensions[np.argmax(self.contrast, axis=0)].astype(float)
-        best[np.max(self.contrast, axis=0) <= 0] = np.nan
-        return Line(np.repeat(borders, 2)[1:-1], np.repeat(best, 2), "muted", width=1.0)
-
-
-def _scale(model: Any) -> str:
-    """Say what scales are measured in.
-
-    >>> from types import SimpleNamespace
-    >>> _scale(SimpleNamespace(affine_=True, normalize=True))
-    'scale (data units)'
-    """
-    return "scale " + unit(model)[unit(model).index("(") :]
-
 
 def scales_matter(model: Any) -> bool:
     """Say whether the profile shows more than the directions of the descents.
@@ -218,14 +195,3 @@ def scales_matter(model: Any) -> bool:
     if getattr(model, "profile_", None) is None:
         return False
     return bool(model.affine_ or len(model.structures_) > 1)
-
-
-def _why_none(model: Any) -> str:
-    if not hasattr(model, "profile_"):
-        return (
-            "This model is from a file of an earlier version, which has no profile. Fit it again."
-        )
-    return (
-        "This model has no profile: all rows lie on the subspace, or the codimension was given, so "
-        "no scales were compared. SpectrumDisplay shows what decided."
-    )

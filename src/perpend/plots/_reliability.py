@@ -1,6 +1,7 @@
 """Reliability diagrams: whether estimates with a confidence of 90 % are right 9 times out of 10."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -18,22 +19,13 @@ TENTHS = tuple(k / 10 for k in range(11))
 LEVEL = 0.95  # of the intervals
 
 
+@dataclass(eq=False, repr=False)
 class ReliabilityDisplay(Display):
     """The share of right estimates at each confidence.
 
     Bins are drawn with equal widths, as most confidences are near one. A grey box spans the
     confidences of the bin: a calibrated confidence has its dot inside, one that is too low has it
     above. Bars are exact (Clopper-Pearson) 95 % intervals. The number of estimates is below.
-
-    Parameters
-    ----------
-    edges : increasing sequence of float
-        From 0 to 1. A bin holds its lower edge, the last one its upper edge as well.
-    n, hits : arrays of shape (len(edges) - 1,)
-        Estimates in each bin, and how many of them are right.
-    sure : float, optional
-        One of the edges: a line marks the confidence from which on an estimate counts as sure.
-    xlabel, ylabel : str
 
     Examples
     --------
@@ -45,22 +37,20 @@ class ReliabilityDisplay(Display):
     (array([1, 2]), array([0, 2]))
     """
 
+    edges: Sequence[float]  # from 0 to 1; bins hold their lower edge, the last its upper one, too
+    n: Array  # (len(edges) - 1,) estimates in each bin
+    hits: Array  # (len(edges) - 1,) how many of them are right
+    _: KW_ONLY
+    sure: float | None = None  # one of the edges, marked: from it on an estimate counts as sure
+    xlabel: str = "confidence"  # of the horizontal axis
+    ylabel: str = "share of right estimates"  # of the vertical axis
+
     size = (5.4, 4.2)
 
-    def __init__(
-        self,
-        edges: Sequence[float],
-        n: Array,
-        hits: Array,
-        *,
-        sure: float | None = None,
-        xlabel: str = "confidence",
-        ylabel: str = "share of right estimates",
-    ) -> None:
-        self.edges, self.n, self.hits = tuple(edges), np.asarray(n), np.asarray(hits)
-        if sure is not None and sure not in self.edges:
-            raise InputError(f"sure={sure} is not one of the edges {self.edges}.")
-        self.sure, self.xlabel, self.ylabel = sure, xlabel, ylabel
+    def __post_init__(self) -> None:
+        self.edges, self.n, self.hits = tuple(self.edges), np.asarray(self.n), np.asarray(self.hits)
+        if self.sure is not None and self.sure not in self.edges:
+            raise InputError(f"sure={self.sure} is not one of the edges {self.edges}.")
 
     @classmethod
     def from_predictions(
@@ -83,13 +73,8 @@ class ReliabilityDisplay(Display):
             In [0, 1].
         edges, sure :
             As above.
-        ax : matplotlib.axes.Axes, optional
         **names
             `xlabel` and `ylabel`.
-
-        Returns
-        -------
-        ReliabilityDisplay
         """
         return cls._counted(right, confidence, edges, sure=sure, **names).plot(ax)
 
@@ -99,26 +84,14 @@ class ReliabilityDisplay(Display):
 
         Parameters
         ----------
-        model : a fitted method of perpend
         X : array-like of shape (n_samples, n_features)
         y : array of shape (n_samples,)
             True labels: +1 for inliers, -1 for outliers.
-        ax : matplotlib.axes.Axes, optional
-
-        Returns
-        -------
-        ReliabilityDisplay
         """
         check_is_fitted(model)
-        p = to_numpy(model.outlier_probability(X))
-        return cls.from_predictions(
-            np.asarray(y) == -1,
-            p,
-            edges=TENTHS,
-            ax=ax,
-            xlabel="outlier probability",
-            ylabel="share of outliers",
-        )
+        names: Any = {"xlabel": "outlier probability", "ylabel": "share of outliers"}
+        probability = to_numpy(model.outlier_probability(X))
+        return cls.from_predictions(np.asarray(y) == -1, probability, edges=TENTHS, ax=ax, **names)
 
     @classmethod
     def _counted(
@@ -152,6 +125,8 @@ class ReliabilityDisplay(Display):
 
     def _draw_panel(self, ax: Any) -> None:
         """Draw everything but labels and legend, which several panels share."""
+        from scipy import stats
+
         low, high = np.asarray(self.edges[:-1]), np.asarray(self.edges[1:])
         places = np.arange(len(low))
         ax.bar(
@@ -159,11 +134,18 @@ class ReliabilityDisplay(Display):
             label=f"share expected from the {self.xlabel}",
         )  # fmt: skip
         if self.sure is not None:
-            _mark_sure(ax, self.edges.index(self.sure) - 0.5, self.sure)
+            border = self.edges.index(self.sure) - 0.5
+            ax.vlines(border, 0, 1, color=MUTED, linestyle="--", linewidth=1.2)
+            ax.annotate(
+                f"sure from {self.sure:g} on", (border, 0.3), xycoords=("data", "axes fraction"),
+                xytext=(3, 0), textcoords="offset points", rotation=90, va="center", fontsize=8,
+                color="#555555",
+            )  # fmt: skip
         seen = self.n > 0
         share = self.hits[seen] / self.n[seen]
         pairs = zip(self.hits[seen], self.n[seen], strict=True)
-        ends = np.array([_interval(*pair) for pair in pairs]).reshape(-1, 2)
+        tests = [stats.binomtest(int(hits), int(n)) for hits, n in pairs]
+        ends = np.reshape([test.proportion_ci(LEVEL, method="exact") for test in tests], (-1, 2))
         ax.errorbar(
             places[seen], share, np.abs(ends.T - share), fmt="o", color=RIGHT, capsize=3,
             linewidth=1.4, label=f"{self.ylabel}, with 95 % interval", clip_on=False,
@@ -189,12 +171,6 @@ def reliability(
         Title -> (confidences in [0, 1], whether each estimate is right).
     edges, sure :
         As in `ReliabilityDisplay`.
-    columns : int, optional
-        Panels in a row.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     names = {"xlabel": "confidence (number of estimates)", "ylabel": "share of right estimates"}
     options: dict[str, Any] = {"panel": (5.4, 4.0), "sharey": True}
@@ -203,19 +179,3 @@ def reliability(
             ReliabilityDisplay._counted(right, confidence, edges, sure=sure)._draw_panel(ax)
         shared_legend(drawing, axes, "upper", 2, ())
     return drawing
-
-
-def _mark_sure(ax: Any, border: float, sure: float) -> None:
-    ax.vlines(border, 0, 1, color=MUTED, linestyle="--", linewidth=1.2)
-    ax.annotate(
-        f"sure from {sure:g} on", (border, 0.3), xycoords=("data", "axes fraction"),
-        xytext=(3, 0), textcoords="offset points", rotation=90, va="center", fontsize=8,
-        color="#555555",
-    )  # fmt: skip
-
-
-def _interval(hits: int, n: int) -> tuple[float, float]:
-    from scipy import stats
-
-    low, high = stats.binomtest(int(hits), int(n)).proportion_ci(LEVEL, method="exact")
-    return float(low), float(high)

@@ -1,6 +1,7 @@
 """Two spectra that show the codimension: of the directions, and of the inliers."""
 
-from typing import Any, NamedTuple, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
 
 import numpy as np
 
@@ -16,20 +17,12 @@ from perpend.rows.kinds import to_numpy
 FLOOR, SPREAD_FLOOR = 1e-15, 1e-8
 
 
+@dataclass(eq=False, repr=False)
 class SpectrumDisplay(ModelDisplay):
     """Singular values of the directions, with the gap at the codimension.
 
     A descent that ends at a normal adds only to the first few singular values: their number is the
     codimension according to the descents.
-
-    Parameters
-    ----------
-    singular_values : array of shape (k,)
-        Falling.
-    n_normals : int or None
-        How many of them belong to normals of the model; None if that is not known.
-    n_starts : int, optional
-        How many directions there are.
 
     Notes
     -----
@@ -39,20 +32,20 @@ class SpectrumDisplay(ModelDisplay):
 
     Examples
     --------
-    >>> from perpend import DPCP
-    >>> from perpend.datasets import make_subspace
-    >>> from perpend.plots import SpectrumDisplay
-    >>> X = make_subspace(300, 300, n_features=12, codimension=3, random_state=0).X
-    >>> display = SpectrumDisplay.from_estimator(DPCP(random_state=1).fit(X))
+    >>> from perpend import DPCP, datasets, plots
+    >>> X = datasets.make_subspace(300, 300, n_features=12, codimension=3, random_state=0).X
+    >>> display = plots.SpectrumDisplay.from_estimator(DPCP(random_state=1).fit(X))
     >>> display.n_normals, display.gap > 2
     (3, True)
     """
 
-    def __init__(
-        self, singular_values: Array, *, n_normals: int | None, n_starts: int | None = None
-    ) -> None:
-        self.singular_values = np.asarray(singular_values, dtype=float)
-        self.n_normals, self.n_starts = n_normals, n_starts
+    singular_values: Array  # (k,) falling
+    _: KW_ONLY
+    n_normals: int | None  # how many of them belong to normals of the model; None if not known
+    n_starts: int | None = None  # how many directions there are
+
+    def __post_init__(self) -> None:
+        self.singular_values = np.asarray(self.singular_values, dtype=float)
 
     @classmethod
     def of(cls, model: Any, X: Array | None = None) -> Self:  # noqa: ARG003
@@ -93,12 +86,13 @@ class SpectrumDisplay(ModelDisplay):
             f"{plural(self.n_starts or len(s), 'direction')}, {rank}",
             self.description,
             ("number of the singular value", "singular value"),
-            _Falling(s, first, FLOOR, self.gap),
+            (s, first, FLOOR),
             names=(f"{first} of normals", f"{len(s) - first} others"),
             behind="muted",
         )
 
 
+@dataclass(eq=False, repr=False)
 class SpreadDisplay(ModelDisplay):
     """How far the inliers spread along and across the subspace.
 
@@ -106,36 +100,25 @@ class SpreadDisplay(ModelDisplay):
     coordinates, if affine) along their principal axes, relative to the largest. Along the subspace
     they are large; across it there is only noise. A larger drop makes the codimension clearer.
 
-    Parameters
-    ----------
-    spread : array of shape (k,)
-        Falling standard deviations.
-    n_normals : int or None
-        How many of the last ones are across the subspace; None if that is not known.
-    n_rows, n_rows_by_chance : int, optional
-        Different rows that lie on the subspace, and how many lie on any one of this dimension.
-
     Examples
     --------
-    >>> from perpend import DPCP
-    >>> from perpend.datasets import make_subspace
-    >>> from perpend.plots import SpreadDisplay
-    >>> X = make_subspace(300, 300, n_features=12, codimension=3, noise=0.01, random_state=0).X
-    >>> display = SpreadDisplay.from_estimator(DPCP(random_state=1).fit(X))
+    >>> from perpend import DPCP, datasets, plots
+    >>> X = datasets.make_subspace(
+    ...     300, 300, n_features=12, codimension=3, noise=0.01, random_state=0
+    ... ).X
+    >>> display = plots.SpreadDisplay.from_estimator(DPCP(random_state=1).fit(X))
     >>> len(display.spread), display.n_normals, display.gap > 30
     (12, 3, True)
     """
 
-    def __init__(
-        self,
-        spread: Array,
-        *,
-        n_normals: int | None,
-        n_rows: int | None = None,
-        n_rows_by_chance: int | None = None,
-    ) -> None:
-        self.spread = np.asarray(spread, dtype=float)
-        self.n_normals, self.n_rows, self.n_rows_by_chance = n_normals, n_rows, n_rows_by_chance
+    spread: Array  # (k,) falling standard deviations
+    _: KW_ONLY
+    n_normals: int | None  # how many of the last ones are across the subspace; None if not known
+    n_rows: int | None = None  # different rows that lie on the subspace
+    n_rows_by_chance: int | None = None  # how many lie on any one of this dimension
+
+    def __post_init__(self) -> None:
+        self.spread = np.asarray(self.spread, dtype=float)
 
     @classmethod
     def of(cls, model: Any, X: Array | None = None) -> Self:  # noqa: ARG003
@@ -185,7 +168,7 @@ class SpreadDisplay(ModelDisplay):
             "Inliers' spread" + self._evidence("\n").rstrip("."),
             self.description,
             ("principal axis", "standard deviation (relative)"),
-            _Falling(self.spread, d, SPREAD_FLOOR, self.gap),
+            (self.spread, d, SPREAD_FLOOR),
             names=(f"{d} along the subspace", f"{c} across it"),
             behind="out",
         )
@@ -215,26 +198,21 @@ def _ratio(values: Array, first: int | None, floor: float) -> float | None:
     return float(values[first - 1] / max(values[first], floor * values[0]))
 
 
-class _Falling(NamedTuple):
-    """Falling values: how many are first, what is zero relative to the largest, and the gap."""
-
-    values: Array
-    first: int
-    floor: float
-    gap: float | None
-
-
 def _spectrum(
     title: str,
     description: str,
     axes: tuple[str, str],
-    falling: _Falling,
+    falling: tuple[Array, int, float],
     *,
     names: tuple[str, str],
     behind: str,
 ) -> Picture:
-    """Describe falling values: the first ones filled, the others hollow, and the gap between."""
-    values, first, floor, gap = falling
+    """Describe falling values: the first ones filled, the others hollow, and the gap between.
+
+    `falling` are the values, how many are first, and what is zero relative to the largest.
+    """
+    values, first, floor = falling
+    gap = _ratio(values, first, floor)
     place = np.arange(1.0, len(values) + 1)
     shown = np.maximum(values, floor * values[0])
     size = 5.0 if len(values) <= 40 else 2.5

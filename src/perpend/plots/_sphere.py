@@ -27,28 +27,17 @@ DOTS: dict[str, dict[str, Any]] = {  # the later ones lie on top
 class OnSphere:
     """What one sphere shows; everything may be left out.
 
-    Attributes
-    ----------
-    subspace, complement : array (k, 3), optional
-        Rows that span a line or a plane through the centre, drawn as an axis through the sphere or
-        as a great circle, each in its own colour.
-    starts, limits : array (n, 3), optional
-        Points on the sphere: starts of paths are hollow, their ends filled.
-    strays : array (n, 3), optional
-        Limits that are wrong, drawn as crosses.
-    targets : array (n, 3), optional
-        Where limits are expected: rings around these points.
-    paths : sequence of arrays (k, 3)
-        From a start to its limit.
+    A subspace is given by rows that span a line or a plane through the centre. It is drawn as an
+    axis through the sphere or as a great circle. Points are rows, too.
     """
 
-    subspace: Array | None = None
-    complement: Array | None = None
-    starts: Array | None = None
-    limits: Array | None = None
-    strays: Array | None = None
-    targets: Array | None = None
-    paths: Sequence[Array] = ()
+    subspace: Array | None = None  # (k, 3), a subspace
+    complement: Array | None = None  # (k, 3), its complement, in another colour
+    starts: Array | None = None  # (n, 3) starts of paths, hollow
+    limits: Array | None = None  # (n, 3) their ends, filled
+    strays: Array | None = None  # (n, 3) limits that are wrong, drawn as crosses
+    targets: Array | None = None  # (n, 3) where limits are expected: rings around these points
+    paths: Sequence[Array] = ()  # (k, 3) each, from a start to its limit
 
 
 def sphere(
@@ -73,12 +62,6 @@ def sphere(
         What they are, for the legend; "" leaves one out.
     view : pair of float
         Height and turn of the eye in degrees.
-    columns : int, optional
-        Spheres in a row.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     names = {
         "subspace": subspace,
@@ -94,7 +77,16 @@ def sphere(
             ax.axis("off")
             ax.set(aspect="equal", xlim=(-1.2, 1.2), ylim=(-1.2, 1.2))
             _globe(ax, eye)
-            _content(ax, eye, content, names)
+            for name, color in (("complement", COMPLEMENT), ("subspace", SUBSPACE)):
+                if getattr(content, name) is not None:
+                    basis = np.atleast_2d(getattr(content, name))
+                    _through_centre(ax, eye, basis, color=color, label=names[name])
+            for path in content.paths:
+                _curve(ax, eye, _arcs(_unit(path)), color=RIGHT, linewidth=1.3)
+            for name, style in DOTS.items():
+                points = getattr(content, name)
+                if points is not None and len(points):
+                    _dots(ax, eye, points, label=names[name], **style)
         shared_legend(drawing, axes, "lower", 3, list(names.values()))
     return drawing
 
@@ -110,47 +102,27 @@ def _eye(height: float, turn: float) -> Array:
 def _globe(ax: Any, eye: Array) -> None:
     """Draw the outline and a net of meridians and parallels."""
     angle = np.linspace(0, 2 * np.pi, 181)
-    ax.fill(np.cos(angle), np.sin(angle), facecolor="#F7F7F7", edgecolor=MUTED, linewidth=1.0)
-    for turn in np.arange(0, 180, 30):
-        t = np.deg2rad(turn)
-        ring = [np.cos(angle) * np.cos(t), np.cos(angle) * np.sin(t), np.sin(angle)]
-        _curve(ax, eye, np.array(ring).T, color="#BBBBBB", linewidth=0.5)
-    for height in (-60, -30, 0, 30, 60):
-        h = np.deg2rad(height)
-        ring = [np.cos(h) * np.cos(angle), np.cos(h) * np.sin(angle), np.full(181, np.sin(h))]
+    x, y, one = np.cos(angle), np.sin(angle), np.ones(len(angle))
+    ax.fill(x, y, facecolor="#F7F7F7", edgecolor=MUTED, linewidth=1.0)
+    turns, heights = np.deg2rad(np.arange(0, 180, 30)), np.deg2rad([-60, -30, 0, 30, 60])
+    meridians = [[x * np.cos(t), x * np.sin(t), y] for t in turns]
+    parallels = [[x * np.cos(h), y * np.cos(h), one * np.sin(h)] for h in heights]
+    for ring in meridians + parallels:
         _curve(ax, eye, np.array(ring).T, color="#BBBBBB", linewidth=0.5)
 
 
-def _content(ax: Any, eye: Array, content: OnSphere, names: Mapping[str, str]) -> None:
-    for name, color in (("complement", COMPLEMENT), ("subspace", SUBSPACE)):
-        basis = getattr(content, name)
-        if basis is not None:
-            _through_centre(ax, eye, np.atleast_2d(basis), color, names[name])
-    for path in content.paths:
-        _curve(ax, eye, _arcs(_unit(np.asarray(path))), color=RIGHT, linewidth=1.3)
-    for name, style in DOTS.items():
-        points = getattr(content, name)
-        if points is not None and len(points):
-            _dots(ax, eye, points, label=names[name], **style)
-
-
-def _through_centre(ax: Any, eye: Array, basis: Array, color: str, label: str) -> None:
-    """Draw a line as an axis, and a plane as its great circle."""
-    if len(basis) == 1:
-        _axis(ax, eye, _unit(basis[0]), color, label)
+def _through_centre(ax: Any, eye: Array, basis: Array, *, color: str, label: str) -> None:
+    """Draw a plane as its great circle, and a line as an axis: dotted inside, faint behind."""
+    if len(basis) > 1:
+        first, second = np.linalg.svd(basis, full_matrices=False)[2]
+        angle = np.linspace(0, 2 * np.pi, 361)[:, None]
+        ring = np.cos(angle) * first + np.sin(angle) * second
+        x, y, _ = eye @ ring.T
+        ax.fill(x, y, color=color, alpha=0.08, linewidth=0)
+        _curve(ax, eye, ring, color=color, linewidth=2.2, label=label)
         return
-    first, second = np.linalg.svd(basis, full_matrices=False)[2]
-    angle = np.linspace(0, 2 * np.pi, 361)[:, None]
-    ring = np.cos(angle) * first + np.sin(angle) * second
-    x, y, _ = eye @ ring.T
-    ax.fill(x, y, color=color, alpha=0.08, linewidth=0)
-    _curve(ax, eye, ring, color=color, linewidth=2.2, label=label)
-
-
-def _axis(ax: Any, eye: Array, direction: Array, color: str, label: str) -> None:
-    """Draw a line through the ball: dotted inside, faint behind it."""
     length = np.linspace(-1.18, 1.18, 119)
-    x, y, depth = eye @ (length[:, None] * direction).T
+    x, y, depth = eye @ (length[:, None] * _unit(basis[0])).T
     inside = np.abs(length) < 1
     seen = ~inside & ((depth >= 0) | (np.hypot(x, y) > 1))
     ax.plot(np.where(inside, x, np.nan), y, ":", color=color, linewidth=1.6)

@@ -2,7 +2,6 @@
 
 `figure` makes plain `matplotlib.figure.Figure` objects with the Agg canvas, for files. It does not
 use pyplot, so it changes none of the user's figures or settings and needs no screen.
-`pyplot_figure` makes figures for the screen: ``plt.show()`` shows them.
 """
 
 import io
@@ -106,34 +105,6 @@ def figure(
 
 
 @contextmanager
-def pyplot_figure(
-    rows: int = 1, columns: int = 1, *, panel: tuple[float, float], **subplots: Any
-) -> Iterator[tuple[Any, Array]]:
-    """Make a figure as `figure` does, but with pyplot; it is closed if drawing fails."""
-    require_matplotlib()
-    from matplotlib import pyplot as plt
-
-    # Loads the backend first: its changes to settings must outlast our style.
-    plt.draw_if_interactive()  # type: ignore[no-untyped-call]
-    with house_style():
-        made = plt.figure(
-            figsize=(columns * panel[0], rows * panel[1]), dpi=SCREEN_DPI, layout="constrained"
-        )
-        try:
-            yield made, made.subplots(rows, columns, squeeze=False, **subplots)
-        except BaseException:
-            plt.close(made)
-            raise
-
-
-def is_open(figure: Any) -> bool:
-    """Whether pyplot has this figure open, and so shows it."""
-    from matplotlib._pylab_helpers import Gcf  # as notebooks do; pyplot only compares numbers
-
-    return any(manager.canvas.figure is figure for manager in Gcf.get_all_fig_managers())
-
-
-@contextmanager
 def small_multiples(
     contents: Mapping[str, Content],
     columns: int | None = None,
@@ -149,17 +120,15 @@ def small_multiples(
     rows = -(-len(contents) // (columns or MOST_COLUMNS))
     columns = columns or -(-len(contents) // rows)
     with figure(rows, columns, **options) as (drawing, axes):
-        pairs = list(zip(axes.flat, contents.values(), strict=False))
-        for ax, title in zip(axes.flat, contents, strict=False):
+        used = axes.flat[: len(contents)]
+        for ax, title in zip(used, contents, strict=True):
             ax.set_title(title)
-        yield drawing, axes, pairs
+        yield drawing, axes, list(zip(used, contents.values(), strict=True))
         for i in range(len(contents), axes.size):
             axes.flat[i].set_visible(False)
             axes.flat[i - columns].tick_params(labelbottom=True)
-        if xlabel:
-            drawing.supxlabel(xlabel, fontsize=10)
-        if ylabel:
-            drawing.supylabel(ylabel, fontsize=10)
+        drawing.supxlabel(xlabel, fontsize=10)
+        drawing.supylabel(ylabel, fontsize=10)
 
 
 def shared_legend(drawing: Any, axes: Array, place: str, ncols: int, order: Sequence[str]) -> None:
@@ -189,20 +158,14 @@ def save(figure: Any, stem: str | os.PathLike[str]) -> list[Path]:
     Returns
     -------
     list of Path
-        The PNG and the SVG.
     """
-    stem = Path(stem)
-    paths = []
-    metadata: dict[str, dict[str, Any]] = {
-        "png": {"Software": None},
-        "svg": {"Date": None, "Creator": None},
-    }
+    paths = [Path(f"{os.fspath(stem)}.{kind}") for kind in ("png", "svg")]
+    left_out = {".png": ["Software"], ".svg": ["Date", "Creator"]}
     with house_style():
-        for kind, fields in metadata.items():
+        for path in paths:
             stream = io.BytesIO()
-            figure.savefig(stream, format=kind, metadata=fields)
-            path = stem.with_name(f"{stem.name}.{kind}")
+            metadata = dict.fromkeys(left_out[path.suffix])
+            figure.savefig(stream, format=path.suffix[1:], metadata=metadata)
             with writing(path) as file:
                 file.write(stream.getvalue())
-            paths.append(path)
     return paths

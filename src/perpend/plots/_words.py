@@ -83,14 +83,6 @@ def unit(model: Any) -> str:
 def verdict(model: Any) -> str:
     """Describe a fitted model in one sentence: subspace, confidence and outliers.
 
-    Parameters
-    ----------
-    model : a fitted method of perpend
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> from perpend import DPCP

@@ -4,7 +4,7 @@ import csv
 import json
 import os
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from jinja2 import TemplateError
@@ -14,9 +14,9 @@ from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.formats._dataset import Answer
 from perpend.persistence import load
-from perpend.report._facts import SCHEMA, Facts, gather
+from perpend.report._facts import SCHEMA, gather
 from perpend.report._page import page
-from perpend.report._text import column_labels
+from perpend.report._words import Facts, column_labels
 
 PAGE, FACTS = "report.html", "report.json"
 MODEL, RESULT, LABELS = "model.npz", "result.json", "labels.csv"
@@ -30,10 +30,7 @@ BAD_FACTS = (
 
 
 def report_from_folder(
-    folder: str | os.PathLike[str],
-    *,
-    data: Any = None,
-    path: str | os.PathLike[str] | None = None,
+    folder: str | os.PathLike[str], *, data: Any = None, path: str | os.PathLike[str] | None = None
 ) -> Path:
     """Write the page about a folder of results again.
 
@@ -92,7 +89,7 @@ def _drawn(facts: dict[str, Any], path: Path) -> str:
             "Fit again, or use the version that wrote it."
         )
     try:
-        return page(cast("Facts", facts))
+        return page(facts)
     except BAD_FACTS as error:
         raise InputError(
             f"{path}: does not hold the facts of a report ({type(error).__name__}: {error}). "

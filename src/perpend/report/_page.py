@@ -19,29 +19,25 @@ from perpend.plots._picture import Bars, Line, Picture
 from perpend.plots._words import count, factor, number, plural
 from perpend.report import _words
 from perpend.report._equations import equations, mean
-from perpend.report._facts import Facts
-from perpend.report._next import command, fit_code
-from perpend.report._svg import drawing
-from perpend.report._table import outlier_table
-from perpend.report._text import nouns, percent, png, readable, short
+from perpend.report._svg import coordinate, drawing
 from perpend.structure import SURE
 
 SIZES = {"distances": (720.0, 320.0), "view": (520.0, 320.0)}  # pixels; others have the default
 DRAWN = ("distances", "view", "profile", "directions", "spread")
 
 
-def page(facts: Facts) -> str:
+def page(facts: _words.Facts) -> str:
     """Return the page about a fit."""
-    facts = readable(facts)
+    facts = _words.readable(facts)
     estimate = facts["estimate"]
     style, script = _asset("page.css"), _asset("page.js")
-    stored: Any = facts["pictures"]
+    stored = facts["pictures"]
     pictures = {key: Picture.restored(stored[key]) for key in DRAWN if stored[key] is not None}
     return _environment().get_template("page.html").render(
         facts=facts,
         estimate=estimate,
         data=facts["data"],
-        say=nouns(facts),
+        say=_words.nouns(facts["data"]["kind"], facts["data"]["n_columns"]),
         sure=SURE,
         level=_words.level(estimate["confidence"]),
         inside=_words.inside(facts),
@@ -49,16 +45,16 @@ def page(facts: Facts) -> str:
         confidence=_words.confidence_text(estimate["confidence"]),
         doubts=_words.doubts(facts),
         others=_words.others(facts),
-        command=partial(command, facts),
-        fit=partial(fit_code, facts),
+        command=partial(_words.command, facts),
+        fit=partial(_words.fit_code, facts),
         drawings={
             key: drawing(picture, key, zoom=key == "distances", size=SIZES.get(key, (460.0, 270.0)))
             for key, picture in pictures.items()
         },
-        outliers=outlier_table(facts),
+        outliers=(facts["outliers"] or {}).get("rows"),
         equations=equations(facts),
         mean=mean(facts),
-        timings=", ".join(f"{short(k, 20)} {v:.2f} s" for k, v in facts["timings"].items()),
+        timings=", ".join(f"{_words.short(k, 20)} {v:.2f} s" for k, v in facts["timings"].items()),
         for_script={
             "distances": _histogram(pictures.get("distances"), estimate["threshold"]),
             "cloud": stored["cloud"],
@@ -80,8 +76,10 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    for function in (count, factor, number, percent, plural, png, short):
+    shown = (_words.digits_needed, _words.moved, _words.percent, _words.png, _words.short)
+    for function in (*shown, coordinate, count, factor, number, plural):
         made.filters[function.__name__] = function
+    made.globals["column_name"] = _words.column_name
     made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     return made
 
@@ -111,12 +109,9 @@ def _asset(name: str) -> Markup:
 
 
 def _policy(style: str, script: str) -> str:
+    digests = (hashlib.sha256(content.encode()).digest() for content in (style, script))
+    style, script = (f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
     return (
-        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+        f"default-src 'none'; style-src {style}; script-src {script}; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-
-
-def _hash(content: str) -> str:
-    digest = hashlib.sha256(content.encode("utf-8")).digest()
-    return "sha256-" + base64.b64encode(digest).decode("ascii")

@@ -4,21 +4,22 @@ Every picture has a limit on its size, so the page stays small for large data.
 """
 
 import base64
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from perpend._json import plain
 from perpend._typing import Array
 from perpend.estimator import SubspaceEstimator
 from perpend.formats._dataset import Answer, Dataset
 from perpend.plots import CloudDisplay, MaskDisplay, ProfileDisplay, SpectrumDisplay, SpreadDisplay
-from perpend.plots._cloud import sample
+from perpend.plots._cloud import MOST_POINTS, sample
 from perpend.plots._distances import DistanceDisplay
 from perpend.plots._picture import Axis, Dots, Picture, ends
 from perpend.plots._profile import scales_matter
 from perpend.plots._words import count, number
 from perpend.report._png import data_uri
-from perpend.report._text import short
+from perpend.report._words import Facts, nouns, short
 from perpend.rows.kinds import to_numpy
 
 BARS = 160  # in the histogram of the distances, which can be zoomed
@@ -28,42 +29,6 @@ LARGEST_UINT16 = 65535  # stands for the far end of an axis
 OUTLIER_COLOR = (213, 94, 0)  # over a scene
 
 
-class CloudFacts(TypedDict):
-    """Points in space, as whole numbers from 0 to 65535 along each axis."""
-
-    names: list[str]
-    points: str  # base64 of little-endian uint16 (m, 3)
-    inlier: str  # base64 of one byte each
-    low: list[float]
-    size: float  # of the cube that the numbers fill, in the data's units
-    patch: list[list[float]] | None  # corners of the plane, in the cube from 0 to 1
-    total: int
-    shown: int
-
-
-class ImageFacts(TypedDict):
-    """A scene, and its outliers as a transparent layer."""
-
-    scene: str  # data URI of a PNG
-    mask: str
-    height: int
-    width: int
-    factor: int  # pixels of the scene for one of the picture, along each side
-    bands: list[str]  # shown as red, green and blue
-
-
-class PictureFacts(TypedDict):
-    """The pictures; those that are not `cloud` and `image` are stored `Picture`s."""
-
-    image: ImageFacts | None
-    cloud: CloudFacts | None
-    distances: dict[str, Any] | None
-    view: dict[str, Any] | None
-    profile: dict[str, Any] | None
-    directions: dict[str, Any] | None
-    spread: dict[str, Any] | None
-
-
 class Rows(NamedTuple):
     """The rows and columns, if they were given, in one form."""
 
@@ -71,30 +36,35 @@ class Rows(NamedTuple):
     columns: list[str]
     named: bool  # whether the data has names for its columns
     dataset: Dataset | None
-    source: str
-    word: str  # for rows
+    kind: str  # of data
+
+    @property
+    def word(self) -> str:
+        """What the rows are called."""
+        return nouns(self.kind, len(self.columns))["rows"]
 
 
 def picture_facts(
     model: SubspaceEstimator, rows: Rows, labels: Array, answer: Answer | None
-) -> PictureFacts:
-    """Return the pictures that fit the model and the kind of data."""
+) -> Facts:
+    """Return the pictures that fit the model and the kind of data, some of them None.
+
+    Those that are not `image` and `cloud` are stored `Picture`s.
+    """
     X, dataset = rows.X, rows.dataset
     scales = scales_matter(model)
-    image = dataset is not None and dataset.kind == "image" and len(dataset.shape) == 2
-    cloud = X is not None and (
-        X.shape[1] == 3 or (dataset is not None and dataset.kind == "cloud" and X.shape[1] > 3)
-    )
+    image = dataset is not None and rows.kind == "image" and len(dataset.shape) == 2
+    cloud = X is not None and (X.shape[1] == 3 or (rows.kind == "cloud" and X.shape[1] > 3))
     view = X is not None and not cloud and X.shape[1] > 1
-    return PictureFacts(
-        image=_image(rows, labels) if image else None,
-        cloud=_cloud(model, rows, labels) if cloud else None,
-        distances=_distances(model, answer, rows.word),
-        view=_view(model, rows, labels).stored() if view else None,
-        profile=_stored(ProfileDisplay.of(model), rows.word) if scales else None,
-        directions=None if scales else _stored(SpectrumDisplay.of(model), rows.word),
-        spread=_stored(SpreadDisplay.of(model), rows.word),
-    )
+    return {
+        "image": _image(rows, labels) if image else None,
+        "cloud": _cloud(model, rows, labels) if cloud else None,
+        "distances": _distances(model, answer, rows.word),
+        "view": _view(model, rows, labels).stored() if view else None,
+        "profile": _stored(ProfileDisplay.of(model), rows.word) if scales else None,
+        "directions": None if scales else _stored(SpectrumDisplay.of(model), rows.word),
+        "spread": _stored(SpreadDisplay.of(model), rows.word),
+    }
 
 
 def _stored(display: Any, word: str, **options: Any) -> dict[str, Any] | None:
@@ -172,36 +142,37 @@ def _axes(model: SubspaceEstimator, rows: Array, labels: Array) -> tuple[Array, 
     return C[0], across, ["along the subspace", "across the subspace"]
 
 
-def _cloud(model: SubspaceEstimator, rows: Rows, labels: Array) -> CloudFacts:
-    """Put the points of the display into a cube."""
-    shown = CloudDisplay._of(model, np.asarray(rows.X), labels, names=rows.columns)
+def _cloud(model: SubspaceEstimator, rows: Rows, labels: Array) -> Facts:
+    """Put the points of the display into a cube, as whole numbers from 0 to 65535 along each axis.
+
+    The plane's corners, the `patch`, are from 0 to 1 in the cube; points and labels are in base64.
+    """
+    X = np.asarray(rows.X)
+    shown = CloudDisplay._of(model, X, labels, sample(len(X), MOST_POINTS, 0), names=rows.columns)
     low, high = shown._view
     size = float(np.max(high - low)) or 1.0
     low = (low + high) / 2 - size / 2
     places = (shown.points - low) / size
     inside = np.all((places >= 0) & (places <= 1), axis=1)
     corners = shown._corners
-    return CloudFacts(
-        names=[short(name, 20) for name in shown.names],
-        points=_base64(np.round(places[inside] * LARGEST_UINT16).astype("<u2")),
-        inlier=_base64((shown.labels[inside] == 1).astype(np.uint8)),
-        low=[float(v) for v in low],
-        size=size,
-        patch=None if corners is None else [_digits(v) for v in (corners - low) / size],
-        total=shown.n_inliers + shown.n_outliers,
-        shown=int(inside.sum()),
-    )
+    patch = None if corners is None else (corners - low) / size
+    return {
+        "names": [short(name, 20) for name in shown.names],
+        "points": _base64(np.round(places[inside] * LARGEST_UINT16).astype("<u2")),
+        "inlier": _base64((shown.labels[inside] == 1).astype(np.uint8)),
+        "low": plain(low),
+        "size": size,  # of the cube, in the data's units
+        "patch": None if patch is None else [[float(f"{v:.5g}") for v in p] for p in patch],
+        "total": shown.n_inliers + shown.n_outliers,
+        "shown": int(inside.sum()),
+    }
 
 
 def _base64(values: Array) -> str:
     return base64.b64encode(values.tobytes()).decode("ascii")
 
 
-def _digits(values: Array) -> list[float]:
-    return [float(f"{value:.5g}") for value in values]
-
-
-def _image(rows: Rows, labels: Array) -> ImageFacts:
+def _image(rows: Rows, labels: Array) -> Facts:
     """Draw the scene in three bands, and the outliers in a layer above it."""
     shown = MaskDisplay._of(rows.dataset, labels)
     image, outliers, factor = shown._smaller(IMAGE_SIDE)
@@ -209,11 +180,12 @@ def _image(rows: Rows, labels: Array) -> ImageFacts:
     mask[..., :3] = OUTLIER_COLOR
     # A single outlier among many pixels must still be seen.
     mask[..., 3] = np.where(outliers > 0, 90 + 165 * np.sqrt(outliers), 0).astype(np.uint8)
-    return ImageFacts(
-        scene=data_uri(np.round(255 * image).astype(np.uint8)),
-        mask=data_uri(mask),
-        height=shown.mask.shape[0],
-        width=shown.mask.shape[1],
-        factor=factor,
-        bands=[short(rows.columns[b] if isinstance(b, int) else b, 20) for b in shown.bands or ()],
-    )
+    bands = [rows.columns[b] if isinstance(b, int) else b for b in shown.bands or ()]
+    return {
+        "scene": data_uri(np.round(255 * image).astype(np.uint8)),
+        "mask": data_uri(mask),
+        "height": shown.mask.shape[0],
+        "width": shown.mask.shape[1],
+        "factor": factor,  # pixels of the scene for one of the picture, along each side
+        "bands": [short(band, 20) for band in bands],  # shown as red, green and blue
+    }

@@ -2,25 +2,12 @@
 
 import math
 from collections.abc import Callable, Sequence
-from functools import singledispatchmethod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from perpend._typing import Array
-from perpend.plots._picture import (
-    Axis,
-    Band,
-    Bars,
-    Cells,
-    Dots,
-    Label,
-    Line,
-    Mark,
-    Picture,
-    Text,
-    placed,
-)
+from perpend.plots import _picture as pic
 from perpend.plots._words import number
 
 # The page's style has a class for each; a stored picture with another colour is refused.
@@ -38,18 +25,6 @@ class Shape(NamedTuple):
     text: str = ""
 
 
-class Drawing(NamedTuple):
-    """Everything that the template writes."""
-
-    identifier: str
-    description: str
-    size: tuple[float, float]
-    frame: list[Shape]  # ticks, grid and titles of the axes
-    content: list[Shape]
-    inner: dict[str, str] | None  # of the element around the content, if it can be zoomed
-    keys: list[tuple[str, str]]  # the legend: class and words
-
-
 class Box(NamedTuple):
     """The area of a picture where the data is drawn, in pixels."""
 
@@ -60,13 +35,16 @@ class Box(NamedTuple):
 
 
 def drawing(
-    picture: Picture,
+    picture: pic.Picture,
     identifier: str,
     *,
     size: tuple[float, float] = (460.0, 270.0),
     zoom: bool = False,
-) -> Drawing:
-    """Draw a picture; one to be zoomed has a logarithmic x, and no words among its content."""
+) -> dict[str, Any]:
+    """Return what the template writes.
+
+    A picture to be zoomed has a logarithmic x, and no words among its content.
+    """
     y_ticks = tick_texts(picture.y, 5)
     left = 36 + 7 * max((len(label) for _, label in y_ticks), default=0)
     box = Box(left, 14.0, size[0] - (44.0 if zoom else 14.0), size[1] - 46.0)
@@ -74,7 +52,7 @@ def drawing(
     for layer in picture.layers:
         pen.add(layer)
     if not zoom:
-        pen.add_labels([layer for layer in picture.layers if isinstance(layer, Label)])
+        pen.add_labels([layer for layer in picture.layers if isinstance(layer, pic.Label)])
     inner = None
     if zoom:
         low, high = (DECADE * math.log10(end) for end in (picture.x.low, picture.x.high))
@@ -82,21 +60,31 @@ def drawing(
         inner = {
             **_pixels(x=box.left, y=box.top),
             **_pixels(width=box.right - box.left, height=box.bottom - box.top),
-            "viewBox": f"{_short(low)} {_short(-top)} {_short(high - low)} {_short(top)}",
+            "viewBox": " ".join(map(coordinate, (low, -top, high - low, top))),
         }
-    keys = [
-        (f"{type(layer).__name__.lower()} {COLOR_CLASSES[layer.color]}", layer.name)
-        for layer in picture.layers
-        if layer.name and not isinstance(layer, Text)
-    ]
-    frame = _frame(picture, box, size, y_ticks)
-    return Drawing(identifier, picture.description, size, frame, pen.shapes, inner, keys)
+    frame = Pen(picture, box, zoom=False)
+    return {
+        "identifier": identifier,
+        "description": picture.description,
+        "size": size,
+        "box": box,
+        "x_ticks": [(float(frame.x(tick)), text) for tick, text in tick_texts(picture.x, 6)],
+        "y_ticks": [(float(frame.y(tick)), text) for tick, text in y_ticks],
+        "labels": (picture.x.label, picture.y.label),
+        "content": pen.shapes,
+        "inner": inner,  # attributes of the element around the content, if it can be zoomed
+        "legend": [  # class and words
+            (f"{type(layer).__name__.lower()} {COLOR_CLASSES[layer.color]}", layer.name)
+            for layer in picture.layers
+            if layer.name and not isinstance(layer, pic.Text)
+        ],
+    }
 
 
 class Pen:
     """Draws layers into a list of shapes."""
 
-    def __init__(self, picture: Picture, box: Box, *, zoom: bool) -> None:
+    def __init__(self, picture: pic.Picture, box: Box, *, zoom: bool) -> None:
         self.box, self.zoom, self.shapes = box, zoom, list[Shape]()
         self.x: Callable[[Any], Array] = lambda x: DECADE * np.log10(_numbers(x))
         self.y: Callable[[Any], Array] = lambda y: -_numbers(y)
@@ -110,67 +98,65 @@ class Pen:
         """Add an element of a class."""
         self.shapes.append(Shape(tag, {"class": kind, **attributes}, text))
 
-    @singledispatchmethod
-    def add(self, layer: Any) -> None:
+    def add(self, layer: pic.Layer) -> None:
         """Draw a layer; labels come last."""
+        color = COLOR_CLASSES[getattr(layer, "color", "text")]
+        match layer:
+            case pic.Line(x, y):
+                path = _path(self.x(x), self.y(y))
+                self.shape("path", f"line {color}", d=path, **_pixels(stroke_width=layer.width))
+                if layer.dots:
+                    self._dots(pic.Dots(x, y), color)
+            case pic.Dots():
+                self._dots(layer, color)
+            case pic.Bars(borders, heights):
+                x, y = self.x(borders), self.y(heights)
+                for left, right, top in zip(x[:-1], x[1:], y, strict=True):
+                    self._rect(f"bar {color}", Box(left, top, right, self.bottom))
+            case pic.Band(x, low, high):
+                x, low, high = self.x(x), self.y(low), self.y(high)
+                around = _path(np.concatenate([x, x[::-1]]), np.concatenate([high, low[::-1]]))
+                self.shape("path", f"band {color}", d=f"{around}Z")
+            case pic.Mark(x):
+                top = -1e12 if self.zoom else self.top  # zooming changes the height
+                ends = _pixels(x1=self.x(x), y1=top, x2=self.x(x), y2=self.bottom)
+                self.shape("line", f"mark {color}", **ends)
+            case pic.Cells():
+                self._cells(layer, color)
+            case pic.Text() if not self.zoom:
+                self._words(layer)
 
-    @add.register
-    def _(self, layer: Line) -> None:
-        color, x, y = COLOR_CLASSES[layer.color], self.x(layer.x), self.y(layer.y)
-        width = _pixels(stroke_width=layer.width)
-        self.shape("path", f"line {color}", d=_path(x, y), **width)
-        if layer.dots:
-            self.add(Dots(layer.x, layer.y, layer.color))
+    def add_labels(self, labels: list[pic.Label]) -> None:
+        """Write labels where there is room for them."""
 
-    @add.register
-    def _(self, layer: Dots) -> None:
+        def at(x: float, y: float) -> tuple[float, float]:
+            return float(self.x(x)) - self.box.left, self.box.bottom - float(self.y(y))
+
+        for label, x, y in pic.placed(labels, at, self.box.right - self.box.left, TEXT):
+            place = _pixels(x=self.box.left + x, y=self.box.bottom - y + 4)
+            kind = "mark-label" if label.strong else "mark-label quiet"
+            self.shape("text", kind, label.text, **place, **{"text-anchor": "middle"})
+
+    def _dots(self, layer: pic.Dots, color: str) -> None:
         x, y = self.x(layer.x), self.y(layer.y)
         seen = (x >= self.box.left) & (x <= self.box.right) & (y >= self.top) & (y <= self.bottom)
         pairs = zip(x[seen], y[seen], strict=True)
-        path = "".join(f"M{_short(a)} {_short(b)}h0" for a, b in pairs)
+        path = "".join(f"M{coordinate(a)} {coordinate(b)}h0" for a, b in pairs)
         size = 1.4 * layer.size
-        self.shape(
-            "path", f"dots {COLOR_CLASSES[layer.color]}", d=path, **_pixels(stroke_width=size)
-        )
+        self.shape("path", f"dots {color}", d=path, **_pixels(stroke_width=size))
         if layer.hollow:
             self.shape("path", "dots c-ground", d=path, **_pixels(stroke_width=size - 3))
 
-    @add.register
-    def _(self, layer: Bars) -> None:
-        borders, heights = self.x(layer.borders), self.y(layer.heights)
-        for left, right, top in zip(borders[:-1], borders[1:], heights, strict=True):
-            if top < self.bottom:
-                box = Box(left, top, right, self.bottom)
-                self._rect(f"bar {COLOR_CLASSES[layer.color]}", box)
-
-    @add.register
-    def _(self, layer: Band) -> None:
-        x, low, high = self.x(layer.x), self.y(layer.low), self.y(layer.high)
-        around = _path(np.concatenate([x, x[::-1]]), np.concatenate([high, low[::-1]]))
-        self.shape("path", f"band {COLOR_CLASSES[layer.color]}", d=f"{around}Z")
-
-    @add.register
-    def _(self, layer: Mark) -> None:
-        x = float(self.x(layer.x))
-        top = -1e12 if self.zoom else self.top  # zooming changes the height
-        ends = _pixels(x1=x, y1=top, x2=x, y2=self.bottom)
-        self.shape("line", f"mark {COLOR_CLASSES[layer.color]}", **ends)
-
-    @add.register
-    def _(self, layer: Cells) -> None:
+    def _cells(self, layer: pic.Cells, color: str) -> None:
         """Draw neighbours of the same level as one rectangle."""
         x, y = self.x(layer.x), self.y(layer.y)
         for bottom, top, row in zip(y[:-1], y[1:], layer.levels, strict=True):
             starts = [j for j in range(len(row)) if j == 0 or row[j] != row[j - 1]]
             for a, b in zip(starts, [*starts[1:], len(row)], strict=True):
                 if row[a] > 0:
-                    kind = f"shade {COLOR_CLASSES[layer.color]} s{int(row[a])}"
-                    self._rect(kind, Box(x[a], top, x[b], bottom))
+                    self._rect(f"shade {color} s{int(row[a])}", Box(x[a], top, x[b], bottom))
 
-    @add.register
-    def _(self, layer: Text) -> None:
-        if self.zoom:
-            return
+    def _words(self, layer: pic.Text) -> None:
         lines = layer.text.split("\n")
         x = float(self.x(layer.x)) + (-6 if layer.ends else 6)
         y = float(self.y(layer.y)) + 4 - LINE_HEIGHT * (len(lines) - 1) / 2
@@ -178,45 +164,13 @@ class Pen:
         for i, line in enumerate(lines):
             self.shape("text", "mark-label", line, **_pixels(x=x, y=y + i * LINE_HEIGHT), **anchor)
 
-    def add_labels(self, labels: list[Label]) -> None:
-        """Write labels where there is room for them."""
-
-        def at(x: float, y: float) -> tuple[float, float]:
-            return float(self.x(x)) - self.box.left, self.box.bottom - float(self.y(y))
-
-        for label, x, y in placed(labels, at, self.box.right - self.box.left, TEXT):
-            place = _pixels(x=self.box.left + x, y=self.box.bottom - y + 4)
-            kind = "mark-label" if label.strong else "mark-label quiet"
-            self.shape("text", kind, label.text, **place, **{"text-anchor": "middle"})
-
     def _rect(self, kind: str, box: Box) -> None:
-        sides = _pixels(width=box.right - box.left, height=max(box.bottom - box.top, 0.0))
-        self.shape("rect", kind, **_pixels(x=box.left, y=box.top), **sides)
+        if box.top < box.bottom:
+            sides = _pixels(width=box.right - box.left, height=box.bottom - box.top)
+            self.shape("rect", kind, **_pixels(x=box.left, y=box.top), **sides)
 
 
-def _frame(
-    picture: Picture, box: Box, size: tuple[float, float], y_ticks: list[tuple[float, str]]
-) -> list[Shape]:
-    """Return grid, ticks and the titles of the axes."""
-    pen = Pen(picture, box, zoom=False)
-    for tick, label in y_ticks:
-        y = float(pen.y(tick))
-        pen.shape("line", "grid", **_pixels(x1=box.left, y1=y, x2=box.right, y2=y))
-        place = _pixels(x=box.left - 6, y=y + 4)
-        pen.shape("text", "tick", label, **place, **{"text-anchor": "end"})
-    middle = {"text-anchor": "middle"}
-    for tick, label in tick_texts(picture.x, 6):
-        pen.shape("text", "tick", label, **_pixels(x=pen.x(tick), y=box.bottom + 16), **middle)
-    ends = _pixels(x1=box.left, y1=box.bottom, x2=box.right, y2=box.bottom)
-    pen.shape("line", "axis", **ends)
-    place = _pixels(x=(box.left + box.right) / 2, y=size[1] - 8)
-    pen.shape("text", "label", picture.x.label, **place, **middle)
-    turned = f"translate(13 {_short((box.top + box.bottom) / 2)}) rotate(-90)"
-    pen.shape("text", "label", picture.y.label, transform=turned, **middle)
-    return pen.shapes
-
-
-def tick_texts(axis: Axis, wanted: int) -> list[tuple[float, str]]:
+def tick_texts(axis: pic.Axis, wanted: int) -> list[tuple[float, str]]:
     """Return round numbers along an axis, with their texts."""
     if axis.ticks is not None:
         return [(tick, number(tick)) for tick in axis.ticks]
@@ -275,19 +229,19 @@ def _path(x: Sequence[float] | Array, y: Sequence[float] | Array) -> str:
         if not math.isfinite(a) or not math.isfinite(b):
             pen = "M"
             continue
-        steps.append(f"{pen}{_short(a)} {_short(b)}")
+        steps.append(f"{pen}{coordinate(a)} {coordinate(b)}")
         pen = "L"
     return "".join(steps)
 
 
-def _short(value: float) -> str:
+def coordinate(value: float) -> str:
     """Return a coordinate with two digits.
 
-    >>> _short(12.3456), _short(3.0)
+    >>> coordinate(12.3456), coordinate(3.0)
     ('12.35', '3')
     """
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def _pixels(**coordinates: Any) -> dict[str, str]:
-    return {key.replace("_", "-"): _short(float(value)) for key, value in coordinates.items()}
+    return {key.replace("_", "-"): coordinate(float(value)) for key, value in coordinates.items()}

@@ -1,13 +1,20 @@
-"""The estimate in words: its confidence, the doubts about it, and other structures in the rows."""
+"""Words of the page: numbers and names as text; confidence, doubts, and the code of other fits."""
 
+import math
 import re
+import shlex
+from collections.abc import Iterable
+from typing import Any, TypeAlias
 
 from perpend._structures import HOLDS_IT, INSIDE_IT, Words
 from perpend.plots._words import count, number
-from perpend.report._facts import EstimateFacts, Facts
-from perpend.report._text import nouns
 from perpend.structure import SURE
 
+Facts: TypeAlias = dict[str, Any]
+"""Numbers and texts that can be kept as JSON."""
+
+NAME_LENGTH = 48  # characters of a name that are shown
+COEFFICIENT = (4, 12)  # digits, at least and at most
 MEDIUM = 0.5  # below this confidence a codimension is a guess
 CLEAR_ORIGIN = 1e-6  # chance below which the subspace clearly misses the origin
 LIMITS = {  # for the templates
@@ -20,6 +27,115 @@ LIMITS = {  # for the templates
     "many": 0.1,  # and if the estimate is sure, from this share of the rows on
 }
 ADVICE_WORDS = re.compile(r"help|show|would give|^(add|centre|look|raise|use)")
+
+
+def column_labels(names: Iterable[Any], kind: str = "table") -> list[str]:
+    """Return names of columns for sentences and equations.
+
+    Numbers get a word before them: a column without a name is "column 3", counted from 1 as in
+    ``--columns``, and a band of an image is "band 3".
+
+    >>> column_labels(["red", "7", "", 410.5])
+    ['red', 'column 7', 'column 3', 'column 410.5']
+    """
+    word = "band" if kind == "image" else "column"
+    texts = [str(name) or str(j + 1) for j, name in enumerate(names)]
+    return [f"{word} {text}" if is_number(text) else text for text in texts]
+
+
+def is_number(text: str) -> bool:
+    """Say whether a text reads as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def column_name(names: list[str], j: int) -> str:
+    """Return the name of a column, or its number if its name was not kept."""
+    return names[j] if j < len(names) else f"column {j + 1}"
+
+
+def digits_needed(value: float, factor: float, error: float) -> int:
+    """Return the digits of a value that keep it, times a factor, within an error.
+
+    >>> digits_needed(0.01000319, 5e6, 0.0025), digits_needed(42288.2, 1.0, 0.001)
+    (8, 8)
+    """
+    least, most = COEFFICIENT
+    if error <= 0 or value == 0 or factor == 0:
+        return least
+    decimals = math.ceil(math.log10(abs(factor) / (2 * error)))  # 10^-decimals / 2 is its rounding
+    return min(max(decimals + math.floor(math.log10(abs(value))) + 1, least), most)
+
+
+def moved(value: float, to: float) -> str:
+    """Return a change from one value to another, with three digits or as many as show it.
+
+    >>> moved(1000.5, 1000.0), moved(2.0, 0.12345)
+    ('1000.5 → 1000', '2 → 0.123')
+    """
+    error = abs(value - to) / 20  # far from the origin both may have the same first digits
+    digits = (digits_needed(v, 1.0, error) for v in (value, to))
+    shown = [n if n > COEFFICIENT[0] else 3 for n in digits]
+    return f"{number(value, shown[0])} → {number(to, shown[1])}"
+
+
+def percent(share: float) -> str:
+    """Return a share in percent; 0 and 100 only if they are exact.
+
+    >>> percent(0.4), percent(0.12345), percent(1e-6), percent(0.99999), percent(1.0)
+    ('40 %', '12.3 %', 'under 0.1 %', 'over 99.9 %', '100 %')
+    """
+    if 0 < share < 0.001:
+        return "under 0.1 %"
+    if 0.999 < share < 1:
+        return "over 99.9 %"
+    return f"{100 * share:.3g} %"
+
+
+def short(text: Any, shown: int = NAME_LENGTH) -> str:
+    """Return a text on one line, cut if it is long.
+
+    >>> short("a" * 60, 8)
+    'aaaaaaa…'
+    """
+    line = " ".join(str(text).split())
+    return line if len(line) <= shown else line[: shown - 1] + "…"
+
+
+def readable(value: Any) -> Any:
+    r"""Return facts without characters that cannot be shown or encoded: controls, lone surrogates.
+
+    >>> readable({"names": ["a\x00b\ud800c\u202e"]})
+    {'names': ['a�b�c�']}
+    """
+    if isinstance(value, dict):
+        return {readable(key): readable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [readable(item) for item in value]
+    if isinstance(value, str):
+        kept = "\n\t\u202f\u00a0"
+        return "".join(c if c.isprintable() or c in kept else "\ufffd" for c in value)
+    return value
+
+
+def png(address: str) -> str:
+    """Return the address of a picture that is part of the page; refuse any other."""
+    if not str(address).startswith("data:image/png;base64,"):
+        raise ValueError(f"{str(address)[:40]!r} is not a picture inside the page.")
+    return address
+
+
+def nouns(kind: str, n_columns: int) -> dict[str, str]:
+    """Return the words that fit the kind of data; points with more than x, y and z have columns."""
+    row, column = {"image": ("pixel", "band"), "cloud": ("point", "coordinate")}.get(
+        kind, ("row", "column")
+    )
+    if kind == "cloud" and n_columns > 3:
+        column = "column"
+    return {"row": row, "rows": f"{row}s", "column": column, "columns": f"{column}s"}
 
 
 def level(confidence: float) -> str:
@@ -40,7 +156,7 @@ def confidence_text(value: float) -> str:
     return f"{value:.2f}" if value >= 0.01 else "below 0.01"
 
 
-def misses_origin(estimate: EstimateFacts) -> bool:
+def misses_origin(estimate: Facts) -> bool:
     """Say whether the subspace clearly misses the origin."""
     chance = estimate["evidence"].get("origin_chance")
     return chance is not None and chance < CLEAR_ORIGIN
@@ -51,7 +167,7 @@ def structure_words(facts: Facts) -> Words:
     return Words(
         facts["data"]["n_columns"],
         affine=facts["estimate"]["affine"],
-        rows=nouns(facts).rows,
+        rows=nouns(facts["data"]["kind"], facts["data"]["n_columns"])["rows"],
         count=count,
         number=lambda value: number(value, 2),
     )
@@ -103,3 +219,41 @@ def _with_help(text: str) -> tuple[str, str]:
         return text, ""
     lead = "What would help" if ADVICE_WORDS.search(match[2]) else "Possible reason"
     return match[1], f"{lead}: {match[2]}"
+
+
+def fit_code(facts: Facts, rows: str = "X", **changes: object) -> str:
+    """Return the code of this fit with some settings changed, for what to try next."""
+    method = facts["estimate"]["method"]
+    settings = _settings(facts) | {key: repr(value) for key, value in changes.items()}
+    arguments = ", ".join(f"{key}={value}" for key, value in settings.items())
+    return f"from perpend import {method}\n\nmodel = {method}({arguments}).fit({rows})"
+
+
+def command(facts: Facts, name: str, **changes: str) -> str:
+    """Return the command for the same file with the same settings, if it has options for them."""
+    settings = _settings(facts) | changes
+    words = ["perpend", name, shlex.quote(facts["data"]["name"] or "YOUR_FILE")]
+    if name == "fit":
+        words += ["-o RESULTS"]
+        method = facts["estimate"]["method"]
+        words += [f"--method {method}"] if method != "DPCP" else []
+    if "codimension" in settings:
+        words.append(f"--codimension {settings['codimension']}")
+    affine = settings.get("affine", "False")  # the command line's own default is not Python's
+    words.append("--affine " + {"True": "yes", "False": "no"}.get(affine, "auto"))
+    if name == "fit" and "normalize" in settings:
+        words.append("--no-normalize")
+    return " ".join(words)
+
+
+def _settings(facts: Facts) -> dict[str, str]:
+    """Return the arguments, as code, that change the estimate."""
+    estimate = facts["estimate"]
+    parameters, settings = estimate["parameters"], {}
+    if estimate["given"]:
+        settings["codimension"] = str(estimate["codimension"])
+    if parameters.get("affine") in ("True", "auto"):
+        settings["affine"] = "True" if parameters["affine"] == "True" else '"auto"'
+    if parameters.get("normalize") == "False":
+        settings["normalize"] = "False"
+    return settings

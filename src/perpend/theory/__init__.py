@@ -8,9 +8,11 @@ Bases and directions are columns here, as in the solvers: pass ``model.normals_.
 the paper are resolved in the docstring of the function that meets them.
 """
 
+from perpend._docs import complete
 from perpend.geometry import average_height
-from perpend.theory.circle import CircleStatistics, circle_statistics
+from perpend.theory._checks import EXPLAINED
 from perpend.theory.conditions import (
+    Schedule,
     Theorem1,
     assumption1,
     cone_probability,
@@ -25,7 +27,7 @@ from perpend.theory.continuous import (
     projected_starts,
     start_tangents,
 )
-from perpend.theory.diagnose import Diagnosis, Guarantee, diagnose
+from perpend.theory.diagnose import Diagnosis, Guarantee, Verdict, diagnose
 from perpend.theory.discrete import (
     DiscreteRun,
     FullRank,
@@ -34,7 +36,6 @@ from perpend.theory.discrete import (
     outlier_error_bound,
     spans_complement,
 )
-from perpend.theory.estimates import Estimate, Verdict
 from perpend.theory.recovery import (
     Growth,
     Theorem7,
@@ -45,8 +46,14 @@ from perpend.theory.recovery import (
     start_singular_bound,
     theorem7,
 )
-from perpend.theory.schedule import Schedule
-from perpend.theory.statistics import Statistics, Values, statistics
+from perpend.theory.statistics import (
+    CircleStatistics,
+    Estimate,
+    Statistics,
+    Values,
+    circle_statistics,
+    statistics,
+)
 
 __all__ = [
     "CircleStatistics",
@@ -87,3 +94,5 @@ __all__ = [
     "theorem7",
     "widest_start",
 ]
+
+complete((globals()[name] for name in __all__), EXPLAINED)

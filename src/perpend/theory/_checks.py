@@ -1,4 +1,4 @@
-"""The arguments of the theory, checked in one place."""
+"""The arguments of the theory, explained and checked in one place."""
 
 import numpy as np
 
@@ -10,6 +10,31 @@ from perpend.rows.preparation import row_norms
 
 ORTHONORMAL = 1e-5
 """Largest deviation of A.T A from the identity, entry by entry; float32 models pass."""
+
+
+EXPLAINED = {
+    "values": "Values\n``statistics(...).estimated`` or ``.certified``.\n",
+    "tangents": "array of shape (n_starts,)\ntan(theta_0) of the starts, see `start_tangents`.\n",
+    "schedule": "Schedule\nThe step sizes.\n",
+    "mu0": "float\nThe first step size.\n",
+    "beta": "float\nThe factor by which the step is cut, between 0 and 1.\n",
+    "k": "array of int\nThe iterations, from 0.\n",
+    "n_steps": "int\nNumber of iterations.\n",
+    "n_starts": "int\nk, the number of starts, which are uniform.\n",
+    "n_features": "int\nD.\n",
+    "codimension": "int\nc.\n",
+    "outlier_share": "float\np, the probability that a row is an outlier.\n",
+    "B0": "array of shape (D, k)\nStarts, in the columns.\n",
+    "delta": "array of shape (D, k)\nThe perturbation, such as that of `discrete_psgm`.\n",
+    "normals": """array of shape (D, c)
+Orthonormal columns that span the complement of the inliers' subspace.
+""",
+    "C1": "float\nThe constant of the theorem, which the paper leaves open.\n",
+    "eps": "float\nA larger value makes the bound lower and more probable.\n",
+    "random_state": "None, int, numpy.random.Generator or numpy.random.RandomState\n",
+    "return Any": "array",
+}
+"""What parameters mean that a docstring leaves out."""
 
 
 def unit_rows(name: str, X: Array, n_features: int | None = None) -> Array:

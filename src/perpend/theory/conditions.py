@@ -19,8 +19,36 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.theory.schedule import Schedule
 from perpend.theory.statistics import Values
+
+
+class Schedule(NamedTuple):
+    r"""Steps mu^0 that are cut by beta at iteration K0 and every K* iterations after it.
+
+    .. math::
+        \mu^k = \mu^0 \;(k < K_0), \qquad
+        \mu^k = \mu^0 \beta^{\lfloor (k - K_0)/K_* \rfloor + 1} \;(k \ge K_0)
+
+    `mu0` multiplies the subgradient of the *sum* over unit rows, as in the paper, and may be one
+    number for each start. The solver's ``GeometricStep`` counts in units of 1 / f(b0) instead.
+
+    >>> Schedule(mu0=1.0, beta=0.5, K0=2, K_star=3).steps(7)
+    array([1.  , 1.  , 0.5 , 0.5 , 0.5 , 0.25, 0.25])
+    """
+
+    mu0: float | Array  # the first step size, one for all starts or (k,)
+    beta: float  # the factor of each cut, between 0 and 1
+    K0: int  # iteration of the first cut
+    K_star: int  # iterations from cut to cut
+
+    def cuts(self, k: Array) -> Array:
+        """Return how often the step has been cut by the time of iteration k."""
+        k = np.asarray(k)
+        return np.where(k < self.K0, 0, (k - self.K0) // self.K_star + 1)
+
+    def steps(self, n_steps: int) -> Array:
+        """Return the first step sizes: (n_steps,), or (n_steps, k) where mu0 is (k,)."""
+        return np.multiply.outer(self.beta ** self.cuts(np.arange(n_steps)), np.asarray(self.mu0))
 
 
 class Theorem1(NamedTuple):
@@ -53,16 +81,8 @@ class Theorem1(NamedTuple):
     def least_flat(self, mu0: float | Array) -> Array:
         """Return K-diamond(mu0) (k,), the least length of the flat phase; infinite outside.
 
-        The paper's formula lacks the bracket that closes tan(theta_0).
-
-        Parameters
-        ----------
-        mu0 : float or array of shape (n_starts,)
-            The first step size.
-
-        Returns
-        -------
-        array of shape (n_starts,)
+        The paper's formula lacks the bracket that closes tan(theta_0). `mu0` may be an array, with
+        a number for each start.
         """
         margin = self.pull - np.maximum(1, self.tangents) * self.push
         allowed = self.inside & (margin > 0)
@@ -72,15 +92,6 @@ class Theorem1(NamedTuple):
         """Return the least length of a plateau; infinite unless N c_X,min > E.
 
         The paper prints c_X; c_X,min is the only reading that fits.
-
-        Parameters
-        ----------
-        beta : float
-            The factor by which the step is cut, between 0 and 1.
-
-        Returns
-        -------
-        float
         """
         margin = math.sqrt(2) * beta * self.step_bound * (self.pull - self.push)
         return 1 / margin if margin > 0 else math.inf
@@ -89,17 +100,6 @@ class Theorem1(NamedTuple):
         """Return the shortest schedule that the theorem admits for all starts.
 
         `mu0` is at most mu', which is the default.
-
-        Parameters
-        ----------
-        beta : float
-            The factor by which the step is cut, between 0 and 1.
-        mu0 : float, optional
-            The first step size.
-
-        Returns
-        -------
-        Schedule
         """
         mu0 = self.step_bound if mu0 is None else mu0
         if not (0 < beta < 1 and 0 < mu0 <= self.step_bound):
@@ -121,17 +121,6 @@ class Theorem1(NamedTuple):
         """Return the theorem's bound on tan(theta_k) for iterations k: (len(k), n_starts).
 
         The paper prints tan(theta_0) on the left side; theta_k is meant.
-
-        Parameters
-        ----------
-        schedule : Schedule
-            The step sizes.
-        k : array of int of shape (n,)
-            The iterations.
-
-        Returns
-        -------
-        array of shape (n, n_starts)
         """
         k = np.asarray(k)[:, None]
         flat = np.asarray(schedule.mu0) / (math.sqrt(2) * self.step_bound)
@@ -140,7 +129,7 @@ class Theorem1(NamedTuple):
 
 
 def theorem1(values: Values, tangents: Array) -> Theorem1:
-    """Evaluate Theorem 1 for starts with the given tan(theta_0) (k,), see `start_tangents`.
+    """Evaluate Theorem 1 for starts with the given tan(theta_0).
 
     Parameters
     ----------
@@ -149,12 +138,6 @@ def theorem1(values: Values, tangents: Array) -> Theorem1:
         hold are proven. The step bound mu' gets smaller as c_X,min grows, so there the upper end
         of c_X,min is used; a shorter step, and the longer K* and larger angle that follow from it,
         are on the safe side.
-    tangents : array of shape (k,)
-
-    Returns
-    -------
-    Theorem1
-        The numbers of the theorem, and whether its conditions hold.
 
     Examples
     --------
@@ -180,18 +163,6 @@ def theorem1(values: Values, tangents: Array) -> Theorem1:
 def assumption1(values: Values, tangents: Array) -> bool:
     """Whether every start is inside Theorem 1's cone: tan(theta_0) < N c_X,min / E.
 
-    Parameters
-    ----------
-    values : Values
-        ``statistics(...).estimated`` or ``.certified``.
-    tangents : array of shape (k,)
-        tan(theta_0) of the starts, see `start_tangents`.
-
-    Returns
-    -------
-    bool
-        Whether all of them are inside.
-
     Examples
     --------
     >>> values = Values(1500, 1500, 25, 30, 0.138, 0.185, 0.124, 0.171, 0.0385, 0.0378)
@@ -205,16 +176,6 @@ def cone_probability(values: Values) -> float:
     """Return the probability that a uniform start is inside Theorem 1's cone.
 
     sin^2(theta) of a uniform direction has the distribution Beta(d/2, c/2).
-
-    Parameters
-    ----------
-    values : Values
-        ``statistics(...).estimated`` or ``.certified``.
-
-    Returns
-    -------
-    float
-        From 0 to 1.
 
     Examples
     --------
@@ -236,17 +197,8 @@ def widest_start(values: Values, n_starts: int, probability: float) -> float:
 
     Parameters
     ----------
-    values : Values
-        ``statistics(...).estimated`` or ``.certified``.
-    n_starts : int
-        Number of uniform starts.
     probability : float
         Of all of them staying below, from 0 to 1.
-
-    Returns
-    -------
-    float
-        The tangent.
 
     Examples
     --------

@@ -17,7 +17,6 @@ import numpy as np
 from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.geometry import average_height
-from perpend.solvers import iterate
 from perpend.theory._checks import basis, directions, normalised, step_sizes
 from perpend.theory.statistics import Values
 
@@ -29,28 +28,10 @@ class ContinuousRun(NamedTuple):
     tangents: Array  # (K + 1, k) tan of the angle to the complement, the start's first
 
 
-class _State(NamedTuple):
-    B: Array  # (D, k)
-    k: int
-    objective: float
-    change: float
-
-
 def continuous_values(n_features: int, codimension: int, outlier_share: float) -> Values:
     """Return the statistics of the continuous problem: c_D, c_d, and both eta zero.
 
     There are no numbers of rows, only shares, so step sizes belong to the mean over the rows.
-
-    Parameters
-    ----------
-    n_features, codimension : int
-        D and c.
-    outlier_share : float
-        p, the probability that a row is an outlier.
-
-    Returns
-    -------
-    Values
 
     Examples
     --------
@@ -58,8 +39,10 @@ def continuous_values(n_features: int, codimension: int, outlier_share: float) -
     >>> round(values.c_x_min, 4), round(values.c_o_max, 4), values.eta_o
     (0.1612, 0.1469, 0.0)
     """
-    d = n_features - codimension
-    p, c_d, c_D = _share(outlier_share), average_height(d) if d else 0.0, average_height(n_features)
+    if not 0 <= outlier_share <= 1:
+        raise InputError(f"outlier_share={outlier_share}; expected a probability, from 0 to 1.")
+    p, d = float(outlier_share), n_features - codimension
+    c_d, c_D = average_height(d) if d else 0.0, average_height(n_features)
     return Values(1 - p, p, d, n_features, c_d, c_d, c_D, c_D, 0.0, 0.0)
 
 
@@ -70,14 +53,6 @@ def continuous_objective(B: Array, normals: Array, outlier_share: float) -> Arra
     ----------
     B : array of shape (D, k)
         Any columns; the objective grows with their norm.
-    normals : array of shape (D, c)
-        Orthonormal columns that span the complement of the inliers' subspace.
-    outlier_share : float
-        p, the probability that a row is an outlier.
-
-    Returns
-    -------
-    array of shape (k,)
 
     Notes
     -----
@@ -110,18 +85,9 @@ def continuous_psgm(
     ----------
     B0 : array of shape (D, k)
         Starts; they are scaled to norm one.
-    normals : array of shape (D, c)
-        Orthonormal columns that span the complement of the inliers' subspace.
-    outlier_share : float
-        p, the probability that a row is an outlier.
     steps : array of shape (K,) or (K, k)
         Step sizes, below 1 / (p c_D), such as ``Schedule(...).steps(K)``. Theorem 1 applied to
         `continuous_values` says which schedules converge.
-
-    Returns
-    -------
-    ContinuousRun
-        Where the starts ended, and their angles on the way.
 
     Notes
     -----
@@ -131,23 +97,15 @@ def continuous_psgm(
     normalises, is right, as the mean of sign(z.b) z is c_d times a *unit* vector. A start in the
     complement has s = 0, which is a subgradient.
     """
-    B0 = directions("B0", B0)
-    normals = basis("normals", normals, len(B0))
-    v = continuous_values(len(B0), normals.shape[1], outlier_share)
+    B = directions("B0", B0)
+    normals = basis("normals", normals, len(B))
+    v = continuous_values(len(B), normals.shape[1], outlier_share)
     pull, push = v.n_inliers * v.c_x_min, v.n_outliers * v.c_o_max
-    mu = step_sizes(steps, B0.shape[1], 1 / push if push else np.inf, "1 / (p c_D)")
-    tangents = np.empty((len(mu) + 1, B0.shape[1]))
-    tangents[0] = start_tangents(B0, normals)
-
-    def step(state: _State) -> _State:
-        B, k = state.B, state.k
-        s = normalised(_inside(B, normals))
-        B = normalised(B - mu[k] * (push * B + pull * s))
-        tangents[k + 1] = start_tangents(B, normals)
-        return _State(B, k + 1, float(np.mean(continuous_objective(B, normals, outlier_share))), 1)
-
-    run = iterate(step, _State(B0, 0, 0.0, 1.0), max_steps=len(mu), stage="continuous descent")
-    return ContinuousRun(run.state.B, tangents)
+    tangents = [start_tangents(B, normals)]
+    for mu in step_sizes(steps, B.shape[1], 1 / push if push else np.inf, "1 / (p c_D)"):
+        B = normalised(B - mu * (push * B + pull * normalised(_inside(B, normals))))
+        tangents.append(start_tangents(B, normals))
+    return ContinuousRun(B, np.array(tangents))
 
 
 def projected_starts(B0: Array, normals: Array, delta: Array | float = 0.0) -> Array:
@@ -160,10 +118,6 @@ def projected_starts(B0: Array, normals: Array, delta: Array | float = 0.0) -> A
 
     Parameters
     ----------
-    B0 : array of shape (D, k)
-        Starts.
-    normals : array of shape (D, c)
-        Orthonormal columns that span the complement of the inliers' subspace.
     delta : array of shape (D, k), or 0
         What is taken from the starts.
 
@@ -191,8 +145,6 @@ def start_tangents(B: Array, normals: Array) -> Array:
     ----------
     B : array of shape (D, k)
         Any columns but zero.
-    normals : array of shape (D, c)
-        Orthonormal columns that span the complement of the inliers' subspace.
 
     Returns
     -------
@@ -213,9 +165,3 @@ def start_tangents(B: Array, normals: Array) -> Array:
 def _inside(B: Array, normals: Array) -> Array:
     """Return P_S B."""
     return B - normals @ (normals.T @ B)
-
-
-def _share(outlier_share: float) -> float:
-    if not 0 <= outlier_share <= 1:
-        raise InputError(f"outlier_share={outlier_share}; expected a probability, from 0 to 1.")
-    return float(outlier_share)

@@ -7,7 +7,9 @@ is necessary, so "not certified" says nothing against a model.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -16,12 +18,33 @@ from perpend._typing import Array, RandomState
 from perpend.exceptions import InputError
 from perpend.geometry import as_generator
 from perpend.theory.conditions import Theorem1, cone_probability, theorem1, widest_start
-from perpend.theory.estimates import Verdict
 from perpend.theory.recovery import best_schedule, projected_singular_bound, theorem7
 from perpend.theory.statistics import Statistics, Values, statistics
 
 PROBABILITY = 0.99
 """With this probability all random starts are at most as wide as assumed."""
+
+
+class Verdict(Enum):
+    """What is known about a sufficient condition; no value means that it is false.
+
+    The conditions are far from necessary, so a method may well succeed where none is certified.
+    """
+
+    CERTIFIED = "certified"
+    ESTIMATED = "holds for the estimates, not certified"
+    OPEN = "not certified"
+
+    @classmethod
+    def of(cls, *, estimated: bool, certified: bool) -> "Verdict":
+        """Return the verdict on a condition that was tried with estimates and with proven bounds.
+
+        >>> Verdict.of(estimated=True, certified=False).value
+        'holds for the estimates, not certified'
+        """
+        if certified:
+            return cls.CERTIFIED
+        return cls.ESTIMATED if estimated else cls.OPEN
 
 
 @dataclass(frozen=True)
@@ -46,18 +69,10 @@ class Diagnosis:
     remarks: tuple[str, ...]  # what to know about them, in sentences
 
     def summary(self) -> str:
-        """Return the diagnosis as text.
-
-        Returns
-        -------
-        str
-        """
-        parts = []
-        if self.statistics is not None:
-            parts.append(_table(self.statistics))
-        parts += [str(guarantee) for guarantee in self.guarantees]
-        parts += ["\n".join(f"- {remark}" for remark in self.remarks)]
-        return "\n\n".join(parts)
+        """Return the diagnosis as text."""
+        parts = [] if self.statistics is None else [_table(self.statistics)]
+        parts += map(str, self.guarantees)
+        return "\n\n".join([*parts, "\n".join(f"- {remark}" for remark in self.remarks)])
 
     def __str__(self) -> str:
         return self.summary()
@@ -88,11 +103,6 @@ def diagnose(
         0.99.
     n_starts, n_samples : int
         Effort of the searches, see `statistics`.
-    random_state : None, int, numpy.random.Generator or numpy.random.RandomState
-
-    Returns
-    -------
-    Diagnosis
 
     Examples
     --------
@@ -125,15 +135,20 @@ def diagnose(
         random_state=as_generator(random_state),
     )
     k = max(len(model.directions_), c)
-    guarantees = (_balance(found), _some(found, k), _all(found, k), _span(found, k, C1, C2))
+    widest = widest_start(found.estimated, k, PROBABILITY)
+    # As estimated, and as proven.
+    both = [(v, theorem1(v, np.array([widest]))) for v in (found.estimated, found.certified)]
+    guarantees = (_balance(both), _some(both, k), _all(both, k, widest), _span(both, k, C1, C2))
     return Diagnosis(found, guarantees, _remarks(model, found))
 
 
 # -- the guarantees --------------------------------------------------------------------------------
 
+Both = Sequence[tuple[Values, Theorem1]]
 
-def _balance(found: Statistics) -> Guarantee:
-    estimated, certified = (theorem1(v, np.zeros(0)) for v in _both(found))
+
+def _balance(both: Both) -> Guarantee:
+    (_, estimated), (_, certified) = both
     return Guarantee(
         "Inliers outweigh the outliers (Theorem 1)",
         "N c_X,min >= N eta_X + M eta_O",
@@ -143,32 +158,31 @@ def _balance(found: Statistics) -> Guarantee:
     )
 
 
-def _some(found: Statistics, k: int) -> Guarantee:
-    cases = _with_theorem1(found)
-    inside = [cone_probability(values) for values, _ in cases]
-    likely = [
-        t.holds and (1 - p) ** k <= 1 - PROBABILITY for p, (_, t) in zip(inside, cases, strict=True)
-    ]
-    cones = [_degrees(t.cone) for _, t in cases]
+def _some(both: Both, k: int) -> Guarantee:
+    inside = [cone_probability(values) for values, _ in both]
+    cones = [_degrees(t.cone) for _, t in both]
+    estimated, certified = (
+        t.pull > t.push and (1 - p) ** k <= 1 - PROBABILITY
+        for p, (_, t) in zip(inside, both, strict=True)
+    )
     return Guarantee(
         f"At least one of {k} descents from random starts ends at a normal, with probability "
         f"{PROBABILITY} (Theorem 1)",
         "the above, and a start with tan(theta_0) < N c_X,min / (N eta_X + M eta_O)",
         f"estimates: within {cones[0]} degrees of the complement, where a start is with "
         f"probability {inside[0]:.3f}; proven: {cones[1]} degrees, probability {inside[1]:.3f}",
-        Verdict.of(estimated=likely[0], certified=likely[1]),
+        Verdict.of(estimated=estimated, certified=certified),
     )
 
 
-def _all(found: Statistics, k: int) -> Guarantee:
-    widest = widest_start(found.estimated, k, PROBABILITY)
-    estimated, certified = (theorem1(v, np.array([widest])) for v in _both(found))
+def _all(both: Both, k: int, widest: float) -> Guarantee:
+    (_, estimated), (_, certified) = both
     verdict = Verdict.of(estimated=estimated.holds, certified=certified.holds)
     numbers = (
         f"with probability {PROBABILITY} the widest start is within {_degrees(widest)} degrees"
     )
     if verdict is not Verdict.OPEN:
-        schedule = (certified if verdict is Verdict.CERTIFIED else estimated).schedule()
+        schedule = (certified if certified.holds else estimated).schedule()
         numbers += (
             f"; with steps of {schedule.mu0:.3g} for K0 = {schedule.K0} iterations, the angle then "
             f"halves every K* = {schedule.K_star} iterations"
@@ -181,7 +195,7 @@ def _all(found: Statistics, k: int) -> Guarantee:
     )
 
 
-def _span(found: Statistics, k: int, C1: float | None, C2: float | None) -> Guarantee:
+def _span(both: Both, k: int, C1: float | None, C2: float | None) -> Guarantee:
     """Evaluate Theorem 7, with probability PROBABILITY.
 
     Its own condition does not close its proof (see `spans_complement`), so the verdict also
@@ -191,19 +205,20 @@ def _span(found: Statistics, k: int, C1: float | None, C2: float | None) -> Guar
     # 1 - 2 exp(-C2 eps^2) = PROBABILITY. Whatever the constants are, the left side is at most 1.
     eps = math.sqrt(math.log(2 / (1 - PROBABILITY)) / C2) if known and C2 else 0.0
     constants = {"C1": C1 or 0.0, "C2": C2 or 0.0, "eps": eps}
-    widest = widest_start(found.estimated, k, PROBABILITY)
-    c, D = found.n_features - found.dimension, found.n_features
-    spread = projected_singular_bound(k, c, D, C1=constants["C1"], eps=eps)
+    size = both[0][0]
+    spread = projected_singular_bound(
+        k, size.codimension, size.n_features, C1=constants["C1"], eps=eps
+    )
+    tried = [theorem7(v, best_schedule(v, t), k, **constants) if t.holds else None for v, t in both]
     estimated, certified = (
-        theorem7(v, best_schedule(v, t), k, **constants) if t.holds else None
-        for v, t in _with_theorem1(found, widest)
+        known and result is not None and min(result.left, spread) > result.right for result in tried
     )
     numbers = "not evaluated, as it builds on the one above"
-    if estimated is not None:
+    if tried[0] is not None:
         at_most = "" if known else "at most "
         numbers = (
-            f"estimates, best steps: {at_most}{estimated.left:.3g} and {at_most}{spread:.3g} "
-            f"against {estimated.right:.3g}"
+            f"estimates, best steps: {at_most}{tried[0].left:.3g} and {at_most}{spread:.3g} "
+            f"against {tried[0].right:.3g}"
         )
         numbers += "" if known else "; the constants C1 and C2 are not known"
     return Guarantee(
@@ -211,24 +226,8 @@ def _span(found: Statistics, k: int, C1: float | None, C2: float | None) -> Guar
         "1 - C1 sqrt(k/D) - eps/sqrt(D) and (sqrt(k) - C1 sqrt(c) - eps)/sqrt(D) exceed sqrt(k) "
         "kappa (bound on e_O); the second closes a gap in the proof",
         numbers,
-        Verdict.of(
-            estimated=known
-            and estimated is not None
-            and min(estimated.left, spread) > estimated.right,
-            certified=known
-            and certified is not None
-            and min(certified.left, spread) > certified.right,
-        ),
+        Verdict.of(estimated=estimated, certified=certified),
     )
-
-
-def _both(found: Statistics) -> tuple[Values, Values]:
-    """Return the values with which conditions are tried: as estimated, and as proven."""
-    return found.estimated, found.certified
-
-
-def _with_theorem1(found: Statistics, *tangents: float) -> list[tuple[Values, Theorem1]]:
-    return [(v, theorem1(v, np.array(tangents))) for v in _both(found)]
 
 
 # -- words -----------------------------------------------------------------------------------------

@@ -22,14 +22,7 @@ import numpy as np
 from perpend._typing import Array
 from perpend.geometry import average_height
 from perpend.rows import as_rows
-from perpend.solvers import iterate
-from perpend.theory._checks import (
-    basis,
-    directions,
-    objective_and_gradient,
-    step_sizes,
-    unit_rows,
-)
+from perpend.theory._checks import basis, directions, objective_and_gradient, step_sizes, unit_rows
 from perpend.theory.continuous import start_tangents
 from perpend.theory.statistics import Values
 
@@ -41,17 +34,6 @@ class DiscreteRun(NamedTuple):
     delta: Array  # (D, k)
     error: Array  # (k,) the largest ||e_O|| on the way
     tangents: Array  # (K + 1, k) tan of the angle to the complement, the start's first
-
-
-class _State(NamedTuple):
-    B: Array  # (D, k) unit
-    norm: Array  # (k,) of the iterate before it was scaled, 1 at the start
-    factor: Array  # (k,) the product in front of e_O
-    delta: Array  # (D, k)
-    error: Array  # (k,)
-    k: int
-    objective: float
-    change: float
 
 
 def discrete_psgm(
@@ -66,16 +48,9 @@ def discrete_psgm(
         inliers must be free of noise: the identity takes them to be orthogonal to `normals`.
     B0 : array of shape (D, k)
         Starts; they are scaled to norm one.
-    normals : array of shape (D, c)
-        Orthonormal columns that span the complement of the inliers' subspace.
     steps : array of shape (K,) or (K, k)
         Step sizes, below 1 / (M c_D), such as ``Schedule(...).steps(K)``. They multiply the
         subgradient of the sum over all rows.
-
-    Returns
-    -------
-    DiscreteRun
-        Where the starts ended, the sums of delta and their error, and the angles on the way.
 
     Notes
     -----
@@ -93,34 +68,26 @@ def discrete_psgm(
     >>> bool(np.allclose(reached, projected_starts(B0, normals, run.delta), atol=1e-12))
     True
     """
-    B0 = directions("B0", B0)
-    D, n_starts = B0.shape
+    B = directions("B0", B0)
+    D, n_starts = B.shape
     normals = basis("normals", normals, D)
     inliers = as_rows(unit_rows("X_in", X_in, D))
     outliers = as_rows(unit_rows("X_out", X_out, D))
     M, c_D = outliers.shape[0], average_height(D)
-    mu = step_sizes(steps, n_starts, 1 / (M * c_D) if M else np.inf, "1 / (M c_D)")
-    tangents = np.empty((len(mu) + 1, n_starts))
-    tangents[0] = start_tangents(B0, normals)
-
-    def step(state: _State) -> _State:
-        k = state.k
-        f_in, g_in = objective_and_gradient(inliers, state.B)
-        f_out, g_out = objective_and_gradient(outliers, state.B)
-        e = g_out / max(M, 1) - c_D * state.B if M else g_out  # e_O
-        factor = state.factor * state.norm / (1 - mu[k] * M * c_D)
-        delta = state.delta + factor * mu[k] * M * e
-        error = np.maximum(state.error, np.linalg.norm(e, axis=0))
-        b = state.B - mu[k] * (g_in + g_out)
+    norm = factor = np.ones(n_starts)  # of the iterate before it is scaled; the product before e_O
+    delta, error = np.zeros_like(B), np.zeros(n_starts)
+    tangents = [start_tangents(B, normals)]
+    for mu in step_sizes(steps, n_starts, 1 / (M * c_D) if M else np.inf, "1 / (M c_D)"):
+        g_in, g_out = (objective_and_gradient(rows, B)[1] for rows in (inliers, outliers))
+        e = g_out / M - c_D * B if M else g_out  # e_O
+        factor = factor * norm / (1 - mu * M * c_D)
+        delta = delta + factor * mu * M * e
+        error = np.maximum(error, np.linalg.norm(e, axis=0))
+        b = B - mu * (g_in + g_out)
         norm = np.linalg.norm(b, axis=0)
         B = b / norm
-        tangents[k + 1] = start_tangents(B, normals)
-        return _State(B, norm, factor, delta, error, k + 1, float(np.mean(f_in + f_out)), 1.0)
-
-    ones = np.ones(n_starts)
-    start = _State(B0, ones, ones, np.zeros_like(B0), np.zeros(n_starts), 0, 0.0, 1.0)
-    end = iterate(step, start, max_steps=len(mu), stage="discrete descent").state
-    return DiscreteRun(end.B, end.delta, end.error, tangents)
+        tangents.append(start_tangents(B, normals))
+    return DiscreteRun(B, delta, error, np.array(tangents))
 
 
 def outlier_error_bound(values: Values) -> float:
@@ -130,15 +97,6 @@ def outlier_error_bound(values: Values) -> float:
     and could make the bound negative. The proof also drops an absolute value: a mean height below
     c_D is as much of an error as one above, hence the maximum. It is proven with
     certified values; with estimates it may be too small.
-
-    Parameters
-    ----------
-    values : Values
-        ``statistics(...).estimated`` or ``.certified``.
-
-    Returns
-    -------
-    float
 
     Examples
     --------
@@ -169,17 +127,6 @@ def lemma6(B0: Array, delta: Array) -> FullRank:
 
     For the span this is neither necessary nor sufficient, see `spans_complement`. With more starts
     than features sigma_k is zero and the lemma never applies.
-
-    Parameters
-    ----------
-    B0 : array of shape (D, k)
-        Starts.
-    delta : array of shape (D, k)
-        The perturbation, such as that of `discrete_psgm`.
-
-    Returns
-    -------
-    FullRank
     """
     B0, delta = np.asarray(B0, dtype=np.float64), np.asarray(delta, dtype=np.float64)
     return _full_rank(B0, delta, B0.shape[1])
@@ -191,19 +138,6 @@ def spans_complement(B0: Array, delta: Array, normals: Array) -> FullRank:
     The paper says that full rank of B^0 - Delta suffices. It does not: columns of full rank may lie
     in S and vanish under the projection. This condition suffices, by
     the same inequality for singular values. It also gets easier with more starts, not harder.
-
-    Parameters
-    ----------
-    B0 : array of shape (D, k)
-        Starts.
-    delta : array of shape (D, k)
-        The perturbation, such as that of `discrete_psgm`.
-    normals : array of shape (D, c)
-        Orthonormal columns that span the complement of S.
-
-    Returns
-    -------
-    FullRank
     """
     B0 = np.asarray(B0, dtype=np.float64)
     normals = basis("normals", normals, len(B0))

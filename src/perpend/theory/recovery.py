@@ -20,9 +20,8 @@ import numpy as np
 from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.geometry import average_height
-from perpend.theory.conditions import Theorem1
+from perpend.theory.conditions import Schedule, Theorem1
 from perpend.theory.discrete import outlier_error_bound
-from perpend.theory.schedule import Schedule
 from perpend.theory.statistics import Values
 
 
@@ -59,17 +58,6 @@ def growth(values: Values, schedule: Schedule) -> Growth:
 
     The last factor of kappa is missing in the paper: the product up to k has k + 1 denominators
     but only k norms, as ||b^0|| = 1. All r_i must be below 1, that is, beta below `beta_bound`.
-
-    Parameters
-    ----------
-    values : Values
-        ``statistics(...).estimated`` or ``.certified``.
-    schedule : Schedule
-        The step sizes.
-
-    Returns
-    -------
-    Growth
     """
     v, mu0 = values, np.atleast_1d(np.asarray(schedule.mu0, dtype=np.float64))
     left_over = 1 - mu0 * v.n_outliers * average_height(v.n_features)  # 1 - mu M c_D
@@ -93,20 +81,6 @@ def delta_bound(values: Values, schedule: Schedule, n_starts: int) -> float:
     r"""Return :math:`\sqrt k\, \kappa\, \bar e`, a bound on \|\|Delta\|\|_2 for `n_starts` starts.
 
     It holds at every K, and is proven with certified values. It is infinite if beta is too large.
-
-    Parameters
-    ----------
-    values : Values
-        ``statistics(...).estimated`` or ``.certified``.
-    schedule : Schedule
-        The step sizes.
-    n_starts : int
-        k, the number of starts.
-
-    Returns
-    -------
-    float
-        The bound; it may be infinite.
     """
     error = outlier_error_bound(values)
     # Without an error nothing accumulates, however large kappa is.
@@ -114,34 +88,19 @@ def delta_bound(values: Values, schedule: Schedule, n_starts: int) -> float:
 
 
 def theorem7(
-    values: Values,
-    schedule: Schedule,
-    n_starts: int,
-    *,
-    C1: float,
-    C2: float,
-    eps: float,
+    values: Values, schedule: Schedule, n_starts: int, *, C1: float, C2: float, eps: float
 ) -> Theorem7:
     """Evaluate the condition of Theorem 7.
 
     Parameters
     ----------
-    values : Values
-        ``statistics(...).estimated`` or ``.certified``.
     schedule : Schedule
         The step sizes; they must also satisfy Theorem 1.
-    n_starts : int
-        k, the number of uniform starts.
     C1, C2 : float
         The constants of Theorem 5.58 in Vershynin (2010) for uniform unit vectors, which the paper
         leaves open.
     eps : float
         A larger value makes the statement more probable and the condition harder.
-
-    Returns
-    -------
-    Theorem7
-        Both sides of the condition, and the probability with which it is enough.
 
     Notes
     -----
@@ -162,20 +121,7 @@ def start_singular_bound(n_starts: int, n_features: int, *, C1: float, eps: floa
 
     For k independent uniform unit columns it holds with probability at least 1 - 2 exp(-C_2 eps^2).
     Theorem 5.58 of Vershynin (2010) is about columns of norm sqrt(D); here it is divided by that.
-
-    Parameters
-    ----------
-    n_starts, n_features : int
-        k and D.
-    C1 : float
-        The constant of the theorem, which the paper leaves open.
-    eps : float
-        A larger value makes the bound lower and more probable.
-
-    Returns
-    -------
-    float
-        The bound; it says nothing where it is negative.
+    A negative bound says nothing.
     """
     return 1 - C1 * math.sqrt(n_starts / n_features) - eps / math.sqrt(n_features)
 
@@ -189,21 +135,7 @@ def projected_singular_bound(
 
     This is what `spans_complement` needs of random starts (Theorem 5.39 of Vershynin 2010, for the
     c coordinates of the k starts in the complement). The left side of Theorem 7 falls with the
-    number of starts; this one grows.
-
-    Parameters
-    ----------
-    n_starts, codimension, n_features : int
-        k, c and D.
-    C1 : float
-        The constant of the theorem, which the paper leaves open.
-    eps : float
-        A larger value makes the bound lower and more probable.
-
-    Returns
-    -------
-    float
-        The bound; it says nothing where it is negative.
+    number of starts; this one grows. A negative bound says nothing.
     """
     root_k, root_c = math.sqrt(n_starts), math.sqrt(codimension)
     return (root_k - C1 * root_c - eps) / math.sqrt(n_features)
@@ -218,16 +150,10 @@ def best_schedule(values: Values, conditions: Theorem1, n_sizes: int = 200) -> S
 
     Parameters
     ----------
-    values : Values
-        ``statistics(...).estimated`` or ``.certified``.
     conditions : Theorem1
         What the schedule must satisfy.
     n_sizes : int
         Number of first step sizes that are tried.
-
-    Returns
-    -------
-    Schedule
     """
     beta = math.exp(-1)
     c_D = average_height(values.n_features)

@@ -22,19 +22,56 @@ from perpend._typing import Array, RandomState
 from perpend.exceptions import InputError
 from perpend.geometry import as_generator, random_directions
 from perpend.rows import RowSource, as_rows
-from perpend.solvers import AutoStep, iterate, psgm
+from perpend.solvers import AutoStep, psgm
 from perpend.theory._checks import basis, normalised, objective_and_gradient, unit_rows
-from perpend.theory.circle import circle_statistics
-from perpend.theory.estimates import Estimate
 
 DIRECTIONS_AT_ONCE = 128
 """Directions tried at once; the memory of a scan grows with it."""
+
+MOST_ASCENT_STEPS = 500
+"""Most steps of the ascents to the largest height, which end as soon as none of them rises."""
 
 N_CLIMBS, N_MOVES, N_TRIALS = 10, 30, 4
 """The search for eta climbs from the best random directions; each move tries 4 points nearby."""
 
 FIRST_MOVE, MOVE_SHRINK = 0.3, 0.9
 """Distance of these points: 17 degrees at first, less with every move."""
+
+
+class Estimate(NamedTuple):
+    """The best value found for a minimum or a maximum, and on which side of the truth it lies.
+
+    A maximum that was searched for can only be larger than what was found, so its `value` is a
+    "lower" bound; a minimum can only be smaller. `certified` bounds the truth from the other side,
+    up to rounding.
+
+    >>> Estimate(0.37, "upper", "best of 20 descents", certified=0.2).interval
+    (0.2, 0.37)
+    """
+
+    value: float  # the best that was found
+    bound: str  # "lower": the truth is at least `value`; "upper": it is at most that
+    how: str  # in words
+    certified: float | None = None  # a bound from the other side, if one is known
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The interval that holds the truth."""
+        if self.bound == "lower":
+            return self.value, float("inf") if self.certified is None else self.certified
+        return float("-inf") if self.certified is None else self.certified, self.value
+
+    @property
+    def worst(self) -> float:
+        """The end of the interval that was not found but proven; infinite if there is none."""
+        low, high = self.interval
+        return high if self.bound == "lower" else low
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        if low == high:
+            return f"{self.value:.4f} exactly"
+        return f"{self.value:.4f}, the truth is in [{low:.4f}, {high:.4f}]"
 
 
 class Values(NamedTuple):
@@ -90,12 +127,6 @@ class Statistics(NamedTuple):
         return Values(self.n_inliers, self.n_outliers, self.dimension, self.n_features, *six)
 
 
-class _Spread(NamedTuple):
-    c_min: Estimate
-    c_max: Estimate
-    eta: Estimate
-
-
 def statistics(
     X_in: Array,
     X_out: Array,
@@ -121,12 +152,6 @@ def statistics(
     n_samples : int
         Random directions at which the tangent parts (eta) are measured; from the best of them a
         local search goes on.
-    random_state : None, int, numpy.random.Generator or numpy.random.RandomState
-
-    Returns
-    -------
-    Statistics
-        The six values, each with its bounds, and the numbers of rows.
 
     Notes
     -----
@@ -155,31 +180,21 @@ def statistics(
     components = basis("components", components, D)
     # Projected first, then scaled: what a noiseless inlier in the same direction would be.
     X_in = unit_rows("X_in", unit_rows("X_in", X_in, D) @ components)
-    inliers = _spread(X_in, n_starts, n_samples, rng)
-    outliers = _spread(X_out, n_starts, n_samples, rng)
-    return Statistics(
-        c_x_min=inliers.c_min,
-        c_x_max=inliers.c_max,
-        c_o_min=outliers.c_min,
-        c_o_max=outliers.c_max,
-        eta_x=inliers.eta,
-        eta_o=outliers.eta,
-        n_inliers=len(X_in),
-        n_outliers=len(X_out),
-        dimension=components.shape[1],
-        n_features=D,
-    )
+    c_x_min, c_x_max, eta_x = _spread(X_in, n_starts, n_samples, rng)
+    c_o_min, c_o_max, eta_o = _spread(X_out, n_starts, n_samples, rng)
+    six = c_x_min, c_x_max, c_o_min, c_o_max, eta_x, eta_o
+    return Statistics(*six, len(X_in), len(X_out), components.shape[1], D)
 
 
-def _spread(X: Array, n_starts: int, n_samples: int, rng: np.random.Generator) -> _Spread:
-    """Return the three statistics of unit rows X (n, m) in the space that they are given in."""
+def _spread(X: Array, n_starts: int, n_samples: int, rng: np.random.Generator) -> list[Estimate]:
+    """Return c_min, c_max and eta of unit rows X (n, m) in the space that they are given in."""
     n, m = X.shape
     if n == 0 or m == 0:
-        return _exact(0.0, 0.0, 0.0, "there are no rows")
+        return _exact("there are no rows", 0.0, 0.0, 0.0)
     if m == 1:
-        return _exact(1.0, 1.0, 0.0, "there is only one direction")
+        return _exact("there is only one direction", 1.0, 1.0, 0.0)
     if m == 2:
-        return _exact(*circle_statistics(X), "all pieces of the circle")
+        return _exact("all pieces of the circle", *circle_statistics(X))
     rows = as_rows(X)
     moments, axes = np.linalg.eigh(X.T @ X / n)
     starts = random_directions(rng, m, n_starts)
@@ -191,44 +206,32 @@ def _spread(X: Array, n_starts: int, n_samples: int, rng: np.random.Generator) -
     eta = _largest_tangent(rows, random_directions(rng, m, n_samples), rng)
     # ||g||^2 = f^2 + ||tangent part||^2, and ||g|| is at most n c_max at any signs
     eta_high = float(np.sqrt(max(high**2 - low**2, 0.0)))
-    return _Spread(
+    return [
         Estimate(c_min, "upper", f"best of {n_starts + 1} descents", low),
         Estimate(c_max, "lower", f"best of {n_starts + 1} ascents", max(high, c_max)),
         Estimate(eta, "lower", f"best of {n_samples} directions, then climbs", max(eta_high, eta)),
-    )
+    ]
 
 
-def _exact(c_min: float, c_max: float, eta: float, how: str) -> _Spread:
-    return _Spread(
-        Estimate(c_min, "upper", how, c_min),
-        Estimate(c_max, "lower", how, c_max),
-        Estimate(eta, "lower", how, eta),
-    )
+def _exact(how: str, *values: float) -> list[Estimate]:
+    sides = ("upper", "lower", "lower")
+    return [Estimate(value, side, how, value) for value, side in zip(values, sides, strict=True)]
 
 
-class _Ascent(NamedTuple):
-    B: Array  # (m, k) unit columns
-    best: Array  # (k,) the value there
-    reach: float  # of the next move
-    objective: float
-    change: float
-
-
-def _largest_height(rows: RowSource, B: Array, max_steps: int = 500) -> float:
+def _largest_height(rows: RowSource, B: Array) -> float:
     """Return the largest mean of |x.b| that ascents from the columns of B find.
 
     b <- normalise(X^T sign(X b)) never descends: f(b+) >= sign(X b).X b+ = ||X^T sign(X b)|| >=
     f(b). There are finitely many signs, so it converges.
     """
-
-    def step(state: _Ascent) -> _Ascent:
-        f, g = objective_and_gradient(rows, state.B)
-        growing = float(np.mean(f > state.best * (1 + 1e-12)))
-        return _Ascent(normalised(g), f, 0.0, float(np.mean(f)), growing)
-
-    start = _Ascent(B, np.zeros(B.shape[1]), 0.0, 0.0, 1.0)
-    run = iterate(step, start, max_steps=max_steps, stage="largest height")
-    return float(np.max(run.state.best)) / rows.shape[0]
+    best = np.zeros(B.shape[1])
+    for _ in range(MOST_ASCENT_STEPS):
+        f, g = objective_and_gradient(rows, B)
+        grows = np.any(f > best * (1 + 1e-12))
+        B, best = normalised(g), f
+        if not grows:
+            break
+    return float(np.max(best)) / rows.shape[0]
 
 
 def _least_height(rows: RowSource, B: Array) -> float:
@@ -243,26 +246,65 @@ def _largest_tangent(rows: RowSource, B: Array, rng: np.random.Generator) -> flo
     It jumps from piece to piece and has no useful gradient, so the search is random and local. In
     25 dimensions it finds values 30 % above the best of 20,000 random directions.
     """
-
-    def step(state: _Ascent) -> _Ascent:
-        k = state.B.shape[1]
-        moves = random_directions(rng, len(B), N_TRIALS * k)
-        places = np.hstack([state.B, normalised(np.tile(state.B, N_TRIALS) + state.reach * moves)])
-        tried = np.append(state.best, _tangent_norms(rows, places[:, k:])).reshape(-1, k)
-        winner = np.argmax(tried, axis=0) * k + np.arange(k)
-        best = tried.max(axis=0)
-        return _Ascent(places[:, winner], best, MOVE_SHRINK * state.reach, float(np.max(best)), 1.0)
-
     starts = range(0, B.shape[1], DIRECTIONS_AT_ONCE)
     blocks = [B[:, start : start + DIRECTIONS_AT_ONCE] for start in starts]
     norms = np.concatenate([_tangent_norms(rows, block) for block in blocks])
     top = np.argsort(norms)[-N_CLIMBS:]
-    start = _Ascent(B[:, top], norms[top], FIRST_MOVE, float(np.max(norms)), 1.0)
-    run = iterate(step, start, max_steps=N_MOVES, stage="largest tangent part")
-    return float(np.max(run.state.best)) / rows.shape[0]
+    B, best, k = B[:, top], norms[top], len(top)
+    for move in range(N_MOVES):
+        moves = FIRST_MOVE * MOVE_SHRINK**move * random_directions(rng, len(B), N_TRIALS * k)
+        places = np.hstack([B, normalised(np.tile(B, N_TRIALS) + moves)])
+        tried = np.append(best, _tangent_norms(rows, places[:, k:])).reshape(-1, k)
+        B = places[:, np.argmax(tried, axis=0) * k + np.arange(k)]
+        best = tried.max(axis=0)
+    return float(np.max(best)) / rows.shape[0]
 
 
 def _tangent_norms(rows: RowSource, B: Array) -> Array:
     """Return the norms (k,) of the tangent parts g - b (b.g) of the subgradients."""
     f, g = objective_and_gradient(rows, B)
     return np.linalg.norm(g - B * f, axis=0)
+
+
+class CircleStatistics(NamedTuple):
+    """Least and largest mean height, and the largest tangent part of the mean subgradient."""
+
+    c_min: float  # least mean height
+    c_max: float  # largest mean height
+    eta: float  # largest tangent part of the mean subgradient
+
+
+def circle_statistics(X: Array) -> CircleStatistics:
+    r"""Return c_min, c_max and eta of unit rows X (n, 2), exactly, by going once round the circle.
+
+    As b turns, the signs of x_i.b change only where b is orthogonal to a row. Between two such
+    directions the subgradient g is constant, so there are only n pieces:
+
+    - f(b) = g.b is concave in the angle on a piece: the least f is at an end of a piece;
+    - the largest f is the largest \|g\|;
+    - the part of g orthogonal to b is largest at an end of a piece, as g.b > 0 inside.
+
+    Parameters
+    ----------
+    X : array of shape (n, 2)
+        Rows of norm one.
+
+    Examples
+    --------
+    >>> [round(value, 4) for value in circle_statistics(np.eye(2))]
+    [0.5, 0.7071, 0.5]
+    """
+    n = len(X)
+    ends = np.sort((np.arctan2(X[:, 1], X[:, 0]) + np.pi / 2) % np.pi)  # b is orthogonal to a row
+    # The row that belongs to an end, with the sign that it has before b gets there.
+    Y = np.column_stack([np.sin(ends), -np.cos(ends)])
+    passed = np.cumsum(Y, axis=0)
+    g = passed[-1] - 2 * passed  # (n, 2): piece j lies between the ends j and j + 1
+    upper = np.append(ends[1:], ends[0] + np.pi)
+    lowest = g[:, 0] * np.cos(ends) + g[:, 1] * np.sin(ends)
+    tangent = [g[:, 1] * np.cos(angle) - g[:, 0] * np.sin(angle) for angle in (ends, upper)]
+    return CircleStatistics(
+        c_min=float(np.min(np.abs(lowest))) / n,
+        c_max=float(np.max(np.linalg.norm(g, axis=1))) / n,
+        eta=float(np.max(np.abs(tangent))) / n,
+    )
