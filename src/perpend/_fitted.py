@@ -3,7 +3,8 @@
 This half of the estimator reads the learned attributes and changes nothing.
 """
 
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, dataclass_transform
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -27,13 +28,17 @@ from perpend.rows.preparation import row_norms
 from perpend.structure.labels import OutlierOdds, labels, outlier_probability
 
 
+@dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
 class FittedSubspace(
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     OutlierMixin,
     BaseEstimator,
 ):
-    """A transformer and an outlier detector at once, as far as it is fitted."""
+    """A transformer and an outlier detector at once, as far as it is fitted.
+
+    A class below it declares its parameters as fields of a dataclass, each once.
+    """
 
     normalize: bool
     device: Any
@@ -47,7 +52,16 @@ class FittedSubspace(
     n_components_: int
     threshold_: float
     offset_: float
+    structures_: list[dict[str, Any]]
+    profile_: dict[str, Array] | None
     _outlier_odds: dict[str, Any]
+    _distance_record: dict[str, Any] | None
+    _reference: dict[str, Any] | None  # of an affine fit, for its score
+    _others: list[dict[str, Any] | None]  # what differs in each of `structures_`, None if chosen
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        dataclass(eq=False, repr=False, kw_only=True)(cls)
 
     def transform(self, X: Array) -> Array:
         """Return the coordinates of the rows in the subspace, (n_samples, n_components_).

@@ -10,10 +10,11 @@ import copy
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import field
 from inspect import signature
 from numbers import Integral, Real
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -36,7 +37,7 @@ from perpend._learned import (
     structures,
 )
 from perpend._score import Reference
-from perpend._typing import Array
+from perpend._typing import Array, RandomState
 from perpend._validation import UP_TO_HALF, Share, TorchDevice, checked, checked_weight
 from perpend._verdict import summary, verdict, visual_block
 from perpend.callbacks import CallbackSupport, Recorder, watching, with_callbacks
@@ -60,18 +61,18 @@ METHODS: dict[str, type["SubspaceEstimator"]] = {}
 class SubspaceEstimator(CallbackSupport, FittedSubspace):
     """Base of all methods: a transformer and an outlier detector at once."""
 
+    codimension: Any = field(default=None, kw_only=False)
+    n_components: int | None = None
+    normalize: bool = True
+    affine: bool | Literal["auto"] = False
+    threshold: Any = "auto"
+    contamination: float | None = None
+    device: Any = None
+    n_jobs: int | None = None
+    random_state: RandomState = None
+    callback: Callback | None = None
+
     _function: ClassVar[Callable[..., Solution]]  # the method itself: rows in, a solution out
-
-    affine: Any
-    _distance_record: dict[str, Any] | None
-    _reference: dict[str, Any] | None  # of an affine fit, for its score
-    _others: list[dict[str, Any] | None]  # what differs in each of `structures_`, None if chosen
-    structures_: list[dict[str, Any]]
-    profile_: dict[str, Array] | None
-    threshold: Any
-    contamination: float | None
-    random_state: Any
-
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "codimension": [None, Interval(Integral, 0, None, closed="left")],
         "n_components": [None, Interval(Integral, 0, None, closed="left")],
@@ -83,6 +84,9 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         "n_jobs": [None, Integral],
         "random_state": ["random_state", np.random.Generator],
         "callback": [None, callable],
+        # of those that iterate
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
     }
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -106,8 +110,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
 
     def _given_codimension(self) -> Any:
         """Return the codimension that was given, by whichever of the two parameters, or "auto"."""
-        codimension: Any = getattr(self, "codimension", "auto")
-        n_components, D = getattr(self, "n_components", None), self.n_features_in_
+        codimension, n_components, D = self.codimension, self.n_components, self.n_features_in_
         if n_components is None:
             codimension = 1 if codimension is None else codimension
             if codimension != "auto" and codimension > D:
