@@ -161,7 +161,7 @@ def principal_angles(A: Array, B: Array) -> Array:
 
 
 def sine_of_largest_angle(A: Array, B: Array) -> float:
-    """Return the sine of the largest principal angle between spans of one dimension, A and B (D, k).
+    """Return the sine of the largest principal angle between the spans of A and B, both (D, k).
 
     It is the spectral norm ||(I - A A^T) B||_2, which keeps all digits of a tiny angle.
     """

@@ -29,7 +29,8 @@ from typing import Annotated
 import typer
 
 from perpend import __version__
-from perpend.cli._console import Refusal, complain, say, say_json, worded
+from perpend.cli._console import Refusal, bug_message, complain, say, say_json, worded
+from perpend.cli._options import spread
 from perpend.cli.apply import apply
 from perpend.cli.compare import compare
 from perpend.cli.demo import demo
@@ -49,6 +50,14 @@ EPILOG = (
     "results written; 5 too little memory or disk; 6 a package is missing; 130 interrupted."
 )
 
+# What to do about a problem of the operating system.
+ADVICE = {
+    **dict.fromkeys(
+        [errno.EACCES, errno.EPERM, errno.EROFS], "Check the permissions, or choose another place."
+    ),
+    **dict.fromkeys([errno.ENOSPC, errno.EDQUOT], "Free some disk space, or choose another place."),
+}
+
 app = typer.Typer(
     name="perpend",
     epilog=EPILOG,
@@ -57,7 +66,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (demo, inspect, fit, apply, compare, report, reproduce, doctor):
-    app.command()(command)
+    app.command()(spread(command))
 
 
 def _print_version(wanted: bool) -> None:
@@ -99,19 +108,15 @@ def main(
             traceback.print_exc()
         code, message = _explain(error)
         complain(message, label="" if _is_help(error) else "error: ")
-        if _wants_json(sys.argv[1:] if args is None else args):
+        # The arguments themselves are searched: a command line with errors has no parsed options.
+        given = list(sys.argv[1:] if args is None else args)
+        if "--json" in given[: given.index("--") if "--" in given else None]:
             with suppress(OSError):  # a full disk, for example: the exit code is about the first
                 say_json({"error": worded(message), "exit_code": code})
         return code
     if code == INTERRUPTED:
         complain("interrupted", label="")
     return int(code)
-
-
-def _wants_json(args: Sequence[str]) -> bool:
-    """Search the arguments themselves: a command line with errors has no parsed options."""
-    options = args[: args.index("--")] if "--" in args else args
-    return "--json" in options
 
 
 def _is_help(error: Exception) -> bool:
@@ -132,19 +137,9 @@ def _explain(error: Exception) -> tuple[int, str]:
         return 5, f"not enough memory ({details}). Use fewer rows, or float32."
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
-        return 5, f"{place}{error.strerror or error}. {_advice(error.errno)}"
-    from perpend.cli._crash import bug_message
-
+        advice = ADVICE.get(error.errno or 0, "Check the disk space and the permissions.")
+        return 5, f"{place}{error.strerror or error}. {advice}"
     return 1, bug_message(error)
-
-
-def _advice(number: int | None) -> str:
-    """What to do about a problem of the operating system."""
-    if number in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return "Check the permissions, or choose another place."
-    if number in (errno.ENOSPC, errno.EDQUOT):
-        return "Free some disk space, or choose another place."
-    return "Check the disk space and the permissions."
 
 
 def _usage_message(error: Exception) -> str:

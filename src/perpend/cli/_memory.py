@@ -56,7 +56,7 @@ def check_fit(data: "Dataset", given: int | None, *, affine: bool) -> None:
 
 def in_bytes(n: int) -> str:
     """Return a size with its unit."""
-    from perpend.formats._checks import in_bytes
+    from perpend.formats._checks import in_bytes  # which loads NumPy
 
     return in_bytes(n)
 

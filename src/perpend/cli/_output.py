@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from perpend._json import plain
 from perpend.cli._console import Refusal
-from perpend.cli._input import Source
 
 if TYPE_CHECKING:
     from perpend.estimator import SubspaceEstimator
@@ -32,14 +31,20 @@ def check_folder(folder: Path, source: Path | None, names: list[str], *, force: 
 
     `source` is the input file, if there is one.
     """
-    _check_name(folder)
-    existing = [name for name in names if os.path.lexists(folder / name)]
-    _refuse_taken(folder, existing, force=force)
-    if source is not None:
-        _spare(source, folder, existing)
-    folders = [name for name in existing if (folder / name).is_dir()]
+    try:
+        status = folder.lstat()
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        pass
+    except (OSError, ValueError) as error:  # too long, a link to itself, a NUL character
+        reason = getattr(error, "strerror", None) or error
+        raise Refusal(f"{folder}: cannot be a folder ({reason}). Choose another name.") from error
+    else:
+        if stat.S_ISLNK(status.st_mode) and not folder.exists():
+            raise Refusal(f"{folder}: is a link that leads nowhere. Choose another name.")
+    _check_names(folder, source, names, force=force)
+    folders = [folder / name for name in names if (folder / name).is_dir()]
     if folders:
-        raise Refusal(f"{folder / folders[0]}: is a folder. Remove it, or choose another place.")
+        raise Refusal(f"{folders[0]}: is a folder. Remove it, or choose another place.")
     check_place(folder)
 
 
@@ -53,29 +58,15 @@ def check_place(folder: Path) -> None:
         raise PermissionError(13, "Permission denied", str(nearest))
 
 
-def _refuse_taken(folder: Path, names: list[str], *, force: bool) -> None:
-    if names and not force:
+def _check_names(folder: Path, source: Path | None, names: list[str], *, force: bool) -> None:
+    """Overwrite results only if that is wanted, and the input never."""
+    taken = [name for name in names if os.path.lexists(folder / name)]
+    if taken and not force:
         raise Refusal(
-            f"{folder}: already has {', '.join(names)}. Use --force to replace them, or choose "
+            f"{folder}: already has {', '.join(taken)}. Use --force to replace them, or choose "
             "another folder."
         )
-
-
-def _check_name(folder: Path) -> None:
-    try:
-        status = folder.lstat()
-    except (FileNotFoundError, NotADirectoryError, PermissionError):
-        return
-    except (OSError, ValueError) as error:  # too long, a link to itself, a NUL character
-        reason = getattr(error, "strerror", None) or error
-        raise Refusal(f"{folder}: cannot be a folder ({reason}). Choose another name.") from error
-    if stat.S_ISLNK(status.st_mode) and not folder.exists():
-        raise Refusal(f"{folder}: is a link that leads nowhere. Choose another name.")
-
-
-def _spare(source: Path, folder: Path, names: list[str]) -> None:
-    """Never overwrite the input."""
-    if any(source.resolve() == (folder / name).resolve() for name in names):
+    if source and any(source.resolve() == (folder / name).resolve() for name in taken):
         raise Refusal(f"{folder}: the results would overwrite {source}. Choose another folder.")
 
 
@@ -86,16 +77,15 @@ def staging(
     """Yield a folder with the labels; its files move to `folder` if all goes well."""
     from perpend.formats import write_answer
 
-    made = _make(folder)
+    missing = [place for place in (folder, *folder.parents) if not place.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=".perpend-", dir=folder))
     try:
         write_labels(draft / LABELS, data, answer)
         write_answer(data, answer, draft)
         yield draft
         names = sorted((path.name for path in draft.iterdir()), key=lambda name: name == RESULT)
-        taken = [name for name in names if os.path.lexists(folder / name)]
-        _refuse_taken(folder, taken, force=force)
-        _spare(source, folder, taken)
+        _check_names(folder, source, names, force=force)
         for name in names:
             (draft / name).replace(folder / name)
     except OSError as error:
@@ -104,20 +94,9 @@ def staging(
         raise OSError(error.errno, error.strerror or str(error), place) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-        for parent in made:  # those that are still empty
+        for parent in missing:  # innermost first; those that are still empty
             with suppress(OSError):
                 parent.rmdir()
-
-
-def _make(folder: Path) -> list[Path]:
-    """Make the folder and its parents; return the new ones, innermost first."""
-    missing = []
-    for place in (folder, *folder.parents):
-        if place.exists():
-            break
-        missing.append(place)
-    folder.mkdir(parents=True, exist_ok=True)
-    return missing
 
 
 def label_rows(model: "SubspaceEstimator", data: "Dataset", *, fitted: bool) -> "Answer":
@@ -181,22 +160,15 @@ def write_result(folder: Path, result: dict[str, Any]) -> None:
         stream.write(text.encode() + b"\n")
 
 
-def input_sha256(source: Source) -> str:
-    """Return the checksum of the input; of a folder, that of its files' names and contents."""
-    import hashlib
-
-    if not source.path.is_dir():
-        return sha256(source.path)
-    digest = hashlib.sha256()
-    for path in sorted(source.path.rglob("*")):
-        if path.is_file():
-            digest.update(f"{path.relative_to(source.path).as_posix()}\0{sha256(path)}\n".encode())
-    return digest.hexdigest()
-
-
 def sha256(path: Path) -> str:
-    """Return the checksum of a file."""
+    """Return the checksum of a file; of a folder, that of its files' names and contents."""
     import hashlib
 
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    if not path.is_dir():
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    digest = hashlib.sha256()
+    for file in sorted(path.rglob("*")):
+        if file.is_file():
+            digest.update(f"{file.relative_to(path).as_posix()}\0{sha256(file)}\n".encode())
+    return digest.hexdigest()

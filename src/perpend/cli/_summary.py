@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from perpend.cli._console import count, listed
+from perpend.cli._console import Lines, count, listed
 
-Lines = list[tuple[str, str]]
 NOT_SURE = 4  # exit code
 NAMES_IN_LINE = 6
 KIND_NAMES = {"table": "table", "image": "scene", "cloud": "point cloud"}

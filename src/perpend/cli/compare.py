@@ -2,6 +2,7 @@
 
 import shlex
 import time
+from dataclasses import MISSING, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -11,7 +12,7 @@ from perpend.cli import _options as options
 from perpend.cli._comparison import Row, compared, pca
 from perpend.cli._console import grid, say, say_json, table, warn
 from perpend.cli._memory import check_fit, limit
-from perpend.cli._model import Wanted, build, fit_model, needs_codimension
+from perpend.cli._model import affine, build, fit_model, needs_codimension
 from perpend.cli._options import METHODS
 from perpend.cli._progress import monitor
 from perpend.cli._summary import NOT_SURE, exit_code, left_out
@@ -24,20 +25,7 @@ if TYPE_CHECKING:
 SCHEMA = 1
 
 
-def compare(
-    file: options.File,
-    *,
-    codimension: options.Codimension = "auto",
-    affine: options.AffineOption = None,
-    nan: options.NanOption = options.Nan.error,
-    columns: options.Columns = None,
-    variable: options.Variable = None,
-    format: options.Format = None,  # noqa: A002  the option's name
-    device: options.Device = None,
-    memory_limit: options.MemoryLimit = None,
-    seed: options.Seed = 0,
-    json: options.Json = False,
-) -> None:
+def compare(given: options.Rows, how: options.Search, *, json: options.Json = False) -> None:
     """Run all methods and PCA on the same rows, side by side.
 
     Methods that need the codimension get the one that DPCP found. So does PCA, which labels the
@@ -47,44 +35,41 @@ def compare(
     began = time.perf_counter()
     with (
         monitor() as watch,
-        _input.opened(file, format, limit(memory_limit)) as source,
+        _input.opened(given, limit(given.memory_limit)) as source,
     ):
         watch.phase(f"reading {source.name}")
-        data = _input.without_gaps(_input.read(source, variable, columns), nan)
-        _input.check_rows(data)
-        wanted = Wanted(METHODS[0], codimension, affine=affine, device=device, seed=seed)
-        filled = wanted.about(data)
-        check_fit(data, memory_limit, affine=filled.affine is not options.Affine.no)
-        rows = _run(filled, data, watch)
+        data = _input.read_for_fit(source, given)
+        check_fit(data, given.memory_limit, affine=affine(how, data) is not options.Affine.no)
+        rows = _run(options.Method(**vars(how)), data, watch)
     compared(rows)
     if json:
-        say_json(_described(rows, data, source, seed))
+        say_json(_described(rows, data, source, how.seed))
     else:
         for row in rows:
             for remark in row.warnings:
                 # There is no --max-iter and no --starts here.
                 warn(f"{row.method}: {remark}", of="perpend fit")
-        given = _given(wanted, nan, columns, variable, format)
-        say(_page(rows, data, source, time.perf_counter() - began, given))
+        again = f"perpend fit {source.argument} -o RESULTS{_options_given(given, how)}"
+        say(_page(rows, data, source, time.perf_counter() - began, again))
     first = rows[0]
     raise typer.Exit(exit_code(first.model) if first.model is not None else NOT_SURE)
 
 
-def _run(wanted: Wanted, data: "Dataset", watch: "Monitor") -> list[Row]:
+def _run(how: options.Method, data: "Dataset", watch: "Monitor") -> list[Row]:
     """Fit one method after the other; if one fails, the others go on."""
     watch.phase("loading scikit-learn")
     rows = []
-    codimension = wanted.codimension
+    codimension = how.codimension
     for done, name in enumerate(METHODS):
         watch.part(name, done, len(METHODS) + 1)
-        row = Row(name, given=wanted.codimension != "auto")
+        row = Row(name, given=how.codimension != "auto")
         if codimension == "auto" and needs_codimension(name):
             row.problem = f"not run: it needs the codimension, and {METHODS[0]} found none"
         elif codimension == 0 and needs_codimension(name):
             row.problem = f"not run: {METHODS[0]} found codimension 0, so there is no subspace"
         else:
             row.given = row.given or needs_codimension(name)
-            _fit(row, wanted._replace(method=name, codimension=codimension), data)
+            _fit(row, replace(how, method=name, codimension=codimension), data)
             if row.model is not None and codimension == "auto":
                 codimension = row.model.codimension_
         rows.append(row)
@@ -96,10 +81,10 @@ def _run(wanted: Wanted, data: "Dataset", watch: "Monitor") -> list[Row]:
     return rows
 
 
-def _fit(row: Row, wanted: Wanted, data: "Dataset") -> None:
+def _fit(row: Row, how: options.Method, data: "Dataset") -> None:
     began = time.perf_counter()
     try:
-        model = build(wanted, None)
+        model = build(how, data)
         row.warnings = fit_model(model, data)
         row.distance = -model.score_samples(data.X)
         row.model, row.labels, row.normals = model, model.labels_, model.normals_
@@ -131,33 +116,20 @@ def _described(
     }
 
 
-def _given(
-    wanted: Wanted,
-    nan: options.Nan,
-    columns: tuple[str, ...] | None,
-    variable: str | None,
-    format: str | None,  # noqa: A002  the option's name
-) -> str:
+def _options_given(*records: options.Rows | options.Search) -> str:
     """Return the options that were given, as ``perpend fit`` takes them."""
-    values = {
-        "--codimension": (wanted.codimension, "auto"),
-        "--affine": (wanted.affine, None),
-        "--nan": (nan.value, options.Nan.error.value),
-        "--columns": (",".join(columns) if columns else None, None),
-        "--variable": (variable, None),
-        "--format": (format, None),
-        "--device": (wanted.device, None),
-        "--seed": (wanted.seed, 0),
+    given = {
+        one.name.replace("_", "-"): getattr(record, one.name)
+        for record in records
+        for one in fields(record)
+        if one.default not in (MISSING, getattr(record, one.name))
     }
-    return "".join(
-        f" {option} {shlex.quote(str(value))}"
-        for option, (value, default) in values.items()
-        if value != default
-    )
+    texts = {name: ",".join(v) if isinstance(v, tuple) else str(v) for name, v in given.items()}
+    return "".join(f" --{name} {shlex.quote(text)}" for name, text in sorted(texts.items()))
 
 
 def _page(
-    rows: list[Row], data: "Dataset", source: _input.Source, seconds: float, given: str
+    rows: list[Row], data: "Dataset", source: _input.Source, seconds: float, again: str
 ) -> str:
     first = rows[0].method
     heads = ["method", "codimension", "confidence", "outliers", "noise", "time"]
@@ -167,6 +139,6 @@ def _page(
         ("given", f"the codimension, by you or by {first}; PCA labels as many outliers as {first}"),
         ("angle", "the largest between the two subspaces, in degrees; 0: they are the same"),
         ("time", f"{seconds:.1f} s"),
-        ("next", f"perpend fit {'-' if source.is_stdin else source.name} -o RESULTS{given}"),
+        ("next", again),
     ]
     return "\n\n".join([table(lines), grid(heads, [row.cells() for row in rows]), table(notes)])

@@ -3,13 +3,14 @@
 import platform
 import re
 import time
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from perpend import __version__
 from perpend.cli import _options as options
-from perpend.cli._console import say, say_json, table
+from perpend.cli._console import Lines, finish
 from perpend.cli._memory import in_bytes, limit, processors
-from perpend.cli._summary import Lines, collected_warnings
+from perpend.cli._summary import collected_warnings
 
 CORE = ("numpy", "scipy", "scikit-learn", "typer", "rich", "jinja2")
 FOR_DEVELOPERS = {"dev", "docs"}
@@ -21,6 +22,8 @@ def doctor(*, json: options.Json = False) -> None:
 
     Put the output into a bug report. The exit code is always 0.
     """
+    from perpend.kernels.compiled.l1 import LIBRARY, available, variants
+
     found = {
         "perpend": __version__,
         "python": platform.python_version(),
@@ -29,20 +32,15 @@ def doctor(*, json: options.Json = False) -> None:
         "blas": _blas(),
         "processors": processors(),
         "memory": limit(None),
-        "compiled_kernel": _compiled(),
+        "compiled_kernel": {"there": LIBRARY.exists(), "used": available(), "variants": variants()},
         "torch": _torch(),
         "extras": _extras(),
         "self_test": _self_test(),
     }
-    if json:
-        say_json(found)
-    else:
-        say(table(_lines(found)))
+    finish(found, _lines(found), json=json)
 
 
 def _version(name: str) -> str | None:
-    from importlib.metadata import PackageNotFoundError, version
-
     try:
         return version(name)
     except PackageNotFoundError:
@@ -60,12 +58,6 @@ def _blas() -> list[dict[str, Any]]:
     return [pool for i, pool in enumerate(pools) if pool not in pools[:i]]
 
 
-def _compiled() -> dict[str, Any]:
-    from perpend.kernels.compiled.l1 import LIBRARY, available, variants
-
-    return {"there": LIBRARY.exists(), "used": available(), "variants": variants()}
-
-
 def _torch() -> dict[str, Any] | None:
     """What torch can compute on; None without it."""
     if _version("torch") is None:
@@ -81,7 +73,7 @@ def _torch() -> dict[str, Any] | None:
 
 def _extras() -> dict[str, dict[str, str | None]]:
     """Packages of each extra, with their versions, or None for those that are missing."""
-    from importlib.metadata import PackageNotFoundError, requires
+    from importlib.metadata import requires
 
     try:
         lines = requires("perpend") or []
@@ -117,6 +109,9 @@ def _self_test() -> dict[str, Any]:
 
 def _lines(found: dict[str, Any]) -> Lines:
     core = ", ".join(f"{name} {number or 'missing'}" for name, number in found["versions"].items())
+    test = found["self_test"]
+    passed = f"passed in {test.get('seconds', 0):.1f} s"
+    failed = f"FAILED: {test['problem']}. Please report it with this output."
     return [
         ("perpend", f"{found['perpend']}, Python {found['python']}, {found['platform']}"),
         ("packages", core),
@@ -125,7 +120,7 @@ def _lines(found: dict[str, Any]) -> Lines:
         ("kernel", _kernel(found["compiled_kernel"])),
         ("torch", _torch_line(found["torch"])),
         *_extra_lines(found["extras"]),
-        ("self-test", _test_line(found["self_test"])),
+        ("self-test", passed if test["passed"] else failed),
     ]
 
 
@@ -163,9 +158,3 @@ def _extra_lines(extras: dict[str, dict[str, str | None]]) -> Lines:
     if not texts:
         texts = ["unknown: perpend runs from a checkout that is not installed"]
     return [("extras" if i == 0 else "", text) for i, text in enumerate(texts)]
-
-
-def _test_line(test: dict[str, Any]) -> str:
-    if test["passed"]:
-        return f"passed in {test['seconds']:.1f} s"
-    return f"FAILED: {test['problem']}. Please report it with this output."

@@ -3,9 +3,9 @@
 import shlex
 import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,87 +28,93 @@ WIDTH = 88
 SHOWN = {".csv", ".json", ".md", ".png", ".svg"}  # files to name at the end
 
 
-Quick = Annotated[
-    bool, typer.Option("--quick", help="Small sizes, under a minute each; by the same code.")
-]
-Seeds = Annotated[
-    int | None,
-    typer.Option(metavar="N", min=1, help="Trials at each point; more add to those done."),
-]
-Jobs = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="Processes; by default all cores.")
-]
-Out = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results.")]
-Redraw = Annotated[bool, typer.Option("--redraw", help="Only draw, from the stored results.")]
-Force = Annotated[bool, typer.Option("--force", help="Compute everything anew.")]
+@dataclass(frozen=True)
+class Command:
+    """What to do with experiments of a catalogue; also of the studies beside `src`."""
 
-
-def reproduce(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="Which experiment; list names them, all runs one after another."
+            metavar="NAME", help="Which one; list names them, all runs one after another."
         ),
-    ],
-    *,
-    quick: Quick = False,
-    seeds: Seeds = None,
-    jobs: Jobs = None,
-    out: Out = Path("reproduction"),
+    ]
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Small sizes, under a minute each; by the same code.")
+    ] = False
+    seeds: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Trials at each point; more add to those done."),
+    ] = None
+    jobs: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Processes; by default all cores.")
+    ] = None
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results.")
+    ] = Path("reproduction")
+    redraw: Annotated[
+        bool, typer.Option("--redraw", help="Only draw, from the stored results.")
+    ] = False
+    force: Annotated[bool, typer.Option("--force", help="Compute everything anew.")] = False
+
+    @property
+    def of_scene(self) -> dict[str, Any]:
+        """Options that are for a scene only."""
+        return {}
+
+    def again(self, command: str) -> str:
+        """Return the command that goes on with this one."""
+        words = [*command.split(), self.name, *(["--quick"] if self.quick else [])]
+        for option, value in {"seeds": self.seeds, **self.of_scene}.items():
+            words += [] if value is None else [f"--{option}", str(value)]
+        return shlex.join([*words, "--out", str(self.out)])
+
+
+@dataclass(frozen=True)
+class Reproduction(Command):
+    """The same for the paper's experiments, one of which takes a scene."""
+
     scene: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="A scene of your own, for hyperspectral only."),
-    ] = None,
+    ] = None
     variable: Annotated[
         str | None, typer.Option(metavar="NAME", help="Which array of the scene's file to take.")
-    ] = None,
-    redraw: Redraw = False,
-    force: Force = False,
-) -> None:
+    ] = None
+
+    @property
+    def of_scene(self) -> dict[str, Any]:
+        """Options that are for a scene only."""
+        return {"scene": self.scene, "variable": self.variable}
+
+
+def reproduce(command: Reproduction) -> None:
     """Run an experiment of the paper, or draw it from stored results.
 
     Writes to DIR/NAME: results.json, a CSV for each table, figures as PNG and SVG, and page.md;
     and DIR.md, which joins all pages. An interrupted run goes on where it stopped. A run whose
     results are stored already only draws.
     """
-    run(PAPER, Command(name, quick, seeds, jobs, out, scene, variable, redraw, force))
-
-
-@dataclass(frozen=True)
-class Command:
-    """What was asked for."""
-
-    name: str
-    quick: bool
-    seeds: int | None
-    jobs: int | None
-    out: Path
-    scene: Path | None = None
-    variable: str | None = None
-    redraw: bool = False
-    force: bool = False
-
-    def again(self, command: str) -> str:
-        """Return the command that goes on with this one."""
-        words = [*command.split(), self.name, *(["--quick"] if self.quick else [])]
-        options = {"--seeds": self.seeds, "--scene": self.scene, "--variable": self.variable}
-        for option, value in options.items():
-            words += [] if value is None else [option, str(value)]
-        return shlex.join([*words, "--out", str(self.out)])
+    run(PAPER, command)
 
 
 def run(catalogue: Catalogue, command: Command) -> None:
-    """Do with the experiments of a catalogue what was asked for."""
+    """Run, draw or list experiments of a catalogue."""
     name = command.name
     if name == LIST:
-        say(_list(catalogue))
+        width = max(map(len, catalogue.names)) + 2
+        lines = [f"{name:<{width}}{catalogue.load(name).about}" for name in catalogue.names]
+        say("\n".join([*lines, f"{ALL:<{width}}all of them, one after another"]))
         return
     if name != ALL:
-        _check(catalogue, name)
-    for option, value in {"--scene": command.scene, "--variable": command.variable}.items():
+        try:
+            catalogue.check_name(name)
+        except InputError as error:  # a usage error, before anything is loaded
+            message = str(error)
+            raise typer.BadParameter(message[0].upper() + message[1:], param_hint="NAME") from error
+    for option, value in command.of_scene.items():
         if value is not None and name not in WITH_SCENE:
             raise typer.BadParameter(
-                f"{name} takes no scene; hyperspectral does.", param_hint=option
+                f"{name} takes no scene; hyperspectral does.", param_hint=f"--{option}"
             )
     if command.redraw and command.force:
         raise typer.BadParameter(
@@ -122,21 +128,6 @@ def run(catalogue: Catalogue, command: Command) -> None:
     codes = [_run(catalogue, each, command) for each in names]
     if any(codes):
         raise typer.Exit(max(codes))
-
-
-def _list(catalogue: Catalogue) -> str:
-    width = max(map(len, catalogue.names)) + 2
-    lines = [f"{name:<{width}}{catalogue.load(name).about}" for name in catalogue.names]
-    return "\n".join([*lines, f"{ALL:<{width}}all of them, one after another"])
-
-
-def _check(catalogue: Catalogue, name: str) -> None:
-    """Refuse a wrong name as a usage error, before anything is loaded."""
-    try:
-        catalogue.check_name(name)
-    except InputError as error:
-        message = str(error)
-        raise typer.BadParameter(message[0].upper() + message[1:], param_hint="NAME") from error
 
 
 def _check_place(out: Path, names: list[str]) -> None:
@@ -165,9 +156,8 @@ def _run(catalogue: Catalogue, name: str, command: Command) -> int:
     require_matplotlib()
     folder = command.out / name
     experiment = catalogue.load(name)
-    settings = Settings(command.quick, command.seeds)
-    if name in WITH_SCENE:
-        settings = replace(settings, scene=command.scene, variable=command.variable)
+    of_scene = command.of_scene if name in WITH_SCENE else {}
+    settings = Settings(command.quick, command.seeds, **of_scene)
     try:
         if not command.force:
             _keep_larger_results(folder, experiment, settings)
@@ -188,8 +178,7 @@ def _run(catalogue: Catalogue, name: str, command: Command) -> int:
         return BAD_INPUT
     except KeyboardInterrupt:
         again = command.again(catalogue.command)
-        message = f"finished cases are kept in {folder}. Go on with: {again}"
-        complain(message, label="")
+        complain(f"finished cases are kept in {folder}. Go on with: {again}", label="")
         raise
     _finish(experiment, results, command.out)
     return 0
@@ -247,16 +236,13 @@ def _finish(experiment: "Experiment", results: "Results", out: Path) -> None:
     first, *more = textwrap.wrap(headline(experiment, results), WIDTH) or [""]
     files = sorted(path.name for path in folder.iterdir() if path.suffix in SHOWN)
     wrote = textwrap.wrap("  ".join(files), WIDTH, break_on_hyphens=False)
-    say(
-        table(
-            [
-                ("experiment", f"{experiment.name}: {experiment.title}"),
-                ("size", f"{size}, {cases}, {duration(results.seconds)} of computing"),
-                ("result", first),
-                *[("", line) for line in more],
-                ("wrote", f"{folder}:"),
-                *[("", line) for line in wrote],
-                ("page", str(page.relative_to(here) if page.is_relative_to(here) else page)),
-            ]
-        )
-    )
+    lines = [
+        ("experiment", f"{experiment.name}: {experiment.title}"),
+        ("size", f"{size}, {cases}, {duration(results.seconds)} of computing"),
+        ("result", first),
+        *[("", line) for line in more],
+        ("wrote", f"{folder}:"),
+        *[("", line) for line in wrote],
+        ("page", str(page.relative_to(here) if page.is_relative_to(here) else page)),
+    ]
+    say(table(lines))
