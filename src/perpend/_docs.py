@@ -1,11 +1,13 @@
 """What parameters and attributes mean, written once for all methods.
 
 A method's docstring says what is its own. `completed` adds what it leaves out: every other
-parameter of its signature, in that order, and every other attribute.
+parameter of its signature, in that order, and every other attribute. `completed_function` does the
+same for its functional form.
 """
 
 import inspect
 import re
+from collections.abc import Callable
 from textwrap import indent
 from typing import Any
 
@@ -63,6 +65,12 @@ Seeds what the method draws. The same seed gives the same result.
 Called after every step with a `perpend.solvers.Progress`. If it returns True, that stage ends.
 """,
 }
+
+FUNCTION = {
+    "rows": "RowSource\nFrom `as_rows`.\n",
+    "rng": "numpy.random.Generator\nDraws what is random, and tells equal rows apart.\n",
+}
+"""What only the functional forms take."""
 
 EVIDENCE = {
     "inlier_spectrum": "second moments of the inliers along their principal axes, ascending",
@@ -171,22 +179,32 @@ def completed(cls: type[Any]) -> str | None:
         return None
     head, *rest = SECTION.split(inspect.cleandoc(cls.__doc__ or ""))
     sections = {text.partition("\n")[0]: text for text in rest}
-    own = {title: _entries(sections.pop(title, "")) for title in ("Parameters", "Attributes")}
+    parameters = inspect.signature(cls).parameters
+    defaults = {name: repr(one.default).replace("'", '"') for name, one in parameters.items()}
     shared = {
         "Parameters": {
-            name: PARAMETERS[name].format(default=_shown(one.default))
-            for name, one in inspect.signature(cls).parameters.items()
-            if name in PARAMETERS
+            name: PARAMETERS.get(name, "").format(default=default)
+            for name, default in defaults.items()
         },
         "Attributes": ATTRIBUTES,
     }
-    order = {"Parameters": inspect.signature(cls).parameters, "Attributes": ATTRIBUTES}
     parts = [head]
-    for title, names in order.items():
-        known = {**{name: _entry(name, text) for name, text in shared[title].items()}, **own[title]}
-        entries = [known[name] for name in names if name in known]
+    for title, texts in shared.items():
+        own = _entries(sections.pop(title, ""))
+        entries = [own.get(name) or _entry(name, text) for name, text in texts.items()]
         parts.append(f"{title}\n{'-' * len(title)}\n{''.join(entries)}")
     return "\n\n".join(part.strip() for part in (*parts, *sections.values())) + "\n"
+
+
+def completed_function(function: Callable[..., Any], owner: str) -> str | None:
+    """Return the docstring of a method as a function, whose parameters are those of its class."""
+    doc = inspect.getdoc(function)
+    if doc is None or "\nParameters\n" in doc:
+        return doc
+    names = [name for name in inspect.signature(function).parameters if name not in FUNCTION]
+    entries = {"rows": FUNCTION["rows"], ", ".join(names): f"\nAs in `{owner}`.\n", **FUNCTION}
+    text = "".join(_entry(name, text) for name, text in entries.items())
+    return f"{doc}\n\nParameters\n----------\n{text}\nReturns\n-------\nSolution\n"
 
 
 def _entries(section: str) -> dict[str, str]:
@@ -197,8 +215,4 @@ def _entries(section: str) -> dict[str, str]:
 
 def _entry(name: str, text: str) -> str:
     kind, _, rest = text.partition("\n")
-    return f"{name} : {kind}\n{indent(rest, '    ')}"
-
-
-def _shown(value: Any) -> str:
-    return f'"{value}"' if isinstance(value, str) else repr(value)
+    return f"{name}{f' : {kind}' if kind else ''}\n{indent(rest, '    ')}"

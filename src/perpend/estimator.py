@@ -23,7 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from perpend._docs import completed
+from perpend._docs import completed, completed_function
 from perpend._fitted import FittedSubspace
 from perpend._learned import (
     Data,
@@ -31,7 +31,6 @@ from perpend._learned import (
     affine_subspace,
     attributes,
     choose,
-    learn,
     linear_subspace,
     others_in_order,
     structures,
@@ -93,6 +92,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         super().__init_subclass__(**kwargs)
         METHODS[cls.__name__] = cls
         cls.__doc__ = completed(cls)
+        cls._function.__doc__ = completed_function(cls._function, cls.__name__)
 
     def _solve(
         self, rows: RowSource, rng: np.random.Generator, place: Place, callback: Callback | None
@@ -110,24 +110,22 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
 
     def _given_codimension(self) -> Any:
         """Return the codimension that was given, by whichever of the two parameters, or "auto"."""
-        codimension, n_components, D = self.codimension, self.n_components, self.n_features_in_
-        if n_components is None:
-            codimension = 1 if codimension is None else codimension
-            if codimension != "auto" and codimension > D:
-                raise InputError(
-                    f"codimension={codimension} is larger than the number of features ({D})."
-                )
-            return codimension
-        if codimension not in (None, "auto"):
+        D, sizes = self.n_features_in_, [self.codimension, self.n_components]
+        names = ("codimension", "n_components")
+        given = {
+            n: size for n, size in zip(names, sizes, strict=True) if size not in (None, "auto")
+        }
+        if len(given) == 2:
+            both = " and ".join(f"{name}={size}" for name, size in given.items())
             raise InputError(
-                f"Both codimension={codimension} and n_components={n_components} are given, and "
-                "each sets the other. Leave one of them at its default."
+                f"Both {both} are given, and each sets the other. Leave one of them at its default."
             )
-        if n_components > D:
-            raise InputError(
-                f"n_components={n_components} is larger than the number of features ({D})."
-            )
-        return D - n_components
+        for name, size in given.items():
+            if size > D:
+                raise InputError(f"{name}={size} is larger than the number of features ({D}).")
+        if self.n_components is not None:
+            return D - self.n_components
+        return 1 if self.codimension is None else self.codimension
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -178,7 +176,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         rng, recorder = as_generator(self.random_state), Recorder(callback)
         data, found = Data(X, weight, place), None
         if self.affine:
-            found = self._find_affine(X, weight, copy.deepcopy(rng), place, recorder)
+            found = self._find_affine(data, copy.deepcopy(rng), recorder)
             self.history_ = recorder.history._asdict()
         if found is not None and (self.affine != "auto" or found.is_needed):
             return self._learn_affine(found, data)
@@ -211,11 +209,10 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
     def _learn(self, found: list[Subspace], data: Data) -> None:
         """Turn the chosen structure, and every other one that was seen, into attributes."""
         chosen, *others = (attributes(self, one, data) for one in found)
-        seen = structures(found[0], chosen)
-        learn(self, chosen)
-        self.structures_ = seen
+        self.__dict__.update(chosen)
+        self.structures_ = structures(found[0], chosen)
         self.profile_ = found[0].solution.profile
-        self._others = others_in_order(seen, chosen, others)
+        self._others = others_in_order(self.structures_, chosen, others)
         self._reference = None
 
     @property
@@ -228,39 +225,27 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         """Whether the profile of scales may replace the method's own search."""
         return False
 
-    def _sample_rows(self, n_features: int) -> int | None:
-        """Return the size of the first subsample of rows; None for all rows."""
-        size = getattr(self, "sample_size", "auto")
-        return sample_size(n_features) if isinstance(size, str) else size
-
     def _find_affine(
-        self,
-        X: Array,
-        weight: Array | None,
-        rng: np.random.Generator,
-        place: Place,
-        callback: Callback | None,
+        self, data: Data, rng: np.random.Generator, callback: Callback | None
     ) -> AffineFit:
+        how: dict[str, Any] = {
+            "n_jobs": effective_n_jobs(self.n_jobs),
+            "rng": rng,
+            "callback": callback,
+        }
         if self._may_follow_scales:
-            return find_affine(
-                X,
-                weight,
-                codimension=self._given_codimension(),
-                sample=self._sample_rows(X.shape[1]),
-                n_jobs=effective_n_jobs(self.n_jobs),
-                rng=rng,
-                callback=callback,
-            )
+            size = getattr(self, "sample_size", "auto")  # of the first subsample; None: all rows
+            size = sample_size(data.X.shape[1]) if isinstance(size, str) else size
+            codimension = self._given_codimension()
+            return find_affine(data.X, data.weight, codimension=codimension, sample=size, **how)
         return solve_lifted(
-            X,
-            weight,
-            lambda rows: self._solve(rows, rng, place, callback),
+            data.X,
+            data.weight,
+            lambda rows: self._solve(rows, rng, data.place, callback),
             normalize=self.normalize,
             refine=self._may_fuse,
-            n_jobs=effective_n_jobs(self.n_jobs),
             fused=self._may_fuse,
-            rng=rng,
-            callback=callback,
+            **how,
         )
 
     def _warn(self, solution: Solution) -> None:

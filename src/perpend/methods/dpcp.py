@@ -54,23 +54,7 @@ def dpcp(
     rng: np.random.Generator,
     callback: Callback | None = None,
 ) -> Solution:
-    """Recover the subspace of the inliers among `rows`; the parameters are those of `DPCP`.
-
-    Parameters
-    ----------
-    rows : RowSource
-        From `as_rows`.
-    codimension, n_starts, init, step, refine
-        As in `DPCP`.
-    max_iter, tol, sample_size, callback
-        As in `DPCP`.
-    rng : numpy.random.Generator
-        Draws the starts and the samples.
-
-    Returns
-    -------
-    Solution
-    """
+    """Recover the subspace of the inliers among `rows`; the parameters are those of `DPCP`."""
     _check_sizes(codimension, n_starts, init, rows.shape[1])
     finish = refine is not False
     descent = Descent(n_starts, init, step_rule(step), max_iter, tol)

@@ -44,21 +44,7 @@ def dpcp_irls(
     rng: np.random.Generator,
     callback: Callback | None = None,
 ) -> Solution:
-    """Recover the subspace of the given codimension; the parameters are those of `DPCPIRLS`.
-
-    Parameters
-    ----------
-    rows : RowSource
-        From `as_rows`.
-    codimension, delta, max_iter, tol, callback
-        As in `DPCPIRLS`.
-    rng : numpy.random.Generator
-        Tells equal rows apart.
-
-    Returns
-    -------
-    Solution
-    """
+    """Recover the subspace of the given codimension; the parameters are those of `DPCPIRLS`."""
     floor = np.asarray(delta, dtype=rows.dtype)
 
     def find(rows: RowSource, span: RowSpan, c: int) -> Directions:
@@ -103,8 +89,6 @@ class DPCPIRLS(SubspaceEstimator):
     delta : float, default=1e-9
         Smallest distance from which a weight is computed, for rows of norm one. Without
         `normalize` it is relative to the largest norm (up to a factor of eight).
-    max_iter : int, default=100
-        Maximum number of iterations.
     tol : float, default=1e-6
         It has converged when the objective falls by less than this, relatively.
     random_state : int, Generator, RandomState or None, default=None

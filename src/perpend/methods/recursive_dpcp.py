@@ -39,21 +39,7 @@ def recursive_dpcp(
     rng: np.random.Generator,
     callback: Callback | None = None,
 ) -> Solution:
-    """Recover the subspace of that codimension; the parameters are those of `RecursiveDPCP`.
-
-    Parameters
-    ----------
-    rows : RowSource
-        From `as_rows`.
-    codimension, step, max_iter, tol, callback
-        As in `RecursiveDPCP`.
-    rng : numpy.random.Generator
-        Tells equal rows apart.
-
-    Returns
-    -------
-    Solution
-    """
+    """Recover the subspace of that codimension; the parameters are those of `RecursiveDPCP`."""
     rule = step_rule(step)
 
     def find(rows: RowSource, span: RowSpan, c: int) -> Directions:

@@ -57,21 +57,7 @@ def rsgm(
     rng: np.random.Generator,
     callback: Callback | None = None,
 ) -> Solution:
-    """Recover the subspace of the given codimension; the parameters are those of `RSGM`.
-
-    Parameters
-    ----------
-    rows : RowSource
-        From `as_rows`.
-    codimension, step, init, max_iter, tol, callback
-        As in `RSGM`.
-    rng : numpy.random.Generator
-        Draws random starts, and tells equal rows apart.
-
-    Returns
-    -------
-    Solution
-    """
+    """Recover the subspace of the given codimension; the parameters are those of `RSGM`."""
     rule = STEPS[step] if isinstance(step, str) else step
 
     def find(rows: RowSource, span: RowSpan, c: int) -> Directions:
@@ -115,8 +101,6 @@ class RSGM(SubspaceEstimator):
         object only the sizes are used, along the tangent gradient of the frame.
     init : {"spectral", "random"} or array of shape (codimension, n_features), default="spectral"
         The first normals: the axes along which the rows vary least, random ones, or those given.
-    max_iter : int, default=200
-        Maximum number of iterations.
     tol : float, default=1e-8
         "decay" has converged when the objective changes by less than this, relatively. "mbls" has
         only the lower limit of its step size.
