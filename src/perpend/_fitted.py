@@ -4,6 +4,7 @@ This half of the estimator reads the learned attributes and changes nothing.
 """
 
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, dataclass_transform
 
 import numpy as np
@@ -18,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from perpend._score import log_evidence
 from perpend._typing import Array, namespace
-from perpend._validation import checked, checked_threshold, checked_weight
+from perpend._validation import checked, checked_weight
 from perpend.exceptions import InputError
 from perpend.geometry import axis_shares
 from perpend.rows import as_rows, scan_distances
@@ -212,8 +213,10 @@ class FittedSubspace(
         array of int of shape (n_samples,)
         """
         scores = self.score_samples(X)
-        limit = self.threshold_ if threshold is None else checked_threshold(threshold)
-        return labels(-scores, limit)
+        limit = self.threshold_ if threshold is None else threshold
+        if not (isinstance(limit, Real) and limit >= 0):
+            raise InputError(f"threshold={limit!r}; expected a number that is not negative.")
+        return labels(-scores, float(limit))
 
     def outlier_probability(self, X: Array) -> Array:
         """Return the probability that each row is an outlier, between 0 and 1.

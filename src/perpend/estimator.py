@@ -37,7 +37,7 @@ from perpend._learned import (
 )
 from perpend._score import Reference
 from perpend._typing import Array, RandomState
-from perpend._validation import UP_TO_HALF, Share, TorchDevice, checked, checked_weight
+from perpend._validation import SHARE, TORCH_DEVICE, UP_TO_HALF, checked, checked_weight
 from perpend._verdict import summary, verdict, visual_block
 from perpend.callbacks import CallbackSupport, Recorder, watching, with_callbacks
 from perpend.exceptions import CodimensionWarning, InputError
@@ -78,8 +78,8 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         "normalize": ["boolean"],
         "affine": ["boolean", StrOptions({"auto"})],
         "threshold": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
-        "contamination": [None, UP_TO_HALF, Share()],
-        "device": [None, str, TorchDevice()],
+        "contamination": [None, UP_TO_HALF, SHARE],
+        "device": [None, str, TORCH_DEVICE],
         "n_jobs": [None, Integral],
         "random_state": ["random_state", np.random.Generator],
         "callback": [None, callable],

@@ -6,7 +6,7 @@ such records all of their options, so that each is declared once, and comes to w
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from functools import partial, wraps
@@ -124,27 +124,16 @@ def _memory(text: str) -> int | None:
     return int(value)
 
 
-def method_name(text: str) -> str:
-    """Return the name of a method's class; case and dashes do not matter.
-
-    >>> method_name("dpcp-irls")
-    'DPCPIRLS'
-    """
-    for name in METHODS:
+def _known(text: str, *, names: Sequence[str], what: str) -> str:
+    """Return one of some names; case and dashes do not matter."""
+    for name in names:
         if _letters(name) == _letters(text):
             return name
-    raise BadParameter(f"there is no method {text!r}. Known methods: {', '.join(METHODS)}.")
+    raise BadParameter(f"there is no {what} {text!r}. Known {what}s: {', '.join(names)}.")
 
 
 def _letters(text: str) -> str:
     return text.replace("-", "").replace("_", "").casefold()
-
-
-def _format(text: str) -> str:
-    names = [known.name for known in FORMATS]
-    if text.casefold() in names:
-        return text.casefold()
-    raise BadParameter(f"there is no format {text!r}. Known formats: {', '.join(names)}.")
 
 
 # -- completion ------------------------------------------------------------------------------------
@@ -175,10 +164,16 @@ def complete_path(incomplete: str) -> list[str]:
     ]
 
 
+# -- what the commands use -------------------------------------------------------------------------
+
 # The readers say what is wrong with a file, with the exit code for it, so typer does not check it.
 path_argument = partial(Argument, autocompletion=complete_path, readable=False)
 
-# -- what the commands use -------------------------------------------------------------------------
+
+def option(metavar: str, about: str, parser: Callable[..., Any] | None = None, **more: Any) -> Any:
+    """Return an option that has a value."""
+    return Option(metavar=metavar, help=about, parser=parser, **more)
+
 
 Output = Annotated[
     Path,
@@ -191,15 +186,14 @@ Output = Annotated[
     ),
 ]
 Threshold = Annotated[
-    Any,
-    Option(parser=_threshold, metavar="auto|V", help="Distance above which a row is an outlier."),
+    Any, option("auto|V", "Distance above which a row is an outlier.", _threshold)
 ]
 Force = Annotated[bool, Option("--force", help="Replace results that exist.")]
 Json = Annotated[bool, Option("--json", help="Print JSON instead of a summary, also of an error.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Print nothing but errors.")]
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Input:
     """A file, and what of it to read."""
 
@@ -212,50 +206,47 @@ class Input:
     ]
     columns: Annotated[
         Any,
-        Option(
-            parser=_columns,
-            metavar="A,B,C",
-            help="Only these columns, bands or fields: names, or numbers from 1 without names.",
+        option(
+            "A,B,C",
+            "Only these columns, bands or fields: names, or numbers from 1 without names.",
+            _columns,
         ),
     ] = None
-    variable: Annotated[
-        str | None, Option(metavar="NAME", help="Which array, if the file holds several.")
-    ] = None
+    variable: Annotated[str | None, option("NAME", "Which array, if the file holds several.")] = (
+        None
+    )
     format: Annotated[
         Any,
-        Option(
-            parser=_format,
-            metavar="NAME",
-            help="Format of the file, instead of by its suffix.",
+        option(
+            "NAME",
+            "Format of the file, instead of by its suffix.",
+            partial(_known, names=[known.name for known in FORMATS], what="format"),
             autocompletion=complete_format,
         ),
     ] = None
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Rows(Input):
     """A file whose rows are used: without gaps, and not more than the memory holds."""
 
     nan: Annotated[Nan, Option(help="What to do with missing, NaN or infinite values.")] = Nan.error
     memory_limit: Annotated[
         Any,
-        Option(
-            parser=_memory,
-            metavar="auto|SIZE",
-            help="Refuse data that needs more, such as 4GB; auto: 80 % of the free memory.",
+        option(
+            "auto|SIZE",
+            "Refuse data that needs more, such as 4GB; auto: 80 % of the free memory.",
+            _memory,
         ),
     ] = None
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Search:
     """What every method needs to know."""
 
     codimension: Annotated[
-        Any,
-        Option(
-            parser=_codimension, metavar="auto|C", help="Number of columns minus the dimension."
-        ),
+        Any, option("auto|C", "Number of columns minus the dimension.", _codimension)
     ] = "auto"
     affine: Annotated[
         Affine | None,
@@ -266,47 +257,38 @@ class Search:
         ),
     ] = None
     device: Annotated[
-        str | None, Option(metavar="NAME", help="Where to compute, such as cuda; needs torch.")
+        str | None, option("NAME", "Where to compute, such as cuda; needs torch.")
     ] = None
     seed: Annotated[
-        int,
-        Option(metavar="N", min=0, max=2**32 - 1, help="The same seed gives the same result."),
+        int, option("N", "The same seed gives the same result.", min=0, max=2**32 - 1)
     ] = 0
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Method(Search):
     """A method with all of its settings."""
 
     method: Annotated[
         Any,
-        Option(
-            parser=method_name,
-            metavar="NAME",
-            help=f"Method: {', '.join(METHODS)}. All but DPCP need --codimension.",
+        option(
+            "NAME",
+            f"Method: {', '.join(METHODS)}. All but DPCP need --codimension.",
+            partial(_known, names=METHODS, what="method"),
             autocompletion=complete_method,
         ),
     ] = METHODS[0]
     n_components: Annotated[
-        int | None, Option(metavar="D", min=0, help="The dimension, instead of --codimension.")
+        int | None, option("D", "The dimension, instead of --codimension.", min=0)
     ] = None
-    starts: Annotated[
-        Any, Option(parser=_positive, metavar="auto|K", help="Number of random starts, for DPCP.")
-    ] = "auto"
+    starts: Annotated[Any, option("auto|K", "Number of random starts, for DPCP.", _positive)] = (
+        "auto"
+    )
     max_iter: Annotated[
-        Any,
-        Option(
-            parser=_positive, metavar="auto|N", help="Most iterations; auto: the method's default."
-        ),
+        Any, option("auto|N", "Most iterations; auto: the method's default.", _positive)
     ] = "auto"
     threshold: Threshold = "auto"
     contamination: Annotated[
-        Any,
-        Option(
-            parser=_share,
-            metavar="SHARE",
-            help="Share of outliers, if you know it; sets the threshold.",
-        ),
+        Any, option("SHARE", "Share of outliers, if you know it; sets the threshold.", _share)
     ] = None
     no_normalize: Annotated[
         bool, Option("--no-normalize", help="Keep the lengths of the rows.")

@@ -44,8 +44,6 @@ def apply(
     Columns are matched by name, in any order; without names their number must be the same. Writes
     to DIR: labels.csv, the labels in the format of FILE, and result.json.
     """
-    from perpend.cli._result import describe_labels
-
     if given.nan is options.Nan.drop_cols:
         raise Refusal(
             "--nan drop-cols would drop columns that the model needs. Use --nan drop-rows."
@@ -75,7 +73,7 @@ def apply(
             remarks += _other_data(fitted, path, labelled.labels)
         watch.phase("writing the results")
         with _output.staging(output, source.path, data, labelled, force=force) as draft:
-            result = describe_labels("apply", fitted, data, source, labelled.labels)
+            result = _output.describe_labels("apply", fitted, data, source, labelled.labels)
             result["warnings"] = remarks
             _output.write_result(draft, result)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from perpend.cli import _input
+from perpend.cli import _input, _output
 from perpend.cli import _options as options
 from perpend.cli._comparison import Row, compared, pca
 from perpend.cli._console import grid, say, say_json, table, warn
@@ -106,12 +106,10 @@ def _reason(error: Exception, data: "Dataset") -> str:
 def _described(
     rows: list[Row], data: "Dataset", source: _input.Source, seed: int
 ) -> dict[str, Any]:
-    from perpend.cli._result import describe_input, preamble
-
     return {
-        **preamble("compare", SCHEMA),
+        **_output.preamble("compare", SCHEMA),
         "seed": seed,
-        "input": describe_input(data, source),
+        "input": _output.describe_input(data, source),
         "methods": [row.described() for row in rows],
     }
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perpend.cli._console import count, finish
+from perpend.cli._options import option
 from perpend.cli._output import REPORT, check_folder
 from perpend.cli._progress import monitor
 from perpend.cli._summary import collected_warnings, estimate, exit_code
@@ -19,10 +20,7 @@ N_FEATURES, CODIMENSION = 30, 5
 
 
 def demo(
-    seed: Annotated[
-        int,
-        typer.Option(metavar="N", min=0, max=2**32 - 1, help="Another seed makes other data."),
-    ] = 0,
+    seed: Annotated[int, option("N", "Another seed makes other data.", min=0, max=2**32 - 1)] = 0,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="DIR", help="Folder for a report about the result."),

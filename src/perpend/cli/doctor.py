@@ -3,13 +3,12 @@
 import platform
 import re
 import time
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from perpend import __version__
 from perpend.cli import _options as options
 from perpend.cli._console import Lines, finish
-from perpend.cli._memory import in_bytes, limit, processors
+from perpend.cli._memory import in_bytes, limit
 from perpend.cli._summary import collected_warnings
 
 CORE = ("numpy", "scipy", "scikit-learn", "typer", "rich", "jinja2")
@@ -22,6 +21,8 @@ def doctor(*, json: options.Json = False) -> None:
 
     Put the output into a bug report. The exit code is always 0.
     """
+    from joblib import cpu_count
+
     from perpend.kernels.compiled.l1 import LIBRARY, available, variants
 
     found = {
@@ -30,7 +31,7 @@ def doctor(*, json: options.Json = False) -> None:
         "platform": platform.platform(),
         "versions": {name: _version(name) for name in CORE},
         "blas": _blas(),
-        "processors": processors(),
+        "processors": cpu_count(),
         "memory": limit(None),
         "compiled_kernel": {"there": LIBRARY.exists(), "used": available(), "variants": variants()},
         "torch": _torch(),
@@ -41,6 +42,8 @@ def doctor(*, json: options.Json = False) -> None:
 
 
 def _version(name: str) -> str | None:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version(name)
     except PackageNotFoundError:
@@ -73,7 +76,7 @@ def _torch() -> dict[str, Any] | None:
 
 def _extras() -> dict[str, dict[str, str | None]]:
     """Packages of each extra, with their versions, or None for those that are missing."""
-    from importlib.metadata import requires
+    from importlib.metadata import PackageNotFoundError, requires
 
     try:
         lines = requires("perpend") or []

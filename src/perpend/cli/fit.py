@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 def fit(
     given: options.Rows,
-    how: options.Method,
     *,
     output: options.Output,
+    how: options.Method,
     no_report: Annotated[bool, typer.Option("--no-report", help="Make no report.html.")] = False,
     force: options.Force = False,
     json: options.Json = False,
@@ -47,8 +47,6 @@ def fit(
     apply and perpend.load), result.json (everything else) and report.json (what report.html is
     made from).
     """
-    from perpend.cli._result import describe_fit
-
     check_together(how)
     names = [_output.LABELS, _output.MODEL, _output.RESULT]
     names += [] if no_report else [_output.REPORT, _output.FACTS]
@@ -72,7 +70,7 @@ def fit(
         labelled = _output.label_rows(model, data, fitted=True)
         with _output.staging(output, source.path, data, labelled, force=force) as draft:
             _output.save_model(draft / _output.MODEL, model, data)
-            result = describe_fit(model, data, source) | {"warnings": remarks}
+            result = _output.describe_fit(model, data, source) | {"warnings": remarks}
             result["timings"] = {"read": clock[1] - clock[0], "fit": clock[2] - clock[1]}
             if not no_report:
                 title = source.name if source.is_stdin else None

@@ -11,7 +11,7 @@ import typer
 
 from perpend._progress import Monitor, clock
 from perpend.cli._console import Refusal, complain, count, say, table
-from perpend.cli._memory import processors
+from perpend.cli._options import option
 from perpend.cli._output import check_place
 from perpend.cli._progress import monitor
 from perpend.exceptions import InputError
@@ -28,7 +28,7 @@ WIDTH = 88
 SHOWN = {".csv", ".json", ".md", ".png", ".svg"}  # files to name at the end
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Command:
     """What to do with experiments of a catalogue; also of the studies beside `src`."""
 
@@ -42,12 +42,9 @@ class Command:
         bool, typer.Option("--quick", help="Small sizes, under a minute each; by the same code.")
     ] = False
     seeds: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Trials at each point; more add to those done."),
+        int | None, option("N", "Trials at each point; more add to those done.", min=1)
     ] = None
-    jobs: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Processes; by default all cores.")
-    ] = None
+    jobs: Annotated[int | None, option("N", "Processes; by default all cores.", min=1)] = None
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results.")
     ] = Path("reproduction")
@@ -64,22 +61,21 @@ class Command:
     def again(self, command: str) -> str:
         """Return the command that goes on with this one."""
         words = [*command.split(), self.name, *(["--quick"] if self.quick else [])]
-        for option, value in {"seeds": self.seeds, **self.of_scene}.items():
-            words += [] if value is None else [f"--{option}", str(value)]
+        for word, value in {"seeds": self.seeds, **self.of_scene}.items():
+            words += [] if value is None else [f"--{word}", str(value)]
         return shlex.join([*words, "--out", str(self.out)])
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Reproduction(Command):
     """The same for the paper's experiments, one of which takes a scene."""
 
     scene: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A scene of your own, for hyperspectral only."),
+        Path | None, option("FILE", "A scene of your own, for hyperspectral only.")
     ] = None
-    variable: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Which array of the scene's file to take.")
-    ] = None
+    variable: Annotated[str | None, option("NAME", "Which array of the scene's file to take.")] = (
+        None
+    )
 
     @property
     def of_scene(self) -> dict[str, Any]:
@@ -111,10 +107,10 @@ def run(catalogue: Catalogue, command: Command) -> None:
         except InputError as error:  # a usage error, before anything is loaded
             message = str(error)
             raise typer.BadParameter(message[0].upper() + message[1:], param_hint="NAME") from error
-    for option, value in command.of_scene.items():
+    for word, value in command.of_scene.items():
         if value is not None and name not in WITH_SCENE:
             raise typer.BadParameter(
-                f"{name} takes no scene; hyperspectral does.", param_hint=f"--{option}"
+                f"{name} takes no scene; hyperspectral does.", param_hint=f"--{word}"
             )
     if command.redraw and command.force:
         raise typer.BadParameter(
@@ -150,6 +146,8 @@ def _check_place(out: Path, names: list[str]) -> None:
 
 def _run(catalogue: Catalogue, name: str, command: Command) -> int:
     """Run one experiment and return the exit code; among all of them, none stops the others."""
+    from joblib import cpu_count
+
     from perpend.experiments import _runner
     from perpend.plots import require_matplotlib
 
@@ -164,7 +162,7 @@ def _run(catalogue: Catalogue, name: str, command: Command) -> int:
         with monitor() as watch:
             results = _runner.reproduce(
                 *(experiment, settings, folder),
-                jobs=command.jobs or processors(),
+                jobs=command.jobs or cpu_count(),
                 progress=show_cases(watch, name),
                 force=command.force,
             )
