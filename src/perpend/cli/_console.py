@@ -4,7 +4,8 @@ import json as json_text
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TextIO
 
 from perpend import __version__
@@ -86,15 +87,37 @@ def bug_message(error: BaseException) -> str:
 
 
 def finish(
-    result: Any, lines: Lines, *, remarks: Sequence[str] = (), json: bool, quiet: bool = False
+    result: Any,
+    summary: Callable[[], str],
+    *,
+    remarks: Sequence[str] = (),
+    json: bool,
+    quiet: bool = False,
 ) -> None:
-    """Print the warnings of a command, and its result as JSON or as the lines of a summary."""
+    """Print the warnings of a command, and its result as JSON or as a summary."""
     for remark in () if quiet else remarks:
         warn(remark)
     if json:
         say_json(result)
     elif not quiet:
-        say(table(lines))
+        say(summary())
+
+
+def page(name: str, facts: Mapping[str, Any]) -> str:
+    """Fill in the template of a summary."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    from perpend.cli._memory import in_bytes
+
+    made = Environment(
+        loader=PackageLoader("perpend.cli"),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+        autoescape=False,  # plain text
+    )
+    made.filters |= {"count": count, "bytes": in_bytes, "listed": partial(listed, most=12)}
+    return made.get_template(f"{name}.txt").render(facts).rstrip()
 
 
 def table(lines: Lines) -> str:

@@ -9,7 +9,7 @@ import typer
 
 from perpend.cli import _input, _output
 from perpend.cli import _options as options
-from perpend.cli._console import Refusal, count, finish
+from perpend.cli._console import Refusal, count, finish, table
 from perpend.cli._memory import limit
 from perpend.cli._progress import monitor
 from perpend.cli._summary import collected_warnings, exit_code, left_out, level, outliers
@@ -87,7 +87,7 @@ def apply(
         _output.wrote(output, result),
         ("time", f"{time.perf_counter() - began:.1f} s"),
     ]
-    finish(result, lines, remarks=remarks, json=json, quiet=quiet)
+    finish(result, lambda: table(lines), remarks=remarks, json=json, quiet=quiet)
     raise typer.Exit(exit_code(fitted))
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perpend.cli._console import count, finish
+from perpend.cli._console import count, finish, table
 from perpend.cli._options import option
 from perpend.cli._output import REPORT, check_folder
 from perpend.cli._progress import monitor
@@ -66,7 +66,7 @@ def demo(
         ("time", f"{seconds:.2f} s to fit"),
         ("next", "perpend fit YOUR.csv -o RESULTS"),
     ]
-    finish(None, lines, remarks=remarks, json=False)
+    finish(None, lambda: table(lines), remarks=remarks, json=False)
     raise typer.Exit(exit_code(model))
 
 

@@ -8,7 +8,7 @@ import typer
 
 from perpend.cli import _input, _output
 from perpend.cli import _options as options
-from perpend.cli._console import bug_message, finish
+from perpend.cli._console import bug_message, finish, table
 from perpend.cli._ids import remark_on_ids
 from perpend.cli._memory import check_fit, limit
 from perpend.cli._model import affine, build, check_together, fit_model
@@ -91,7 +91,7 @@ def fit(
         ("time", f"{time.perf_counter() - clock[0]:.1f} s"),
         ("next", page if _output.REPORT in result["files"] else apply),
     ]
-    finish(result, lines, remarks=remarks, json=json, quiet=quiet)
+    finish(result, lambda: table(lines), remarks=remarks, json=json, quiet=quiet)
     raise typer.Exit(exit_code(model))
 
 
