@@ -5,7 +5,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, TextIO
 
 from perpend import __version__
@@ -108,6 +107,7 @@ def page(name: str, facts: Mapping[str, Any]) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     from perpend.cli._memory import in_bytes
+    from perpend.plots._words import THIN, factor
 
     made = Environment(
         loader=PackageLoader("perpend.cli"),
@@ -116,7 +116,13 @@ def page(name: str, facts: Mapping[str, Any]) -> str:
         undefined=StrictUndefined,
         autoescape=False,  # plain text
     )
-    made.filters |= {"count": count, "bytes": in_bytes, "listed": partial(listed, most=12)}
+    made.filters |= {
+        "count": count,
+        "bytes": in_bytes,
+        "listed": listed,
+        "quoted": lambda name: f'"{name}"',
+        "factor": lambda ratio: factor(ratio).replace(THIN, " "),
+    }
     return made.get_template(f"{name}.txt").render(facts).rstrip()
 
 
@@ -147,7 +153,7 @@ def grid(heads: list[str], rows: list[list[str]]) -> str:
     return "\n".join(line.rstrip() for line in [head, *lines])
 
 
-def listed(names: Sequence[str], most: int) -> str:
+def listed(names: Sequence[str], most: int = 12) -> str:
     """Join names; of many, only the first.
 
     >>> listed(["a", "b", "c"], 2)

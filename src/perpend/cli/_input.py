@@ -1,5 +1,6 @@
 """From a file or standard input to rows that a method can use."""
 
+import math
 import shutil
 import sys
 import tempfile
@@ -22,6 +23,7 @@ STDIN_NAME = "standard input"
 STDIN_FORMAT = "csv"
 COPY_BYTES = 1 << 20  # of standard input at a time
 RECORDS = {"table": "row", "image": "pixel", "cloud": "point"}
+KIND_NAMES = {"table": "table", "image": "scene", "cloud": "point cloud"}
 FEATURES = {"table": "column", "image": "band", "cloud": "field"}
 
 
@@ -112,10 +114,17 @@ def without_gaps(
     )
 
 
-def size(data: "Dataset") -> str:
-    """Say how many records of how many features there are."""
-    n, D = data.X.shape
-    return f"{count(n)} {RECORDS[data.kind]}s x {count(D)} {FEATURES[data.kind]}s"
+def about_data(data: "Dataset", source: Source) -> dict[str, Any]:
+    """Return what templates say about the rows of a file."""
+    (n, D), record, feature = data.X.shape, RECORDS[data.kind], FEATURES[data.kind]
+    return {
+        "data": data,
+        "source": source,
+        "size": f"{count(n)} {record}s x {count(D)} {feature}s",
+        "records": math.prod(data.shape),  # in the file
+        "feature": feature,
+        "kind": KIND_NAMES[data.kind],
+    }
 
 
 def feature_name(data: "Dataset", column: int) -> str:

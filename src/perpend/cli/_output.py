@@ -148,12 +148,6 @@ def save_model(path: Path, model: "SubspaceEstimator", data: "Dataset") -> None:
         del model.feature_names_in_  # or scikit-learn would expect names from now on
 
 
-def wrote(folder: Path, result: dict[str, Any]) -> tuple[str, str]:
-    """Return the line of a summary that names the files."""
-    names = [*result["files"], RESULT]
-    return "wrote", "  ".join([str(folder / names[0]), *names[1:]])
-
-
 def write_result(folder: Path, result: dict[str, Any]) -> None:
     """Write result.json, with the checksums of all files beside it."""
     from perpend._files import writing

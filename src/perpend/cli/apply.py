@@ -9,10 +9,10 @@ import typer
 
 from perpend.cli import _input, _output
 from perpend.cli import _options as options
-from perpend.cli._console import Refusal, count, finish, table
+from perpend.cli._console import Refusal, count, finish, page
 from perpend.cli._memory import limit
 from perpend.cli._progress import monitor
-from perpend.cli._summary import collected_warnings, exit_code, left_out, level, outliers
+from perpend.cli._summary import about_model, collected_warnings, exit_code
 from perpend.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -77,17 +77,13 @@ def apply(
             result["warnings"] = remarks
             _output.write_result(draft, result)
 
-    D, c = fitted.n_features_in_, fitted.codimension_
-    lines = [
-        ("model", f"{path}: {type(fitted).__name__}, codimension {c} of {D}"),
-        ("confidence", f"{level(fitted)} ({fitted.confidence_:.2f}), as it was fitted"),
-        ("data", f"{source.name}: {_input.size(data)}"),
-        *left_out(data),
-        ("outliers", outliers(fitted, labelled.labels)),
-        _output.wrote(output, result),
-        ("time", f"{time.perf_counter() - began:.1f} s"),
-    ]
-    finish(result, lambda: table(lines), remarks=remarks, json=json, quiet=quiet)
+    def summary() -> str:
+        facts = about_model(fitted) | _input.about_data(data, source)
+        facts |= {"path": path, "method": result["method"], "labels": labelled.labels}
+        files, seconds = list(result["files"]), time.perf_counter() - began
+        return page("apply", facts | {"folder": output, "files": files, "seconds": seconds})
+
+    finish(result, summary, remarks=remarks, json=json, quiet=quiet)
     raise typer.Exit(exit_code(fitted))
 
 

@@ -10,12 +10,12 @@ import typer
 from perpend.cli import _input, _output
 from perpend.cli import _options as options
 from perpend.cli._comparison import Row, compared, pca
-from perpend.cli._console import grid, say, say_json, table, warn
+from perpend.cli._console import grid, page, say, say_json, warn
 from perpend.cli._memory import check_fit, limit
 from perpend.cli._model import affine, build, fit_model, needs_codimension
 from perpend.cli._options import METHODS
 from perpend.cli._progress import monitor
-from perpend.cli._summary import NOT_SURE, exit_code, left_out
+from perpend.cli._summary import NOT_SURE, exit_code
 from perpend.exceptions import PerpendError
 
 if TYPE_CHECKING:
@@ -49,10 +49,19 @@ def compare(given: options.Rows, how: options.Search, *, json: options.Json = Fa
             for remark in row.warnings:
                 # There is no --max-iter and no --starts here.
                 warn(f"{row.method}: {remark}", of="perpend fit")
-        again = f"perpend fit {source.argument} -o RESULTS{_options_given(given, how)}"
-        say(_page(rows, data, source, time.perf_counter() - began, again))
-    first = rows[0]
-    raise typer.Exit(exit_code(first.model) if first.model is not None else NOT_SURE)
+        first = rows[0].method
+        heads = ["method", "codimension", "confidence", "outliers", "noise", "time"]
+        heads += [f"labels as {first}", f"angle to {first}"]
+        facts = {
+            **_input.about_data(data, source),
+            "first": first,
+            "grid": grid(heads, [row.cells() for row in rows]),
+            "seconds": time.perf_counter() - began,
+            "given": _options_given(given, how),
+        }
+        say(page("compare", facts))
+    model = rows[0].model
+    raise typer.Exit(NOT_SURE if model is None else exit_code(model))
 
 
 def _run(how: options.Method, data: "Dataset", watch: "Monitor") -> list[Row]:
@@ -124,19 +133,3 @@ def _options_given(*records: options.Rows | options.Search) -> str:
     }
     texts = {name: ",".join(v) if isinstance(v, tuple) else str(v) for name, v in given.items()}
     return "".join(f" --{name} {shlex.quote(text)}" for name, text in sorted(texts.items()))
-
-
-def _page(
-    rows: list[Row], data: "Dataset", source: _input.Source, seconds: float, again: str
-) -> str:
-    first = rows[0].method
-    heads = ["method", "codimension", "confidence", "outliers", "noise", "time"]
-    heads += [f"labels as {first}", f"angle to {first}"]
-    lines = [("data", f"{source.name}: {_input.size(data)}"), *left_out(data)]
-    notes = [
-        ("given", f"the codimension, by you or by {first}; PCA labels as many outliers as {first}"),
-        ("angle", "the largest between the two subspaces, in degrees; 0: they are the same"),
-        ("time", f"{seconds:.1f} s"),
-        ("next", again),
-    ]
-    return "\n\n".join([table(lines), grid(heads, [row.cells() for row in rows]), table(notes)])

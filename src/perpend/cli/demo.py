@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perpend.cli._console import count, finish, table
+from perpend.cli._console import count, finish, page
 from perpend.cli._options import option
 from perpend.cli._output import REPORT, check_folder
 from perpend.cli._progress import monitor
-from perpend.cli._summary import collected_warnings, estimate, exit_code
+from perpend.cli._summary import about_model, collected_warnings, exit_code
 
 if TYPE_CHECKING:
     from perpend._typing import Array
@@ -31,7 +31,6 @@ def demo(
     if output is not None:
         check_folder(output, None, [REPORT], force=force)
     made = f"{count(sum(SIZES))} rows x {N_FEATURES} columns, made with seed {seed}"
-    page = []
     with monitor() as watch, collected_warnings() as remarks:
         watch.phase("loading NumPy and scikit-learn")
         from perpend import DPCP
@@ -52,21 +51,20 @@ def demo(
             watch.phase("writing the report")
             output.mkdir(parents=True, exist_ok=True)
             model.report(output / REPORT, data.X, title=f"Demo: {made}")
-            page = [("wrote", f"{output / REPORT}: open it in a browser")]
-    dimension = N_FEATURES - CODIMENSION
-    lines = [
-        ("data", f"{made}:"),
-        ("", f"{count(N_INLIERS)} lie on a hidden subspace of dimension {dimension},"),
-        ("", f"{count(N_OUTLIERS)} are outliers; perpend knows neither number"),
-        *estimate(model),
-        ("truth", f"subspace error {error:.1g} (0 is perfect), F1 {f1:.3f} (1 is perfect)"),
-        ("PCA", f"would keep {needed} dimensions for 99 % of the variance;"),
-        ("", f"with the right {dimension}, its subspace error is {pca_error:.2f}"),
-        *page,
-        ("time", f"{seconds:.2f} s to fit"),
-        ("next", "perpend fit YOUR.csv -o RESULTS"),
-    ]
-    finish(None, lambda: table(lines), remarks=remarks, json=False)
+    facts = {
+        **about_model(model),
+        "made": made,
+        "n_inliers": N_INLIERS,
+        "n_outliers": N_OUTLIERS,
+        "dimension": N_FEATURES - CODIMENSION,
+        "error": error,
+        "f1": f1,
+        "seconds": seconds,
+        "needed": needed,
+        "pca_error": pca_error,
+        "page": output and output / REPORT,
+    }
+    finish(None, lambda: page("demo", facts), remarks=remarks, json=False)
     raise typer.Exit(exit_code(model))
 
 

@@ -8,21 +8,12 @@ import typer
 
 from perpend.cli import _input, _output
 from perpend.cli import _options as options
-from perpend.cli._console import bug_message, finish, table
+from perpend.cli._console import bug_message, finish, page
 from perpend.cli._ids import remark_on_ids
 from perpend.cli._memory import check_fit, limit
 from perpend.cli._model import affine, build, check_together, fit_model
 from perpend.cli._progress import monitor
-from perpend.cli._summary import (
-    collected_warnings,
-    estimate,
-    exit_code,
-    left_out,
-    noise,
-    seen,
-    unsaid_doubts,
-    which_affine,
-)
+from perpend.cli._summary import about_model, collected_warnings, exit_code, unsaid_doubts
 from perpend.exceptions import PerpendError
 
 if TYPE_CHECKING:
@@ -77,21 +68,13 @@ def fit(
                 remarks += _add_report(draft, model, data, labelled, result, title)
             _output.write_result(draft, result)
 
-    record, feature = _input.RECORDS[data.kind], _input.FEATURES[data.kind]
-    page = f"open {output / _output.REPORT} in a browser"
-    apply = f"perpend apply {output / _output.MODEL} NEW -o MORE"
-    lines = [
-        ("data", f"{source.name}: {_input.size(data)}, {data.X.dtype}"),
-        *left_out(data),
-        *estimate(model),
-        ("affine", which_affine(model, data.kind, how.affine)),
-        *noise(model, feature),
-        *seen(model, record),
-        _output.wrote(output, result),
-        ("time", f"{time.perf_counter() - clock[0]:.1f} s"),
-        ("next", page if _output.REPORT in result["files"] else apply),
-    ]
-    finish(result, lambda: table(lines), remarks=remarks, json=json, quiet=quiet)
+    def summary() -> str:
+        facts = about_model(model, _input.RECORDS[data.kind]) | _input.about_data(data, source)
+        files, seconds = list(result["files"]), time.perf_counter() - clock[0]
+        written = {"folder": output, "files": files, "seconds": seconds}
+        return page("fit", facts | written | {"affine": how.affine})
+
+    finish(result, summary, remarks=remarks, json=json, quiet=quiet)
     raise typer.Exit(exit_code(model))
 
 
@@ -104,20 +87,20 @@ def _add_report(  # noqa: PLR0917
     title: str | None,
 ) -> list[str]:
     """Write report.html; if that fails, return why, and keep the other results."""
-    page, facts = folder / _output.REPORT, folder / _output.FACTS
+    html, facts = folder / _output.REPORT, folder / _output.FACTS
     try:
         from perpend.report import write_report
 
         with collected_warnings():
             write_report(
-                page, model, data, answer=labelled, result=result, title=title, facts_path=facts
+                html, model, data, answer=labelled, result=result, title=title, facts_path=facts
             )
     except PerpendError as error:
-        return [f"there is no {page.name}: {error}"]
+        return [f"there is no {html.name}: {error}"]
     except OSError:
         raise  # a full disk concerns all files
     except Exception as error:  # noqa: BLE001
-        page.unlink(missing_ok=True)
+        html.unlink(missing_ok=True)
         facts.unlink(missing_ok=True)
-        return [f"there is no {page.name}: {bug_message(error)}"]
+        return [f"there is no {html.name}: {bug_message(error)}"]
     return []
