@@ -16,7 +16,6 @@ OPTIONS = {
     r"max_iter(?![.\w])": "--max-iter",
     "variable=": "--variable=",
 }
-Lines = list[tuple[str, str]]
 LONGEST = 400  # characters of a word, such as a path; longer ones lose their middle
 
 
@@ -124,17 +123,6 @@ def page(name: str, facts: Mapping[str, Any]) -> str:
         "factor": lambda ratio: factor(ratio).replace(THIN, " "),
     }
     return made.get_template(f"{name}.txt").render(facts).rstrip()
-
-
-def table(lines: Lines) -> str:
-    """Align the keys; an empty key continues the line before.
-
-    >>> print(table([("data", "3 rows"), ("", "1 column"), ("outliers", "none")]))
-    data        3 rows
-                1 column
-    outliers    none
-    """
-    return "\n".join(f"{key:<12}{text}" for key, text in lines)
 
 
 def grid(heads: list[str], rows: list[list[str]]) -> str:

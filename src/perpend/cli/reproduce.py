@@ -1,7 +1,6 @@
 """``perpend reproduce NAME``: run an experiment of the paper, or draw it from stored results."""
 
 import shlex
-import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from perpend._progress import Monitor, clock
-from perpend.cli._console import Refusal, complain, count, say, table
+from perpend.cli._console import Refusal, complain, count, page, say
 from perpend.cli._options import option
 from perpend.cli._output import check_place
 from perpend.cli._progress import monitor
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 ALL, LIST = "all", "list"
 WITH_SCENE = ("hyperspectral", ALL)
 FAILED, BAD_INPUT = 1, 3  # exit codes
-WIDTH = 88
 SHOWN = {".csv", ".json", ".md", ".png", ".svg"}  # files to name at the end
 
 
@@ -132,14 +130,14 @@ def _check_place(out: Path, names: list[str]) -> None:
 
     if not out.resolve().name:
         raise Refusal(f"{out}: the page would have to stand beside it. Choose a folder below.")
-    page = joint_page(out)
-    if page.is_dir():
-        raise Refusal(f"{page}: is a folder, and the page goes there. Choose another --out.")
-    for folder in (page.parent, *(out / name for name in names)):
+    joint = joint_page(out)
+    if joint.is_dir():
+        raise Refusal(f"{joint}: is a folder, and the page goes there. Choose another --out.")
+    for folder in (joint.parent, *(out / name for name in names)):
         check_place(folder)
-    if not may_be_replaced(page):
+    if not may_be_replaced(joint):
         raise Refusal(
-            f"{page}: is not a page that perpend wrote, and would be overwritten. Choose another "
+            f"{joint}: is not a page that perpend wrote, and would be overwritten. Choose another "
             "--out, or move that file."
         )
 
@@ -228,19 +226,14 @@ def _finish(experiment: "Experiment", results: "Results", out: Path) -> None:
     """Write the joint page, and say what there is now."""
     from perpend.experiments._pages import duration, headline, write_joint_page
 
-    page, folder, here = write_joint_page(out), out / experiment.name, Path.cwd().resolve()
-    size = "quick size" if results.quick else "full size"
-    cases = f"{count(results.n_cases)} case{'' if results.n_cases == 1 else 's'}"
-    first, *more = textwrap.wrap(headline(experiment, results), WIDTH) or [""]
-    files = sorted(path.name for path in folder.iterdir() if path.suffix in SHOWN)
-    wrote = textwrap.wrap("  ".join(files), WIDTH, break_on_hyphens=False)
-    lines = [
-        ("experiment", f"{experiment.name}: {experiment.title}"),
-        ("size", f"{size}, {cases}, {duration(results.seconds)} of computing"),
-        ("result", first),
-        *[("", line) for line in more],
-        ("wrote", f"{folder}:"),
-        *[("", line) for line in wrote],
-        ("page", str(page.relative_to(here) if page.is_relative_to(here) else page)),
-    ]
-    say(table(lines))
+    joint, folder, here = write_joint_page(out), out / experiment.name, Path.cwd().resolve()
+    facts = {
+        "experiment": experiment,
+        "results": results,
+        "duration": duration(results.seconds),
+        "headline": headline(experiment, results),
+        "folder": folder,
+        "files": sorted(path.name for path in folder.iterdir() if path.suffix in SHOWN),
+        "page": joint.relative_to(here) if joint.is_relative_to(here) else joint,
+    }
+    say(page("reproduce", facts))
