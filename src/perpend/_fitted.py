@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from perpend._score import log_evidence
 from perpend._typing import Array, namespace
 from perpend._validation import checked, checked_weight
-from perpend.exceptions import InputError
+from perpend.exceptions import InputError, of_earlier_version
 from perpend.geometry import axis_shares
 from perpend.rows import as_rows, scan_distances
 from perpend.rows.centred import centred_norms, centred_products
@@ -239,10 +239,7 @@ class FittedSubspace(
         with computing_on(X, self.device) as place:
             scores = self._scores(checked(self, X, place, reset=False))
             if not hasattr(self, "_outlier_odds"):
-                raise InputError(
-                    "This model is from a file of an earlier version, which kept no probabilities. "
-                    "Fit it again."
-                )
+                raise of_earlier_version("no probabilities")
             distance = -to_numpy(scores)
             p = outlier_probability(distance.astype(float), OutlierOdds(**self._outlier_odds))
             return place.back(p.astype(distance.dtype))

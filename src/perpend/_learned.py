@@ -17,7 +17,7 @@ from sklearn.utils.extmath import svd_flip
 from perpend._docs import EVIDENCE
 from perpend._fitted import FittedSubspace
 from perpend._typing import Array, namespace
-from perpend.exceptions import InputError
+from perpend.exceptions import InputError, of_earlier_version
 from perpend.kernels import logarithmic_bins
 from perpend.rows import RowSource
 from perpend.rows.kinds import Place, per_row, to_numpy
@@ -277,7 +277,7 @@ def choose(model: Model, i: int) -> Model:
     """Return a model of the structure at place i of those that were seen."""
     seen = getattr(model, "structures_", None)
     if seen is None:
-        raise _of_earlier_version()
+        raise of_earlier_version("only the chosen subspace")
     if not seen:
         raise InputError(f"i={i!r}; structures_ is empty: the fit saw no other subspace.")
     if not isinstance(i, Integral) or not -len(seen) <= i < len(seen):
@@ -286,7 +286,7 @@ def choose(model: Model, i: int) -> Model:
     table: dict[str, Any] = {}
     if new != old:
         if not hasattr(model, "_others"):
-            raise _of_earlier_version()
+            raise of_earlier_version("only the chosen subspace")
         others: list[Any] = list(model._others)
         table = others[new]
         others[old], others[new] = _kept(vars(model), table), None
@@ -294,13 +294,6 @@ def choose(model: Model, i: int) -> Model:
         table = {**table, "labels_": labels, "_others": others}
     table["structures_"] = [{**one, "chosen": j == new} for j, one in enumerate(seen)]
     return with_attributes(model, table)
-
-
-def _of_earlier_version() -> InputError:
-    return InputError(
-        "This model is from a file of an earlier version, which kept only the chosen subspace. "
-        "Fit it again."
-    )
 
 
 def with_attributes(model: Model, table: dict[str, Any]) -> Model:
