@@ -1,9 +1,13 @@
 """One line of ``perpend compare``: a method or PCA, and how it agrees with the first method."""
 
 import math
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from perpend.exceptions import PerpendError
 
 if TYPE_CHECKING:
     from perpend._typing import Array
@@ -23,11 +27,26 @@ class Row:
     model: Any = None
     labels: "Array | None" = None
     normals: "Array | None" = None
-    distance: "Array | None" = None
+    distance: "Array | None" = None  # of PCA
     seconds: float = 0.0
     agreement: float | None = None  # share of rows labelled as by the first method
     angle: float | None = None  # degrees; None where the dimensions differ
     warnings: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def timed(self, data: "Dataset") -> Iterator[None]:
+        """Note how long the block takes, and why it fails, if it does: the others go on."""
+        began = time.perf_counter()
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001  the table shows it
+            self.error = error
+            text = str(error).removeprefix(f"{data.source}: ") or "no details"
+            kind = "" if isinstance(error, PerpendError) else f"{type(error).__name__}: "
+            self.problem = f"failed: {kind}{text}"
+            if isinstance(error, MemoryError) and kind:
+                self.problem = f"failed: not enough memory ({text})"
+        self.seconds = time.perf_counter() - began
 
     def described(self) -> dict[str, Any]:
         """Return what ``--json`` prints."""
@@ -94,24 +113,17 @@ def pca(first: Row, data: "Dataset") -> Row:
 
     PCA has no threshold, so it labels as many rows as outliers as the first method did.
     """
-    import time
-
     import numpy as np
 
     row = Row("PCA", given=True)
     if first.model is None or first.labels is None:
         row.problem = f"not run: it needs the codimension, and {first.method} found none"
         return row
-    began = time.perf_counter()
-    try:
+    with row.timed(data):
         row.normals, row.distance = _smallest_axes(data.X, first.model)
         farthest = np.argsort(-row.distance, kind="stable")[: int((first.labels == -1).sum())]
         row.labels = np.ones(len(row.distance), dtype=int)
         row.labels[farthest] = -1
-    except Exception as error:  # noqa: BLE001  the others are shown in any case
-        row.error = error
-        row.problem = f"failed: {type(error).__name__}: {error}"
-    row.seconds = time.perf_counter() - began
     return row
 
 

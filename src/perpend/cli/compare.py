@@ -3,7 +3,7 @@
 import shlex
 import time
 from dataclasses import MISSING, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -16,7 +16,6 @@ from perpend.cli._model import affine, build, fit_model, needs_codimension
 from perpend.cli._options import METHODS
 from perpend.cli._progress import monitor
 from perpend.cli._summary import NOT_SURE, exit_code
-from perpend.exceptions import PerpendError
 
 if TYPE_CHECKING:
     from perpend._progress import Monitor
@@ -43,7 +42,12 @@ def compare(given: options.Rows, how: options.Search, *, json: options.Json = Fa
         rows = _run(options.Method(**vars(how)), data, watch)
     compared(rows)
     if json:
-        say_json(_described(rows, data, source, how.seed))
+        described = _output.preamble("compare", SCHEMA) | {
+            "seed": how.seed,
+            "input": _output.describe_input(data, source),
+            "methods": [row.described() for row in rows],
+        }
+        say_json(described)
     else:
         for row in rows:
             for remark in row.warnings:
@@ -78,7 +82,10 @@ def _run(how: options.Method, data: "Dataset", watch: "Monitor") -> list[Row]:
             row.problem = f"not run: {METHODS[0]} found codimension 0, so there is no subspace"
         else:
             row.given = row.given or needs_codimension(name)
-            _fit(row, replace(how, method=name, codimension=codimension), data)
+            with row.timed(data):
+                model = build(replace(how, method=name, codimension=codimension), data)
+                row.warnings = fit_model(model, data)
+                row.model, row.labels, row.normals = model, model.labels_, model.normals_
             if row.model is not None and codimension == "auto":
                 codimension = row.model.codimension_
         rows.append(row)
@@ -88,39 +95,6 @@ def _run(how: options.Method, data: "Dataset", watch: "Monitor") -> list[Row]:
     if failures and all(row.problem for row in rows):
         raise failures[0]
     return rows
-
-
-def _fit(row: Row, how: options.Method, data: "Dataset") -> None:
-    began = time.perf_counter()
-    try:
-        model = build(how, data)
-        row.warnings = fit_model(model, data)
-        row.distance = -model.score_samples(data.X)
-        row.model, row.labels, row.normals = model, model.labels_, model.normals_
-    except Exception as error:  # noqa: BLE001  the others go on
-        row.error = error
-        row.problem = _reason(error, data)
-    row.seconds = time.perf_counter() - began
-
-
-def _reason(error: Exception, data: "Dataset") -> str:
-    text = str(error).removeprefix(f"{data.source}: ") or "no details"
-    if isinstance(error, PerpendError):
-        return f"failed: {text}"
-    if isinstance(error, MemoryError):
-        return f"failed: not enough memory ({text})"
-    return f"failed: {type(error).__name__}: {text}"
-
-
-def _described(
-    rows: list[Row], data: "Dataset", source: _input.Source, seed: int
-) -> dict[str, Any]:
-    return {
-        **_output.preamble("compare", SCHEMA),
-        "seed": seed,
-        "input": _output.describe_input(data, source),
-        "methods": [row.described() for row in rows],
-    }
 
 
 def _options_given(*records: options.Rows | options.Search) -> str:
