@@ -62,7 +62,9 @@ class FittedSubspace(
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        doc = vars(cls).get("__doc__")
         dataclass(eq=False, repr=False, kw_only=True)(cls)
+        cls.__doc__ = doc  # without one, a dataclass would give it its signature
 
     def transform(self, X: Array) -> Array:
         """Return the coordinates of the rows in the subspace, (n_samples, n_components_).
