@@ -1,18 +1,7 @@
 """The command line: one file for each command, thin.
 
 Nothing here imports NumPy or scikit-learn before a command has parsed its arguments, so ``--help``
-and errors in the arguments come at once. Exit codes:
-
-====  ==========================================================================
-0     done
-1     a bug in perpend; the message names a log file
-2     bad arguments, or the command would overwrite results
-3     the input cannot be read or used
-4     it ran, but the result is not sure or no subspace was found; results are written
-5     too little memory or disk space, or no permission to write
-6     an optional package is missing
-130   interrupted
-====  ==========================================================================
+and errors in the arguments come at once. `EPILOG` has the exit codes.
 
 An error is one line on stderr. With ``--json`` there is also an object on stdout:
 ``{"error": message, "exit_code": 3}``.
@@ -46,8 +35,9 @@ __all__ = ["app", "main"]
 INTERRUPTED = 130
 
 EPILOG = (
-    "Exit codes: 0 done; 1 a bug; 2 bad arguments, or would overwrite; 3 bad input; 4 not sure, "
-    "results written; 5 too little memory or disk; 6 a package is missing; 130 interrupted."
+    "Exit codes: 0 done; 1 a bug (the message names a log file); 2 bad arguments, or would "
+    "overwrite; 3 bad input; 4 not sure, or no subspace found: results are written; 5 too little "
+    "memory or disk, or no permission; 6 a package is missing; 130 interrupted."
 )
 
 # What to do about a problem of the operating system.
