@@ -4,6 +4,7 @@ This half of the estimator reads the learned attributes and changes nothing.
 """
 
 from dataclasses import dataclass, field
+from inspect import get_annotations
 from numbers import Real
 from typing import Any, dataclass_transform
 
@@ -62,9 +63,10 @@ class FittedSubspace(
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        doc = vars(cls).get("__doc__")
-        dataclass(eq=False, repr=False, kw_only=True)(cls)
-        cls.__doc__ = doc  # without one, a dataclass would give it its signature
+        doc, own = vars(cls).get("__doc__"), get_annotations(cls)
+        if any(name in vars(cls) for name in own if name[0] != "_"):  # else it inherits __init__
+            dataclass(eq=False, repr=False, kw_only=True)(cls)
+            cls.__doc__ = doc  # without one, a dataclass would give it its signature
 
     def transform(self, X: Array) -> Array:
         """Return the coordinates of the rows in the subspace, (n_samples, n_components_).
