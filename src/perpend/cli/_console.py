@@ -106,7 +106,6 @@ def page(name: str, facts: Mapping[str, Any]) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     from perpend.cli._memory import in_bytes
-    from perpend.plots._words import THIN, factor
 
     made = Environment(
         loader=PackageLoader("perpend.cli"),
@@ -120,7 +119,6 @@ def page(name: str, facts: Mapping[str, Any]) -> str:
         "bytes": in_bytes,
         "listed": listed,
         "quoted": lambda name: f'"{name}"',
-        "factor": lambda ratio: factor(ratio).replace(THIN, " "),
     }
     return made.get_template(f"{name}.txt").render(facts).rstrip()
 

@@ -57,12 +57,13 @@ def unsaid_doubts(model: Any, remarks: list[str]) -> list[str]:
 
 
 def about_model(model: Any, record: str = "row") -> dict[str, Any]:
-    """Return what templates say about a model; rows are called records of the file."""
+    """Return what templates say about a model; `record` is what a row of the file is called."""
     from perpend._structures import HOLDS_IT, INSIDE_IT, Words, relations
     from perpend._verdict import computed_evidence
+    from perpend.plots._words import THIN, factor
     from perpend.report._words import CLEAR_ORIGIN, level
 
-    seen, to_chosen = "", relations(model)
+    evidence, seen, to_chosen = computed_evidence(model), "", relations(model)
     if {HOLDS_IT, INSIDE_IT} & set(to_chosen):
         words = Words(
             model.n_features_in_,
@@ -74,7 +75,8 @@ def about_model(model: Any, record: str = "row") -> dict[str, Any]:
     return {
         "model": model,
         "level": level(model.confidence_),
-        "evidence": computed_evidence(model),
+        "evidence": evidence,
+        "gap": factor(evidence.get("inlier_gap", 1.0)).replace(THIN, " "),
         "clear_origin": CLEAR_ORIGIN,
         "seen": seen,  # other structures that contain the subspace, or lie inside it
     }
