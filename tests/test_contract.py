@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import perpend
 from perpend import DPCP
@@ -147,3 +148,32 @@ def test_a_contamination_that_is_no_share(value):
 def test_most_rows_may_be_outliers():
     model = DPCP(contamination=0.8, random_state=0).fit(DATA.X)
     assert np.mean(model.labels_ == -1) == pytest.approx(0.8, abs=0.01)
+
+
+# -- classes below ---------------------------------------------------------------------------------
+
+
+def test_a_class_below_adds_a_field_or_keeps_an_init_of_its_own(monkeypatch):
+    monkeypatch.setattr("perpend.estimator.METHODS", {})
+
+    class WithField(DPCP):
+        """A parameter more."""
+
+        bins: int = 8
+
+    class WithInit(DPCP):
+        """One parameter only."""
+
+        def __init__(self, tol=1e-9):
+            super().__init__(2, tol=tol)
+
+    class Below(WithInit):
+        """The same one, and something that it learns."""
+
+        found_: int
+
+    assert clone(WithField(3, bins=9)).get_params()["bins"] == 9
+    assert WithField(3).codimension == 3
+    assert list(inspect.signature(Below).parameters) == ["tol"]
+    assert Below(1e-3).get_params() == {"tol": 1e-3}
+    assert Below().codimension == 2

@@ -49,31 +49,6 @@ class PlainPCA(SubspaceEstimator):
     """Principal component analysis, which outliers turn."""
 
     _function = staticmethod(plain_pca)
-
-    def __init__(
-        self,
-        codimension=None,
-        *,
-        n_components=None,
-        normalize=True,
-        affine=False,
-        threshold="auto",
-        contamination=None,
-        device=None,
-        n_jobs=None,
-        random_state=None,
-        callback=None,
-    ):
-        self.codimension = codimension
-        self.n_components = n_components
-        self.normalize = normalize
-        self.affine = affine
-        self.threshold = threshold
-        self.contamination = contamination
-        self.device = device
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callback = callback
 '''
 COMMON = ("test_common.py", "test_citizenship.py", "test_estimator.py", "test_public_api.py")
 COMMON += ("persistence/test_save_and_load.py", "methods/test_affine.py")

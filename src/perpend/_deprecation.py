@@ -1,7 +1,7 @@
 """Names that have changed: the old ones still work, and say what to write instead.
 
 The warning is a FutureWarning, as in scikit-learn: Python hides a DeprecationWarning from most
-users.
+users. `until` is the version without the old name.
 """
 
 import warnings
@@ -16,22 +16,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 def renamed_names(module: str, names: Mapping[str, str], *, until: str) -> Callable[[str], Any]:
     """Return the ``__getattr__`` of a module in which public names have changed.
 
-    Parameters
-    ----------
-    module : str
-        Its name.
-    names : dict
-        The new name for each old one. A new name with a dot is in another module.
-    until : str
-        The version without the old names.
-
-    Returns
-    -------
-    callable
-
-    Examples
-    --------
-    In a module: ``__getattr__ = renamed_names(__name__, {"old": "new"}, until="0.4")``.
+    `names` has the new name for each old one; with a dot it is in another module. In a module:
+    ``__getattr__ = renamed_names(__name__, {"old": "new"}, until="0.4")``.
     """
 
     def find(name: str) -> Any:
@@ -48,25 +34,8 @@ def renamed_names(module: str, names: Mapping[str, str], *, until: str) -> Calla
 def renamed_parameters(*, until: str, **names: str) -> Callable[[F], F]:
     """Let a function, or ``__init__``, take parameters by their old names, too.
 
-    Parameters
-    ----------
-    until : str
-        The version without the old names.
-    **names : str
-        The new name for each old one.
-
-    Returns
-    -------
-    callable
-        A decorator. The signature, and so scikit-learn's ``get_params``, has only the new names.
-
-    Examples
-    --------
-    >>> @renamed_parameters(until="0.4", n_times="times")
-    ... def repeat(text, *, times=2):
-    ...     return text * times
-    >>> repeat("ha", times=3)
-    'hahaha'
+    `names` has the new name for each old one. The signature, and so scikit-learn's ``get_params``,
+    has only the new names.
     """
 
     def decorate(function: F) -> F:
@@ -86,21 +55,8 @@ def renamed_parameters(*, until: str, **names: str) -> Callable[[F], F]:
 
 
 def renamed_attribute(owner: str, old: str, new: str, *, until: str) -> Any:
-    """Return a property that is the old name of another one.
+    """Return a property of the class `owner` that is the old name of another one.
 
-    Parameters
-    ----------
-    owner, old, new : str
-        The class, and the two names of its attribute.
-    until : str
-        The version without the old name.
-
-    Returns
-    -------
-    property
-
-    Examples
-    --------
     In a class: ``old = renamed_attribute("Thing", "old", "new", until="0.4")``.
     """
 

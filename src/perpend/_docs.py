@@ -1,69 +1,18 @@
-"""What parameters and attributes mean, written once for all methods.
+"""What parameters and attributes mean, written once for all methods: in ``_docs.rst`` beside this.
 
 A method's docstring says what is its own. `completed` adds what it leaves out: every other
-parameter of its signature, in that order, and every other attribute.
+parameter of its signature, in that order, and every other attribute. `completed_function` does the
+same for its functional form.
 """
 
 import inspect
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from textwrap import indent
 from typing import Any
 
 SECTION = re.compile(r"^(?=\S[^\n]*\n-{3,}$)", re.MULTILINE)  # where one begins
-
-PARAMETERS = {
-    "codimension": """int or None, default={default}
-Number of normals: features minus dimension of the subspace. Without `n_components` either, it is 1.
-""",
-    "n_components": """int or None, default={default}
-Dimension of the subspace, the same in scikit-learn's word: ``codimension = n_features -
-n_components``. Give one of the two at most.
-""",
-    "step": """{{"auto", "mbls", "geometric", "decay"}} or a step rule, default={default}
-How long the steps are. "auto" is scale-free and tunes itself. "mbls" is the modified backtracking
-line search of the authors' releases; "geometric" the paper's piecewise geometrically diminishing
-rule; "decay" one line search, then a step that shrinks by a constant factor at every iteration. An
-object with the methods of `perpend.solvers.StepRule`, as in `perpend.solvers.steps`, brings its own
-constants.
-""",
-    "normalize": """bool, default={default}
-Whether rows are scaled to unit norm, so that only their direction counts. Rows that do not have
-unit norm are copied once if the copy takes at most 1 GiB; otherwise they are divided block by
-block. With `affine`, the rows with the extra coordinate are scaled, and only for the search.
-""",
-    "affine": """bool or "auto", default={default}
-Whether the subspace may miss the origin. True finds an affine subspace, with its location and
-directions, wherever the cloud is. It needs one more array of the size of X: the method runs on rows
-with one more coordinate, which is 1. "auto" decides: affine if the rows support an affine subspace
-that clearly misses the origin, otherwise linear.
-""",
-    "threshold": """"auto" or float, default={default}
-The distance above which a row is an outlier: relative to its norm (the sine of its angle to the
-subspace) if `normalize`, otherwise in the data's own units. For an affine subspace always in the
-data's own units.
-""",
-    "contamination": """float in [0, 1) or None, default={default}
-The share of outliers, if you know it. It sets the threshold.
-""",
-    "max_iter": """int, default={default}
-Maximum number of iterations.
-""",
-    "device": """None, str or torch.device, default={default}
-Where to compute. None: where the data is, for a torch tensor on its own device. "cuda" moves the
-data to the GPU once. Results come back as the kind of array that was given. Tensors and devices
-need torch: ``pip install 'perpend[torch]'``.
-""",
-    "n_jobs": """int or None, default={default}
-Number of threads that read rows; -1 uses all processors.
-""",
-    "random_state": """int, Generator, RandomState or None, default={default}
-Seeds what the method draws. The same seed gives the same result.
-""",
-    "callback": """callable or None, default={default}
-Called after every step with a `perpend.solvers.Progress`. If it returns True, that stage ends.
-""",
-}
 
 EVIDENCE = {
     "inlier_spectrum": "second moments of the inliers along their principal axes, ascending",
@@ -96,98 +45,11 @@ EVIDENCE = {
 }
 """Every key of `evidence_`, in order."""
 
-ATTRIBUTES = {
-    "codimension_": "int\n",
-    "n_components_": "int\nThe dimension of the subspace.\n",
-    "components_": """array of shape (n_components_, n_features)
-Orthonormal basis of the subspace: the inliers' principal axes, largest variance first.
-""",
-    "normals_": """array of shape (codimension_, n_features)
-Orthonormal basis of the orthogonal complement.
-""",
-    "location_": """array of shape (n_features,)
-A point of the subspace: the inliers' mean if the subspace is affine, else zero. For an affine
-subspace this and `intercept_` are in double precision.
-""",
-    "intercept_": """array of shape (codimension_,)
-The subspace is ``normals_ @ x = intercept_``.
-""",
-    "affine_": """bool
-Whether the subspace is affine. If so, `score_samples`, `threshold_` and `noise_` are Euclidean, in
-the data's own units: angles at the origin mean nothing for it.
-""",
-    "confidence_": """float in [0, 1]
-How well the rows support the codimension. It is called sure from 0.95 on.
-""",
-    "evidence_": """dict
-The numbers behind the confidence. It always has the same keys. NaN: not computed.
 
-"""
-    + "\n".join(f'- "{key}": {text}' for key, text in EVIDENCE.items())
-    + "\n",
-    "doubts_": """tuple of str
-What makes the result doubtful, and what would help; empty if nothing does. If the codimension was
-given, only doubts about noise, groups and rows.
-""",
-    "directions_": """array of shape (n_starts_, n_features)
-The normals as the method found them.
-""",
-    "singular_values_": "array\nSingular values of `directions_`.\n",
-    "n_starts_": "int\nThe number of `directions_`.\n",
-    "labels_": "array of shape (n_samples,)\n+1 for inliers, -1 for outliers.\n",
-    "threshold_": "float\nThe distance that separates them.\n",
-    "offset_": """float
-``decision_function(X) = score_samples(X) - offset_``, so it is ``-threshold_``.
-""",
-    "noise_": """float
-Expected norm of the inliers' noise, relative to their norm if `normalize`.
-""",
-    "structures_": """list of dict
-Every significant subspace that was seen, finest first: its `codimension`, `noise` (the standard
-deviation along one normal, in the units that decide the labels), number of `members`, `score` (how
-much likelier the rows are with it than by chance, a logarithm), `length` (the range of scales over
-which it is seen, a logarithm), and whether it is the `chosen` one. A street, for example, is a slab
-with a plane inside. `choose` returns any of them.
-""",
-    "profile_": """dict or None
-If the profile of scales was computed: `scales`, in the same units as the noise, `codimensions`, and
-the `contrast` (codimensions, scales) that `perpend.plots.ProfileDisplay` draws.
-""",
-    "objective_": "float\nThe objective of the method, as a mean over the rows.\n",
-    "n_iter_": "int\nIterations of the longest descent.\n",
-    "converged_": "bool\n",
-    "history_": """dict
-What happened step by step: `stages` and `n_steps` of every loop. Then, for all steps one after the
-other: the mean `objective` over the starts, the `least` and the `largest`, and the `change` that
-ends the loop. For descents that is the share of starts that have not converged.
-""",
-    "n_features_in_": "int\n",
-    "feature_names_in_": "array of str\nOnly if X has column names.\n",
-}
-
-
-def completed(cls: type[Any]) -> str | None:
-    """Return the docstring of a method with what all methods share."""
-    if vars(cls).get("__doc__") is None:  # it has none, or python -OO took it
-        return None
-    head, *rest = SECTION.split(inspect.cleandoc(cls.__doc__ or ""))
-    sections = {text.partition("\n")[0]: text for text in rest}
-    own = {title: _entries(sections.pop(title, "")) for title in ("Parameters", "Attributes")}
-    shared = {
-        "Parameters": {
-            name: PARAMETERS[name].format(default=_shown(one.default))
-            for name, one in inspect.signature(cls).parameters.items()
-            if name in PARAMETERS
-        },
-        "Attributes": ATTRIBUTES,
-    }
-    order = {"Parameters": inspect.signature(cls).parameters, "Attributes": ATTRIBUTES}
-    parts = [head]
-    for title, names in order.items():
-        known = {**{name: _entry(name, text) for name, text in shared[title].items()}, **own[title]}
-        entries = [known[name] for name in names if name in known]
-        parts.append(f"{title}\n{'-' * len(title)}\n{''.join(entries)}")
-    return "\n\n".join(part.strip() for part in (*parts, *sections.values())) + "\n"
+def _sections(doc: str) -> dict[str, str]:
+    """Return the sections of a docstring by title; what stands before them has none."""
+    head, *rest = SECTION.split(inspect.cleandoc(doc))
+    return {"": head, **{text.partition("\n")[0]: text for text in rest}}
 
 
 def _entries(section: str) -> dict[str, str]:
@@ -197,13 +59,46 @@ def _entries(section: str) -> dict[str, str]:
     return {re.split(" :|\n", entry)[0]: entry for entry in entries if entry.strip()}
 
 
-def _entry(name: str, text: str) -> str:
-    kind, _, rest = text.partition("\n")
-    return f"{name} : {kind}\n{indent(rest, '    ')}"
+SHARED = _sections(
+    Path(__file__)
+    .with_suffix(".rst")
+    .read_text(encoding="utf-8")
+    .replace("{evidence}", "\n    ".join(f'- "{key}": {text}' for key, text in EVIDENCE.items()))
+)
+PARAMETERS, ATTRIBUTES = _entries(SHARED["Parameters"]), _entries(SHARED["Attributes"])
+OF_FUNCTION = _entries(SHARED["Functions"])
+"""What only the functional forms take."""
 
 
-def _shown(value: Any) -> str:
-    return f'"{value}"' if isinstance(value, str) else repr(value)
+def completed(cls: type[Any]) -> str | None:
+    """Return the docstring of a method with what all methods share."""
+    if vars(cls).get("__doc__") is None:  # it has none, or python -OO took it
+        return None
+    sections, parameters = _sections(cls.__doc__ or ""), inspect.signature(cls).parameters
+    shared = {
+        "Parameters": {
+            name: PARAMETERS.get(name, "").replace("{default}", repr(one.default).replace("'", '"'))
+            for name, one in parameters.items()
+        },
+        "Attributes": ATTRIBUTES,
+    }
+    parts = [sections.pop("")]
+    for title, texts in shared.items():
+        own = _entries(sections.pop(title, ""))
+        entries = [own.get(name, text) for name, text in texts.items()]
+        parts.append(f"{title}\n{'-' * len(title)}\n{''.join(entries)}")
+    return "\n\n".join(part.strip() for part in (*parts, *sections.values())) + "\n"
+
+
+def completed_function(function: Callable[..., Any], owner: str) -> str | None:
+    """Return the docstring of a method as a function, whose parameters are those of its class."""
+    doc = inspect.getdoc(function)
+    if doc is None or "\nParameters\n" in doc:
+        return doc
+    names = [name for name in inspect.signature(function).parameters if name not in OF_FUNCTION]
+    same = f"{', '.join(names)}\n    As in `{owner}`.\n"
+    text = OF_FUNCTION["rows"] + same + OF_FUNCTION["rng"]
+    return f"{doc}\n\nParameters\n----------\n{text}\nReturns\n-------\nSolution\n"
 
 
 def complete(things: Iterable[Any], shared: Mapping[str, str]) -> None:
@@ -221,8 +116,7 @@ def complete(things: Iterable[Any], shared: Mapping[str, str]) -> None:
 
 def _complete(function: Any, shared: Mapping[str, str]) -> str:
     """Return the docstring of a function with shared parameters, in the order of its signature."""
-    head, *rest = SECTION.split(inspect.cleandoc(function.__doc__))
-    sections = {text.partition("\n")[0]: text.strip() for text in rest}
+    sections = {title: text.strip() for title, text in _sections(function.__doc__).items()}
     signature = inspect.signature(function)
     own = _entries(sections.pop("Parameters", ""))
     entries: dict[str, str] = {}
@@ -231,11 +125,12 @@ def _complete(function: Any, shared: Mapping[str, str]) -> str:
         if among is not None:
             entries[among] = own[among]
         elif name in shared:
-            entries[name] = _entry(name, shared[name])
+            kind, _, text = shared[name].partition("\n")
+            entries[name] = f"{name} : {kind}\n{indent(text, '    ')}"
     result = getattr(signature.return_annotation, "__name__", None)
     made = {}
     if entries:
         made["Parameters"] = "Parameters\n----------\n" + "".join(entries.values()).strip()
     if result and not sections.keys() & {"Returns", "Yields"}:
         made["Returns"] = f"Returns\n-------\n{shared.get(f'return {result}', result)}"
-    return "\n\n".join([head.strip(), *(made | sections).values()]) + "\n"
+    return "\n\n".join([sections.pop(""), *(made | sections).values()]) + "\n"

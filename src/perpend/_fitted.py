@@ -3,7 +3,10 @@
 This half of the estimator reads the learned attributes and changes nothing.
 """
 
-from typing import Any
+from dataclasses import dataclass, field
+from inspect import get_annotations
+from numbers import Real
+from typing import Any, dataclass_transform
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -17,8 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from perpend._score import log_evidence
 from perpend._typing import Array, namespace
-from perpend._validation import checked, checked_threshold, checked_weight
-from perpend.exceptions import InputError
+from perpend._validation import checked, checked_weight
+from perpend.exceptions import InputError, of_earlier_version
 from perpend.geometry import axis_shares
 from perpend.rows import as_rows, scan_distances
 from perpend.rows.centred import centred_norms, centred_products
@@ -27,13 +30,17 @@ from perpend.rows.preparation import row_norms
 from perpend.structure.labels import OutlierOdds, labels, outlier_probability
 
 
+@dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
 class FittedSubspace(
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     OutlierMixin,
     BaseEstimator,
 ):
-    """A transformer and an outlier detector at once, as far as it is fitted."""
+    """A transformer and an outlier detector at once, as far as it is fitted.
+
+    A class below it declares its parameters as fields of a dataclass, each once.
+    """
 
     normalize: bool
     device: Any
@@ -47,7 +54,19 @@ class FittedSubspace(
     n_components_: int
     threshold_: float
     offset_: float
+    structures_: list[dict[str, Any]]
+    profile_: dict[str, Array] | None
     _outlier_odds: dict[str, Any]
+    _distance_record: dict[str, Any] | None
+    _reference: dict[str, Any] | None  # of an affine fit, for its score
+    _others: list[dict[str, Any] | None]  # what differs in each of `structures_`, None if chosen
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        doc, own = vars(cls).get("__doc__"), get_annotations(cls)
+        if any(name in vars(cls) for name in own if name[0] != "_"):  # else it inherits __init__
+            dataclass(eq=False, repr=False, kw_only=True)(cls)
+            cls.__doc__ = doc  # without one, a dataclass would give it its signature
 
     def transform(self, X: Array) -> Array:
         """Return the coordinates of the rows in the subspace, (n_samples, n_components_).
@@ -198,8 +217,10 @@ class FittedSubspace(
         array of int of shape (n_samples,)
         """
         scores = self.score_samples(X)
-        limit = self.threshold_ if threshold is None else checked_threshold(threshold)
-        return labels(-scores, limit)
+        limit = self.threshold_ if threshold is None else threshold
+        if not (isinstance(limit, Real) and limit >= 0):
+            raise InputError(f"threshold={limit!r}; expected a number that is not negative.")
+        return labels(-scores, float(limit))
 
     def outlier_probability(self, X: Array) -> Array:
         """Return the probability that each row is an outlier, between 0 and 1.
@@ -222,10 +243,7 @@ class FittedSubspace(
         with computing_on(X, self.device) as place:
             scores = self._scores(checked(self, X, place, reset=False))
             if not hasattr(self, "_outlier_odds"):
-                raise InputError(
-                    "This model is from a file of an earlier version, which kept no probabilities. "
-                    "Fit it again."
-                )
+                raise of_earlier_version("no probabilities")
             distance = -to_numpy(scores)
             p = outlier_probability(distance.astype(float), OutlierOdds(**self._outlier_odds))
             return place.back(p.astype(distance.dtype))

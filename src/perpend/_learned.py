@@ -6,7 +6,7 @@ once more for each other one, so that `choose` has nothing to compute and needs 
 """
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -17,7 +17,7 @@ from sklearn.utils.extmath import svd_flip
 from perpend._docs import EVIDENCE
 from perpend._fitted import FittedSubspace
 from perpend._typing import Array, namespace
-from perpend.exceptions import InputError
+from perpend.exceptions import InputError, of_earlier_version
 from perpend.kernels import logarithmic_bins
 from perpend.rows import RowSource
 from perpend.rows.kinds import Place, per_row, to_numpy
@@ -57,9 +57,11 @@ class DistanceRecord(NamedTuple):
 
     @classmethod
     def of(
-        cls, groups: TwoGroups, norms: Array, codimension: int, dimension: int, unit: float
-    ) -> Self:
+        cls, groups: TwoGroups | None, norms: Array, sizes: tuple[int, int], unit: float
+    ) -> Self | None:
         """Put it together from what a fit has; `unit` turns norms and distances into the user's."""
+        if groups is None:  # all rows lie on the subspace
+            return None
         total = float(np.sum(groups.counts))
         return cls(
             edges=groups.edges * unit,
@@ -68,8 +70,8 @@ class DistanceRecord(NamedTuple):
             n_outliers=(1 - groups.share) * total,
             scale=groups.scale * unit,
             norms=norms * unit,
-            codimension=codimension,
-            dimension=dimension,
+            codimension=sizes[0],
+            dimension=sizes[1],
         )
 
     @property
@@ -121,11 +123,7 @@ class Subspace(NamedTuple):
 
 def linear_subspace(model: Any, solution: Solution, rows: RowSource, data: Data) -> Subspace:
     """Return a linear solution, whose distances are relative if rows were normalised."""
-    record = None
-    if solution.groups is not None:
-        inside = solution.rank - solution.components.shape[1]
-        sizes = (inside, solution.rank - inside)
-        record = DistanceRecord.of(solution.groups, rows.norms, *sizes, rows.unit)
+    d = solution.components.shape[1]
     # A quantile is the distance of one row, and must be exactly what `predict` computes.
     # Rows of weight zero have a scale of their own if rows are not normalised.
     own_scale = data.weight is not None and not model.normalize
@@ -144,7 +142,7 @@ def linear_subspace(model: Any, solution: Solution, rows: RowSource, data: Data)
         noise=inlier_noise(solution, rows.unit, linear=True, unit_rows=len(rows.norms) == 1),
         odds=solution_odds(solution, exact, rows.unit),
         distance=None if known is None else per_row(rows, known) * rows.unit,
-        record=record,
+        record=DistanceRecord.of(solution.groups, rows.norms, (solution.rank - d, d), rows.unit),
     )
 
 
@@ -152,9 +150,6 @@ def affine_subspace(found: AffineFit, data: Data) -> Subspace:
     """Return an affine fit; its distances are Euclidean."""
     evidence = {**found.solution.evidence, **found.evidence}
     solution = found.solution._replace(evidence=evidence, rank=len(found.solution.normals))
-    record = None
-    if solution.groups is not None:
-        record = DistanceRecord.of(solution.groups, found.norms, *found.sizes, 1.0)
     return Subspace(
         solution=solution,
         dtype=to_numpy(data.X[:0]).dtype,
@@ -163,7 +158,7 @@ def affine_subspace(found: AffineFit, data: Data) -> Subspace:
         noise=inlier_noise(solution, 1.0, linear=False),
         odds=solution_odds(solution, found.floor, 1.0),
         distance=None,
-        record=record,
+        record=DistanceRecord.of(solution.groups, found.norms, found.sizes, 1.0),
     )
 
 
@@ -185,7 +180,6 @@ def attributes(model: Any, found: Subspace, data: Data) -> dict[str, Any]:
         "offset_": -threshold,
         "labels_": data.place.back(labels(distance, threshold)),
         "_outlier_odds": found.odds._asdict(),
-        # Where all rows lie on the subspace, there is none.
         "_distance_record": None if record is None else record._asdict(),
     }
 
@@ -270,51 +264,36 @@ def others_in_order(
     directions = to_numpy(chosen["directions_"])
     same = all(np.array_equal(to_numpy(one["directions_"]), directions) for one in others)
     names = OF_SUBSPACE if same else OF_SUBSPACE + OF_DESCENTS
-    kept = iter([_kept({name: one[name] for name in names}) for one in others])
+    kept = iter([_kept(one, names) for one in others])
     return [None if one["chosen"] else next(kept) for one in seen]
 
 
-def _kept(table: dict[str, Any]) -> dict[str, Any]:
-    """Return the table with inliers marked by a byte each: there may be many rows."""
-    return {**table, "labels_": table["labels_"] == 1}
+def _kept(table: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return some attributes, with inliers marked by a byte each: there may be many rows."""
+    return {**{name: table[name] for name in names}, "labels_": table["labels_"] == 1}
 
 
 def choose(model: Model, i: int) -> Model:
     """Return a model of the structure at place i of those that were seen."""
     seen = getattr(model, "structures_", None)
     if seen is None:
-        raise _of_earlier_version()
+        raise of_earlier_version("only the chosen subspace")
+    if not seen:
+        raise InputError(f"i={i!r}; structures_ is empty: the fit saw no other subspace.")
     if not isinstance(i, Integral) or not -len(seen) <= i < len(seen):
-        expected = (
-            f"expected a place in structures_, from 0 to {len(seen) - 1}."
-            if seen
-            else "structures_ is empty: the fit saw no other subspace."
-        )
-        raise InputError(f"i={i!r}; {expected}")
+        raise InputError(f"i={i!r}; expected a place in structures_, from 0 to {len(seen) - 1}.")
     new, old = int(i) % len(seen), next(j for j, one in enumerate(seen) if one["chosen"])
     table: dict[str, Any] = {}
     if new != old:
-        table = _in_place(model, old, new)
+        if not hasattr(model, "_others"):
+            raise of_earlier_version("only the chosen subspace")
+        others: list[Any] = list(model._others)
+        table = others[new]
+        others[old], others[new] = _kept(vars(model), table), None
+        labels = namespace(table["labels_"]).where(table["labels_"], 1, -1)
+        table = {**table, "labels_": labels, "_others": others}
     table["structures_"] = [{**one, "chosen": j == new} for j, one in enumerate(seen)]
     return with_attributes(model, table)
-
-
-def _in_place(model: Any, old: int, new: int) -> dict[str, Any]:
-    """Return the attributes of another structure, with those of the old one kept beside."""
-    if not hasattr(model, "_others"):
-        raise _of_earlier_version()
-    others = list(model._others)
-    table = others[new]
-    others[old], others[new] = _kept({name: getattr(model, name) for name in table}), None
-    labels = namespace(table["labels_"]).where(table["labels_"], 1, -1)
-    return {**table, "labels_": labels, "_others": others}
-
-
-def _of_earlier_version() -> InputError:
-    return InputError(
-        "This model is from a file of an earlier version, which kept only the chosen subspace. "
-        "Fit it again."
-    )
 
 
 def with_attributes(model: Model, table: dict[str, Any]) -> Model:
@@ -322,11 +301,5 @@ def with_attributes(model: Model, table: dict[str, Any]) -> Model:
     new = copy.copy(model)
     if hasattr(new, "_sklearn_output_config"):  # which set_output would change in place
         new._sklearn_output_config = copy.copy(new._sklearn_output_config)
-    learn(new, table)
+    new.__dict__.update(table)
     return new
-
-
-def learn(model: FittedSubspace, table: dict[str, Any]) -> None:
-    """Set attributes by their names."""
-    for name, value in table.items():
-        setattr(model, name, value)

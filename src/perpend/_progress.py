@@ -38,10 +38,6 @@ class Monitor:
         words : str
             More text.
         """
-        self._show(doing, share, words)
-
-    def _show(self, doing: str, share: float | None, words: str) -> None:
-        pass
 
     def phase(self, text: str) -> None:
         """Say what begins now; how long it takes is unknown.
@@ -183,8 +179,9 @@ class ProgressBar(Monitor):
         self._display.stop()
         self._display = None
 
-    def _show(self, doing: str, share: float | None, words: str) -> None:
-        if self._display is None:  # outside the ``with`` block
+    def show(self, doing: str, share: float | None = None, words: str = "") -> None:
+        """Say what is going on; nothing outside the ``with`` block."""
+        if self._display is None:
             return
         self._display.update(
             self._task,

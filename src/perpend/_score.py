@@ -33,7 +33,7 @@ import numpy as np
 from scipy import special
 
 from perpend._typing import Array
-from perpend.exceptions import InputError
+from perpend.exceptions import of_earlier_version
 from perpend.rows.centred import centred_norms
 from perpend.rows.kinds import to_numpy
 from perpend.rows.views import whole_view
@@ -107,10 +107,7 @@ def _steps(model: Any) -> tuple[_Step, _Step]:
     if not (hasattr(model, "_distance_record") and hasattr(model, "_outlier_odds")) or (
         model.affine_ and getattr(model, "_reference", None) is None
     ):
-        raise InputError(
-            "This model is from a file of an earlier version, which kept too little for a score. "
-            "Fit it again."
-        )
+        raise of_earlier_version("too little for a score")
     record, normals = model._distance_record, to_numpy(model.normals_).astype(float)
     d, inside, floor = model.n_components_, 0, model._outlier_odds["threshold"]
     share, noise = SHARE_MOST, floor

@@ -4,6 +4,7 @@ A structure holds another one if it is wider, has more rows, and has nearly all 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 NEARLY_ALL = 0.9  # share of the rows of a structure that another one must have to hold it
@@ -14,18 +15,17 @@ def relations(model: Any) -> list[str]:
     """Return how each of a model's structures relates to the chosen one."""
     seen = getattr(model, "structures_", [])  # files of earlier versions have none
     others = getattr(model, "_others", None) or [None] * len(seen)
-    own = next((one for one in seen if one["chosen"]), None)
+    own: Mapping[str, Any] = next((one for one in seen if one["chosen"]), {})
     return [
-        CHOSEN
-        if one["chosen"] or own is None
-        else _relation(one, own, None if other is None else other["labels_"], model.labels_ == 1)
+        CHOSEN if one["chosen"] else _relation(one, own, other, model.labels_ == 1)
         for one, other in zip(seen, others, strict=True)
     ]
 
 
-def _relation(one: Mapping[str, Any], own: Mapping[str, Any], rows: Any, own_rows: Any) -> str:
-    if rows is None:  # kept by a version in between
+def _relation(one: Mapping[str, Any], own: Mapping[str, Any], kept: Any, own_rows: Any) -> str:
+    if kept is None:  # by a version in between, which kept nothing
         return BESIDE_IT
+    rows = kept["labels_"]
     both = int((rows & own_rows).sum())
     wider = one["noise"] >= own["noise"] and one["members"] >= own["members"]
     thinner = one["noise"] <= own["noise"] and one["members"] <= own["members"]
@@ -55,20 +55,15 @@ def plain_number(value: float) -> str:
     return plain_count(float(text)) if 100 <= value < 1e6 else text
 
 
+@dataclass(frozen=True)
 class Words:
     """Structures in words, with the reader's way to write numbers and rows."""
 
-    def __init__(
-        self,
-        n_features: int,
-        *,
-        affine: bool,
-        rows: str = "rows",
-        count: Callable[[float], str] = plain_count,
-        number: Callable[[float], str] = plain_number,
-    ) -> None:
-        self.n_features, self.affine, self.rows = n_features, affine, rows
-        self.count, self.number = count, number
+    n_features: int
+    affine: bool
+    rows: str = "rows"
+    count: Callable[[float], str] = plain_count
+    number: Callable[[float], str] = plain_number
 
     def named(self, codimension: int) -> str:
         """Return what a subspace is called.

@@ -4,6 +4,7 @@ scikit-learn checks the shape and converts what is not an array. A tensor is che
 scikit-learn gets a stand-in of the same shape without memory, so that the messages are the same.
 """
 
+from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
@@ -17,36 +18,30 @@ from perpend.rows.kinds import Place, in_memory, is_tensor, stand_in
 from perpend.rows.preparation import NotFinite, not_finite
 
 
-class TorchDevice(HasMethods):  # type: ignore[misc]  # scikit-learn is untyped
-    """A torch.device, recognised without torch; scikit-learn takes no constraint but its own."""
+class Constraint(HasMethods):  # type: ignore[misc]  # scikit-learn is untyped
+    """A constraint on a parameter; scikit-learn takes none but its own classes."""
 
-    def __init__(self) -> None:
-        super().__init__("__reduce__")
-
-    def is_satisfied_by(self, val: Any) -> bool:
-        """Tell whether the value is one."""
-        return f"{type(val).__module__}.{type(val).__name__}" == "torch.device"
-
-    def __str__(self) -> str:
-        return "a torch.device"
-
-
-class Share(HasMethods):  # type: ignore[misc]
-    """A share of the rows, which may be most of them but not all."""
-
-    def __init__(self) -> None:
-        super().__init__("__float__")
+    def __init__(self, expected: str, test: Callable[[Any], bool]) -> None:
+        super().__init__("__str__")
+        self.expected, self.test = expected, test
 
     def is_satisfied_by(self, val: Any) -> bool:
-        """Tell whether the value is one."""
-        return isinstance(val, Real) and 0 <= float(val) < 1
+        """Tell whether a value is as expected."""
+        return self.test(val)
 
     def __str__(self) -> str:
-        return "a float in the range [0, 1)"
+        return self.expected
 
 
+TORCH_DEVICE = Constraint(
+    "a torch.device",  # recognised without torch
+    lambda val: f"{type(val).__module__}.{type(val).__name__}" == "torch.device",
+)
+SHARE = Constraint(  # of the rows; it may be most of them, but not all
+    "a float in the range [0, 1)", lambda val: isinstance(val, Real) and 0 <= float(val) < 1
+)
 UP_TO_HALF = Interval(Real, 0, 0.5, closed="right")
-"""The constraint on `contamination` that scikit-learn's checks expect; messages name `Share`."""
+"""The constraint on `contamination` that scikit-learn's checks expect; messages name `SHARE`."""
 UP_TO_HALF.hidden = True
 
 
@@ -75,13 +70,6 @@ def checked_weight(weight: Any, X: Array, place: Place) -> Array | None:
     weight = place.to_numpy("sample_weight", weight)
     X = stand_in(X) if is_tensor(X) else X
     return _check_sample_weight(weight, X, ensure_non_negative=True)
-
-
-def checked_threshold(threshold: float) -> float:
-    """Return a threshold that is a number and not negative."""
-    if not (isinstance(threshold, Real) and threshold >= 0):
-        raise InputError(f"threshold={threshold!r}; expected a number that is not negative.")
-    return float(threshold)
 
 
 def _validated(model: Any, X: Any, *, reset: bool) -> Array:

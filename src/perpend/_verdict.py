@@ -9,17 +9,23 @@ from perpend.structure import SURE
 
 def summary(model: Any) -> str:
     """Return the result in a few lines of text."""
-    return "\n".join(
-        [
-            f"subspace    dimension {model.n_components_}, codimension {model.codimension_}"
-            + (", affine" if model.affine_ else ""),
-            f"confidence  {model.confidence_:.2f} ({_sureness(model)})",
-            f"outliers    {_outliers(model)}",
-            f"threshold   {model.threshold_:.3g}",
-            f"noise       {model.noise_:.3g}",
-            *_seen(model),
-        ]
-    )
+    affine = ", affine" if model.affine_ else ""
+    lines = [
+        ("subspace", f"dimension {model.n_components_}, codimension {model.codimension_}{affine}"),
+        ("confidence", f"{model.confidence_:.2f} ({_sureness(model)})"),
+        ("outliers", _outliers(model)),
+        ("threshold", f"{model.threshold_:.3g}"),
+        ("noise", f"{model.noise_:.3g}"),
+    ]
+    seen = getattr(model, "structures_", [])  # files of earlier versions have none
+    if len(seen) > 1:
+        # what the subspace is inside of, as a plane in a slab, and how to get the others
+        words = Words(model.n_features_in_, affine=model.affine_)
+        lines += [("seen", words.sentence(seen, relations(model)))]
+        others = [(i, one) for i, one in enumerate(seen) if not one["chosen"]]
+        texts = [f"model.choose({i}): {words.structure(one)}" for i, one in others]
+        lines += [("" if i else "others", text) for i, text in enumerate(texts)]
+    return "\n".join(f"{key:<12}{text}" for key, text in lines)
 
 
 def verdict(model: Any) -> str:
@@ -52,22 +58,6 @@ def visual_block(model: Any, caption: str | None) -> Any:
         from sklearn.utils._estimator_html_repr import _VisualBlock
     name = type(model).__name__
     return _VisualBlock("single", model, names=name, name_details=str(model), name_caption=caption)
-
-
-def _seen(model: Any) -> list[str]:
-    """Say what the subspace is inside of, as a plane in a slab, and how to get the others."""
-    seen = getattr(model, "structures_", [])  # files of earlier versions have none
-    if len(seen) < 2:
-        return []
-    words = Words(model.n_features_in_, affine=model.affine_)
-    others = [
-        f"model.choose({i}): {words.structure(one)}"
-        for i, one in enumerate(seen)
-        if not one["chosen"]
-    ]
-    lines = [("seen", words.sentence(seen, relations(model))), ("others", others[0])]
-    lines += [("", other) for other in others[1:]]
-    return [f"{key:<12}{text}" for key, text in lines]
 
 
 def _sureness(model: Any) -> str:

@@ -10,10 +10,11 @@ import copy
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import field
 from inspect import signature
 from numbers import Integral, Real
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -22,7 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from perpend._docs import completed
+from perpend._docs import completed, completed_function
 from perpend._fitted import FittedSubspace
 from perpend._learned import (
     Data,
@@ -30,14 +31,13 @@ from perpend._learned import (
     affine_subspace,
     attributes,
     choose,
-    learn,
     linear_subspace,
     others_in_order,
     structures,
 )
 from perpend._score import Reference
-from perpend._typing import Array
-from perpend._validation import UP_TO_HALF, Share, TorchDevice, checked, checked_weight
+from perpend._typing import Array, RandomState
+from perpend._validation import SHARE, TORCH_DEVICE, UP_TO_HALF, checked, checked_weight
 from perpend._verdict import summary, verdict, visual_block
 from perpend.callbacks import CallbackSupport, Recorder, watching, with_callbacks
 from perpend.exceptions import CodimensionWarning, InputError
@@ -60,35 +60,39 @@ METHODS: dict[str, type["SubspaceEstimator"]] = {}
 class SubspaceEstimator(CallbackSupport, FittedSubspace):
     """Base of all methods: a transformer and an outlier detector at once."""
 
+    codimension: Any = field(default=None, kw_only=False)
+    n_components: int | None = None
+    normalize: bool = True
+    affine: bool | Literal["auto"] = False
+    threshold: Any = "auto"
+    contamination: float | None = None
+    device: Any = None
+    n_jobs: int | None = None
+    random_state: RandomState = None
+    callback: Callback | None = None
+
     _function: ClassVar[Callable[..., Solution]]  # the method itself: rows in, a solution out
-
-    affine: Any
-    _distance_record: dict[str, Any] | None
-    _reference: dict[str, Any] | None  # of an affine fit, for its score
-    _others: list[dict[str, Any] | None]  # what differs in each of `structures_`, None if chosen
-    structures_: list[dict[str, Any]]
-    profile_: dict[str, Array] | None
-    threshold: Any
-    contamination: float | None
-    random_state: Any
-
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "codimension": [None, Interval(Integral, 0, None, closed="left")],
         "n_components": [None, Interval(Integral, 0, None, closed="left")],
         "normalize": ["boolean"],
         "affine": ["boolean", StrOptions({"auto"})],
         "threshold": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
-        "contamination": [None, UP_TO_HALF, Share()],
-        "device": [None, str, TorchDevice()],
+        "contamination": [None, UP_TO_HALF, SHARE],
+        "device": [None, str, TORCH_DEVICE],
         "n_jobs": [None, Integral],
         "random_state": ["random_state", np.random.Generator],
         "callback": [None, callable],
+        # of those that iterate
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
     }
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         METHODS[cls.__name__] = cls
         cls.__doc__ = completed(cls)
+        cls._function.__doc__ = completed_function(cls._function, cls.__name__)
 
     def _solve(
         self, rows: RowSource, rng: np.random.Generator, place: Place, callback: Callback | None
@@ -106,25 +110,22 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
 
     def _given_codimension(self) -> Any:
         """Return the codimension that was given, by whichever of the two parameters, or "auto"."""
-        codimension: Any = getattr(self, "codimension", "auto")
-        n_components, D = getattr(self, "n_components", None), self.n_features_in_
-        if n_components is None:
-            codimension = 1 if codimension is None else codimension
-            if codimension != "auto" and codimension > D:
-                raise InputError(
-                    f"codimension={codimension} is larger than the number of features ({D})."
-                )
-            return codimension
-        if codimension not in (None, "auto"):
+        D, sizes = self.n_features_in_, [self.codimension, self.n_components]
+        names = ("codimension", "n_components")
+        given = {
+            n: size for n, size in zip(names, sizes, strict=True) if size not in (None, "auto")
+        }
+        if len(given) == 2:
+            both = " and ".join(f"{name}={size}" for name, size in given.items())
             raise InputError(
-                f"Both codimension={codimension} and n_components={n_components} are given, and "
-                "each sets the other. Leave one of them at its default."
+                f"Both {both} are given, and each sets the other. Leave one of them at its default."
             )
-        if n_components > D:
-            raise InputError(
-                f"n_components={n_components} is larger than the number of features ({D})."
-            )
-        return D - n_components
+        for name, size in given.items():
+            if size > D:
+                raise InputError(f"{name}={size} is larger than the number of features ({D}).")
+        if self.n_components is not None:
+            return D - self.n_components
+        return 1 if self.codimension is None else self.codimension
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -175,7 +176,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         rng, recorder = as_generator(self.random_state), Recorder(callback)
         data, found = Data(X, weight, place), None
         if self.affine:
-            found = self._find_affine(X, weight, copy.deepcopy(rng), place, recorder)
+            found = self._find_affine(data, copy.deepcopy(rng), recorder)
             self.history_ = recorder.history._asdict()
         if found is not None and (self.affine != "auto" or found.is_needed):
             return self._learn_affine(found, data)
@@ -208,11 +209,10 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
     def _learn(self, found: list[Subspace], data: Data) -> None:
         """Turn the chosen structure, and every other one that was seen, into attributes."""
         chosen, *others = (attributes(self, one, data) for one in found)
-        seen = structures(found[0], chosen)
-        learn(self, chosen)
-        self.structures_ = seen
+        self.__dict__.update(chosen)
+        self.structures_ = structures(found[0], chosen)
         self.profile_ = found[0].solution.profile
-        self._others = others_in_order(seen, chosen, others)
+        self._others = others_in_order(self.structures_, chosen, others)
         self._reference = None
 
     @property
@@ -225,39 +225,27 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         """Whether the profile of scales may replace the method's own search."""
         return False
 
-    def _sample_rows(self, n_features: int) -> int | None:
-        """Return the size of the first subsample of rows; None for all rows."""
-        size = getattr(self, "sample_size", "auto")
-        return sample_size(n_features) if isinstance(size, str) else size
-
     def _find_affine(
-        self,
-        X: Array,
-        weight: Array | None,
-        rng: np.random.Generator,
-        place: Place,
-        callback: Callback | None,
+        self, data: Data, rng: np.random.Generator, callback: Callback | None
     ) -> AffineFit:
+        how: dict[str, Any] = {
+            "n_jobs": effective_n_jobs(self.n_jobs),
+            "rng": rng,
+            "callback": callback,
+        }
         if self._may_follow_scales:
-            return find_affine(
-                X,
-                weight,
-                codimension=self._given_codimension(),
-                sample=self._sample_rows(X.shape[1]),
-                n_jobs=effective_n_jobs(self.n_jobs),
-                rng=rng,
-                callback=callback,
-            )
+            size = getattr(self, "sample_size", "auto")  # of the first subsample; None: all rows
+            size = sample_size(data.X.shape[1]) if isinstance(size, str) else size
+            codimension = self._given_codimension()
+            return find_affine(data.X, data.weight, codimension=codimension, sample=size, **how)
         return solve_lifted(
-            X,
-            weight,
-            lambda rows: self._solve(rows, rng, place, callback),
+            data.X,
+            data.weight,
+            lambda rows: self._solve(rows, rng, data.place, callback),
             normalize=self.normalize,
             refine=self._may_fuse,
-            n_jobs=effective_n_jobs(self.n_jobs),
             fused=self._may_fuse,
-            rng=rng,
-            callback=callback,
+            **how,
         )
 
     def _warn(self, solution: Solution) -> None:

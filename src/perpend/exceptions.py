@@ -56,5 +56,12 @@ class MissingExtraError(PerpendError, ImportError):
     """An optional package is needed; the message says which and how to install it."""
 
 
+def of_earlier_version(kept: str) -> InputError:
+    """Return the error for a loaded model that lacks something; `kept` says what its file has."""
+    return InputError(
+        f"This model is from a file of an earlier version, which kept {kept}. Fit it again."
+    )
+
+
 class CodimensionWarning(UserWarning):
     """The recovered codimension is not sure; the message says why and what would help."""

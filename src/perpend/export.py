@@ -33,7 +33,6 @@ __all__ = ["to_onnx"]
 
 OPSET, IR_VERSION = 18, 8  # of the same release; every runtime since early 2023 reads them
 MAX_WEIGHT_BYTES = 2**31 - 2**20  # a protobuf message ends at 2 GiB
-OUTPUTS = ("label", "distance", "score")
 
 
 def to_onnx(
@@ -105,30 +104,35 @@ class _Graph:
     """Nodes and weights as they are added; every call returns the name of its result."""
 
     def __init__(self, dtype: Any) -> None:
-        self.dtype = np.dtype(dtype)
+        self.onnx, self.dtype = _onnx(), np.dtype(dtype)
         self.nodes: list[NodeProto] = []
-        self.weights: list[TensorProto] = []
+        self.weights: dict[str, TensorProto] = {}
         self.n_bytes = 0
 
     def node(self, operator: str, *inputs: str, out: str = "", **attributes: Any) -> str:
         """Add an operation."""
         name = out or f"{operator.lower()}_{len(self.nodes)}"
-        self.nodes.append(_onnx().helper.make_node(operator, inputs, [name], name, **attributes))
+        self.nodes.append(self.onnx.helper.make_node(operator, inputs, [name], name, **attributes))
         return name
 
     def weight(self, name: str, values: Any, dtype: Any) -> str:
         """Add a constant."""
         array = np.ascontiguousarray(values, dtype=dtype)
         name = f"{name}_{array.dtype}"
-        if all(known.name != name for known in self.weights):
+        if name not in self.weights:
             self.n_bytes += array.nbytes
             if self.n_bytes > MAX_WEIGHT_BYTES:
                 raise InputError(
                     f"The model has more than {MAX_WEIGHT_BYTES} bytes of numbers, too many for "
                     "one ONNX file. Export it with dtype=float32."
                 )
-            self.weights.append(_onnx().numpy_helper.from_array(array, name))
+            self.weights[name] = self.onnx.numpy_helper.from_array(array, name)
         return name
+
+    def cast(self, values: str, dtype: Any) -> str:
+        """Convert to another precision."""
+        to = self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        return self.node("Cast", values, to=to)
 
     def norm(self, rows: str, dtype: Any) -> tuple[str, str]:
         """Return ||r|| and r / ||r||, of shapes (n, 1) and (n, k); zero rows stay zero."""
@@ -147,79 +151,71 @@ class _Graph:
         length = self.node("Sqrt", squares)
         return self.node("Mul", largest, length), over(scaled, length)
 
+    def heights(self, rows: str, normals: Array, dtype: Any) -> str:
+        """Add a vector for each row whose norm is its distance, by the cheaper of two ways.
+
+        N x has a coordinate for every normal; x - U U.T x is cheaper if there are few components U.
+        """
+        c, D = normals.shape
+        if c == D:
+            return rows
+        U = few_components(normals.T) if c else None
+        if U is None:  # c = 0: a normal of length zero, so all distances are zero and none is empty
+            N = normals.T if c else np.zeros((D, 1))
+            return self.node("MatMul", rows, self.weight("normals", N, dtype))
+        inside = self.node("MatMul", rows, self.weight("components", U, dtype))
+        shadow = self.node("MatMul", inside, self.weight("components_T", U.T, dtype))
+        return self.node("Sub", rows, shadow)
+
 
 def _proto(model: SubspaceEstimator, graph: _Graph) -> "ModelProto":
-    onnx = _onnx()
-    normals = to_numpy(model.normals_).astype(float)
-    distance, deciding = (_affine if model.affine_ else _linear)(model, graph, normals)
+    onnx, helper = graph.onnx, graph.onnx.helper
+    distance, deciding = _distances(model, graph)
     limit = graph.weight("threshold", model.threshold_, graph.dtype)
-    inlier, outlier = (graph.weight(name, v, np.int64) for name, v in (("in", 1), ("out", -1)))
-    is_near = graph.node("LessOrEqual", deciding, limit)
+    labels = [graph.weight(name, v, np.int64) for name, v in (("in", 1), ("out", -1))]
     last = graph.weight("last_axis", [1], np.int64)
-    found = {
-        "label": graph.node("Where", is_near, inlier, outlier),
-        "distance": distance,
-        "score": graph.node("Neg", deciding),
+    kind = helper.np_dtype_to_tensor_dtype(graph.dtype)
+    is_near = graph.node("LessOrEqual", deciding, limit)
+    outputs = {
+        "label": (graph.node("Where", is_near, *labels), onnx.TensorProto.INT64),
+        "distance": (distance, kind),
+        "score": (graph.node("Neg", deciding), kind),
     }
-    for name in OUTPUTS:
-        graph.node("Squeeze", found[name], last, out=name)
-    kind = onnx.helper.np_dtype_to_tensor_dtype(graph.dtype)
-    kinds = {"label": onnx.TensorProto.INT64, "distance": kind, "score": kind}
-    describe = onnx.helper.make_tensor_value_info
-    proto = onnx.helper.make_model(
-        onnx.helper.make_graph(
+    for name, (values, _) in outputs.items():
+        graph.node("Squeeze", values, last, out=name)
+    describe = helper.make_tensor_value_info
+    proto = helper.make_model(
+        helper.make_graph(
             graph.nodes,
             type(model).__name__,
             [describe("X", kind, ["n", model.n_features_in_])],
-            [describe(name, kinds[name], ["n"]) for name in OUTPUTS],
-            graph.weights,
+            [describe(name, kind, ["n"]) for name, (_, kind) in outputs.items()],
+            list(graph.weights.values()),
         ),
         producer_name="perpend",
         producer_version=__version__,
         doc_string=model.summary(),
         ir_version=IR_VERSION,
-        opset_imports=[onnx.helper.make_opsetid("", OPSET)],
+        opset_imports=[helper.make_opsetid("", OPSET)],
     )
-    onnx.helper.set_model_props(proto, _metadata(model))
+    helper.set_model_props(proto, _metadata(model))
     onnx.checker.check_model(proto, full_check=True)
     return proto
 
 
-def _linear(model: SubspaceEstimator, graph: _Graph, normals: Array) -> tuple[str, str]:
-    """Add the distance, and the one that decides: relative to the row's norm if normalised."""
+def _distances(model: SubspaceEstimator, graph: _Graph) -> tuple[str, str]:
+    """Add the Euclidean distance, and the one that decides: relative if rows are normalised."""
+    normals, double = to_numpy(model.normals_).astype(float), np.dtype(float)
+    if model.affine_:  # ||N (x - location)||
+        location = graph.weight("location", to_numpy(model.location_), double)
+        centred = graph.node("Sub", graph.cast("X", double), location)
+        exact, _ = graph.norm(graph.heights(centred, normals, double), double)
+        distance = graph.cast(exact, graph.dtype)
+        return distance, distance
     length, unit = graph.norm("X", graph.dtype)
-    relative, _ = graph.norm(_heights(graph, unit, normals, graph.dtype), graph.dtype)
+    relative, _ = graph.norm(graph.heights(unit, normals, graph.dtype), graph.dtype)
     distance = graph.node("Mul", relative, length)
     return distance, relative if model.normalize else distance
-
-
-def _affine(model: SubspaceEstimator, graph: _Graph, normals: Array) -> tuple[str, str]:
-    """Add the Euclidean distance ||N (x - location)||, which also decides."""
-    double = np.dtype(float)
-    to = _onnx().helper.np_dtype_to_tensor_dtype
-    location = graph.weight("location", to_numpy(model.location_), double)
-    centred = graph.node("Sub", graph.node("Cast", "X", to=to(double)), location)
-    exact, _ = graph.norm(_heights(graph, centred, normals, double), double)
-    distance = graph.node("Cast", exact, to=to(graph.dtype))
-    return distance, distance
-
-
-def _heights(graph: _Graph, rows: str, normals: Array, dtype: Any) -> str:
-    """Add a vector for each row whose norm is its distance, by the cheaper of two ways.
-
-    N x has a coordinate for every normal; x - U U.T x is cheaper if there are few components U.
-    """
-    c, D = normals.shape
-    if c == 0:  # a normal of length zero: all distances are zero, and no array is empty
-        return graph.node("MatMul", rows, graph.weight("normals", np.zeros((D, 1)), dtype))
-    if c == D:
-        return rows
-    U = few_components(normals.T)
-    if U is None:
-        return graph.node("MatMul", rows, graph.weight("normals", normals.T, dtype))
-    inside = graph.node("MatMul", rows, graph.weight("components", U, dtype))
-    shadow = graph.node("MatMul", inside, graph.weight("components_T", U.T, dtype))
-    return graph.node("Sub", rows, shadow)
 
 
 def _metadata(model: SubspaceEstimator) -> dict[str, str]:

@@ -38,22 +38,10 @@ GAMMA_LIMIT = 200  # up to this dimension the gamma function neither overflows n
 
 
 def as_generator(random_state: RandomState) -> np.random.Generator:
-    """Turn whatever users pass as ``random_state`` into one NumPy Generator.
+    """Return one NumPy Generator for whatever users pass as ``random_state``.
 
-    Parameters
-    ----------
-    random_state : None, int, numpy.random.Generator or numpy.random.RandomState
-        None takes fresh entropy from the system. A Generator is returned as it is. A RandomState
-        seeds a new Generator and thereby moves on, so that a second call gives another one.
-
-    Returns
-    -------
-    numpy.random.Generator
-
-    Examples
-    --------
-    >>> int(as_generator(0).integers(100)) == int(as_generator(0).integers(100))
-    True
+    None takes fresh entropy from the system. A RandomState seeds a new Generator and thereby moves
+    on, so that a second call gives another one.
     """
     if random_state is None:
         return np.random.default_rng()
@@ -73,27 +61,9 @@ def as_generator(random_state: RandomState) -> np.random.Generator:
 
 
 def random_directions(rng: np.random.Generator, n_features: int, n: int) -> Array:
-    """Draw unit vectors uniformly on the sphere.
+    """Draw n unit vectors uniformly on the sphere, as the columns of an array (n_features, n).
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        The source of randomness; it moves on.
-    n_features : int
-        D, the dimension of the space, at least 1.
-    n : int
-        How many.
-
-    Returns
-    -------
-    array of shape (D, n)
-        Independent unit columns.
-
-    Examples
-    --------
-    >>> B = random_directions(np.random.default_rng(0), 3, 5)
-    >>> B.shape, bool(np.allclose(np.linalg.norm(B, axis=0), 1))
-    ((3, 5), True)
+    With the same seed, a larger n appends vectors and leaves the first ones as they are.
     """
     B = rng.standard_normal((n, n_features)).T  # one vector after the other: more = same + new ones
     return B / np.linalg.norm(B, axis=0)  # a Gaussian vector points in every direction alike
@@ -134,25 +104,10 @@ def average_height(dimension: int) -> float:
 
 
 def orthonormal(A: Array, *, rtol: float | None = None) -> Array:
-    """Orthonormal basis of the space that the columns of A span.
+    """Return an orthonormal basis (D, k) of what the columns of A (D, m) span; k is their rank.
 
-    Parameters
-    ----------
-    A : array of shape (D, m)
-        Any columns; they may depend on one another.
-    rtol : float, optional
-        Singular values up to ``rtol`` times the largest count as zero. The default is
-        ``max(D, m)`` times the rounding unit of the data, as in ``numpy.linalg.matrix_rank``.
-
-    Returns
-    -------
-    array of shape (D, k)
-        k is the rank of A; 0 if all columns are zero or there are none.
-
-    Examples
-    --------
-    >>> orthonormal(np.array([[3.0, 6.0], [0.0, 0.0], [4.0, 8.0]])).shape
-    (3, 1)
+    Singular values up to `rtol` times the largest count as zero; by default that is ``max(D, m)``
+    times the rounding unit of the data, as in ``numpy.linalg.matrix_rank``.
     """
     A = _floating(A)
     if A.size == 0:
@@ -164,23 +119,10 @@ def orthonormal(A: Array, *, rtol: float | None = None) -> Array:
 
 
 def complement(V: Array) -> Array:
-    """Orthonormal basis of the orthogonal complement.
+    """Return an orthonormal basis (D, D - k) of the complement of orthonormal columns (D, k).
 
-    Parameters
-    ----------
-    V : array of shape (D, k)
-        Orthonormal columns, 0 <= k <= D.
-
-    Returns
-    -------
-    array of shape (D, D - k)
-
-    Examples
-    --------
-    >>> complement(np.eye(3)[:, :2]).shape
-    (3, 1)
-    >>> complement(np.zeros((3, 0))).shape
-    (3, 3)
+    >>> complement(np.eye(3)[:, :2]).shape, complement(np.zeros((3, 0))).shape
+    ((3, 1), (3, 3))
     """
     V = _floating(V)
     D, k = V.shape
@@ -198,23 +140,12 @@ def complement(V: Array) -> Array:
 
 
 def principal_angles(A: Array, B: Array) -> Array:
-    """Principal angles between the column spans of A and B.
+    """Return the min(k, m) angles in [0, pi/2] between spans of A (D, k) and B (D, m), descending.
 
-    Parameters
-    ----------
-    A, B : arrays of shape (D, k) and (D, m)
-        Orthonormal columns (see `orthonormal`), possibly none.
+    The columns of each are orthonormal. Every angle is right to within rounding, tiny ones too.
 
-    Returns
-    -------
-    array of shape (min(k, m),)
-        Angles in [0, pi/2], the largest first, each to within rounding, tiny ones too.
-
-    Examples
-    --------
-    >>> A = np.eye(3)[:, :2]
     >>> B = np.array([[1.0, 0.0], [0.0, np.cos(1e-10)], [0.0, np.sin(1e-10)]])
-    >>> [f"{angle:.3g}" for angle in principal_angles(A, B)]
+    >>> [f"{angle:.3g}" for angle in principal_angles(np.eye(3)[:, :2], B)]
     ['1e-10', '0']
     """
     A, B = _floating(A), _floating(B)
@@ -230,24 +161,9 @@ def principal_angles(A: Array, B: Array) -> Array:
 
 
 def sine_of_largest_angle(A: Array, B: Array) -> float:
-    """Sine of the largest principal angle between two subspaces of one dimension.
+    """Return the sine of the largest principal angle between the spans of A and B, both (D, k).
 
-    Computed as the spectral norm ||(I - A A^T) B||_2, which keeps all digits of a tiny angle.
-
-    Parameters
-    ----------
-    A, B : arrays of shape (D, k)
-        Orthonormal columns, possibly none.
-
-    Returns
-    -------
-    float
-        In [0, 1].
-
-    Examples
-    --------
-    >>> sine_of_largest_angle(np.eye(3)[:, :1], np.eye(3)[:, 1:2])
-    1.0
+    It is the spectral norm ||(I - A A^T) B||_2, which keeps all digits of a tiny angle.
     """
     A, B = _floating(A), _floating(B)
     if A.shape != B.shape:

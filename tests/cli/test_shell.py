@@ -5,10 +5,10 @@ import os
 import subprocess
 import sys
 import tomllib
-from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import perpend
@@ -157,17 +157,16 @@ def test_doctor_in_json(run):
     assert found["memory"] > 0
 
 
-def test_doctor_names_what_is_missing(monkeypatch):
+def test_doctor_names_what_is_missing(run, monkeypatch):
     needs = ["numpy>=2", 'nosuchpackage>=1; extra == "magic"', 'pytest>=8; extra == "dev"']
     needs += ['numpy; extra == "plots"', 'perpend[plots]; extra == "dev"']
     monkeypatch.setattr("importlib.metadata.requires", lambda _: needs)
-    doctor = import_module("perpend.cli.doctor")  # the name itself is the command
-    extras = doctor._extras()
+    extras = json.loads(run("doctor", "--json").out)["extras"]
     assert extras["magic"] == {"nosuchpackage": None}
     assert list(extras) == ["magic", "plots"]
-    lines = doctor._extra_lines(extras)
-    assert lines[0][1] == 'magic: nosuchpackage missing: pip install "perpend[magic]"'
-    assert lines[1][1].startswith("plots: numpy ")
+    said = run("doctor").out
+    assert 'extras      magic: nosuchpackage missing: pip install "perpend[magic]"\n' in said
+    assert f"\n            plots: numpy {np.__version__}\n" in said
 
 
 def test_doctor_survives_what_is_broken(run, monkeypatch):

@@ -1,18 +1,7 @@
 """The command line: one file for each command, thin.
 
 Nothing here imports NumPy or scikit-learn before a command has parsed its arguments, so ``--help``
-and errors in the arguments come at once. Exit codes:
-
-====  ==========================================================================
-0     done
-1     a bug in perpend; the message names a log file
-2     bad arguments, or the command would overwrite results
-3     the input cannot be read or used
-4     it ran, but the result is not sure or no subspace was found; results are written
-5     too little memory or disk space, or no permission to write
-6     an optional package is missing
-130   interrupted
-====  ==========================================================================
+and errors in the arguments come at once. `EPILOG` has the exit codes.
 
 An error is one line on stderr. With ``--json`` there is also an object on stdout:
 ``{"error": message, "exit_code": 3}``.
@@ -29,7 +18,8 @@ from typing import Annotated
 import typer
 
 from perpend import __version__
-from perpend.cli._console import Refusal, complain, say, say_json, worded
+from perpend.cli._console import Refusal, bug_message, complain, say, say_json, worded
+from perpend.cli._options import spread
 from perpend.cli.apply import apply
 from perpend.cli.compare import compare
 from perpend.cli.demo import demo
@@ -45,9 +35,18 @@ __all__ = ["app", "main"]
 INTERRUPTED = 130
 
 EPILOG = (
-    "Exit codes: 0 done; 1 a bug; 2 bad arguments, or would overwrite; 3 bad input; 4 not sure, "
-    "results written; 5 too little memory or disk; 6 a package is missing; 130 interrupted."
+    "Exit codes: 0 done; 1 a bug (the message names a log file); 2 bad arguments, or would "
+    "overwrite; 3 bad input; 4 not sure, or no subspace found: results are written; 5 too little "
+    "memory or disk, or no permission; 6 a package is missing; 130 interrupted."
 )
+
+# What to do about a problem of the operating system.
+ADVICE = {
+    **dict.fromkeys(
+        [errno.EACCES, errno.EPERM, errno.EROFS], "Check the permissions, or choose another place."
+    ),
+    **dict.fromkeys([errno.ENOSPC, errno.EDQUOT], "Free some disk space, or choose another place."),
+}
 
 app = typer.Typer(
     name="perpend",
@@ -57,7 +56,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (demo, inspect, fit, apply, compare, report, reproduce, doctor):
-    app.command()(command)
+    app.command()(spread(command))
 
 
 def _print_version(wanted: bool) -> None:
@@ -99,19 +98,15 @@ def main(
             traceback.print_exc()
         code, message = _explain(error)
         complain(message, label="" if _is_help(error) else "error: ")
-        if _wants_json(sys.argv[1:] if args is None else args):
+        # The arguments themselves are searched: a command line with errors has no parsed options.
+        given = list(sys.argv[1:] if args is None else args)
+        if "--json" in given[: given.index("--") if "--" in given else None]:
             with suppress(OSError):  # a full disk, for example: the exit code is about the first
                 say_json({"error": worded(message), "exit_code": code})
         return code
     if code == INTERRUPTED:
         complain("interrupted", label="")
     return int(code)
-
-
-def _wants_json(args: Sequence[str]) -> bool:
-    """Search the arguments themselves: a command line with errors has no parsed options."""
-    options = args[: args.index("--")] if "--" in args else args
-    return "--json" in options
 
 
 def _is_help(error: Exception) -> bool:
@@ -132,19 +127,9 @@ def _explain(error: Exception) -> tuple[int, str]:
         return 5, f"not enough memory ({details}). Use fewer rows, or float32."
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
-        return 5, f"{place}{error.strerror or error}. {_advice(error.errno)}"
-    from perpend.cli._crash import bug_message
-
+        advice = ADVICE.get(error.errno or 0, "Check the disk space and the permissions.")
+        return 5, f"{place}{error.strerror or error}. {advice}"
     return 1, bug_message(error)
-
-
-def _advice(number: int | None) -> str:
-    """What to do about a problem of the operating system."""
-    if number in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return "Check the permissions, or choose another place."
-    if number in (errno.ENOSPC, errno.EDQUOT):
-        return "Free some disk space, or choose another place."
-    return "Check the disk space and the permissions."
 
 
 def _usage_message(error: Exception) -> str:

@@ -1,8 +1,13 @@
 """One line of ``perpend compare``: a method or PCA, and how it agrees with the first method."""
 
 import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from perpend.exceptions import PerpendError
 
 if TYPE_CHECKING:
     from perpend._typing import Array
@@ -22,27 +27,45 @@ class Row:
     model: Any = None
     labels: "Array | None" = None
     normals: "Array | None" = None
-    distance: "Array | None" = None
+    distance: "Array | None" = None  # of PCA
     seconds: float = 0.0
     agreement: float | None = None  # share of rows labelled as by the first method
     angle: float | None = None  # degrees; None where the dimensions differ
     warnings: list[str] = field(default_factory=list)
 
+    @contextmanager
+    def timed(self, data: "Dataset") -> Iterator[None]:
+        """Note how long the block takes, and why it fails, if it does: the others go on."""
+        began = time.perf_counter()
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001  the table shows it
+            self.error = error
+            text = str(error).removeprefix(f"{data.source}: ") or "no details"
+            kind = "" if isinstance(error, PerpendError) else f"{type(error).__name__}: "
+            self.problem = f"failed: {kind}{text}"
+            if isinstance(error, MemoryError) and kind:
+                self.problem = f"failed: not enough memory ({text})"
+        self.seconds = time.perf_counter() - began
+
     def described(self) -> dict[str, Any]:
         """Return what ``--json`` prints."""
-        model, ran = self.model, self.normals is not None
+        codimension = outliers = share = None
+        if self.normals is not None and self.labels is not None:
+            codimension, outliers = len(self.normals), int((self.labels == -1).sum())
+            share = outliers / len(self.labels)
         return {
             "method": self.method,
             "problem": self.problem or None,
-            "codimension": len(self.normals) if self.normals is not None else None,
+            "codimension": codimension,
             "given": self.given,
             "told": self.given,  # the name of 0.1
-            "confidence": None if model is None else model.confidence_,
-            "outliers": self._outliers() if ran else None,
-            "outlier_share": self._outliers() / self._n() if ran else None,
-            "threshold": None if model is None else model.threshold_,
-            "noise": None if model is None else model.noise_,
-            "converged": None if model is None else model.converged_,
+            "confidence": getattr(self.model, "confidence_", None),
+            "outliers": outliers,
+            "outlier_share": share,
+            "threshold": getattr(self.model, "threshold_", None),
+            "noise": getattr(self.model, "noise_", None),
+            "converged": getattr(self.model, "converged_", None),
             "seconds": self.seconds,
             "label_agreement": self.agreement,
             "largest_angle_degrees": self.angle,
@@ -50,30 +73,24 @@ class Row:
         }
 
     def cells(self) -> list[str]:
-        """Return the cells of the table: eight, or the name and what went wrong."""
+        """Return the cells of the table: one for each of `CELLS`, or what went wrong."""
         if self.problem:
             return [self.method, self.problem]
-        assert self.normals is not None
-        given = " (given)" if self.given else ""
-        model = self.model
-        return [
-            self.method,
-            f"{len(self.normals)}{given}",
-            "-" if model is None else f"{model.confidence_:.2f}",
-            f"{100 * self._outliers() / self._n():.1f} %",
-            "-" if model is None else f"{model.noise_:.2g}",
-            f"{self.seconds:.2f} s",
-            "-" if self.agreement is None else f"{100 * self.agreement:.1f} %",
-            "-" if self.angle is None else f"{self.angle:.2g}",
-        ]
+        found = self.described()
+        values = [("-" if found[key] is None else form(found[key])) for key, form in CELLS.items()]
+        values[0] += " (given)" if self.given else ""
+        return [self.method, *values]
 
-    def _n(self) -> int:
-        assert self.labels is not None
-        return len(self.labels)
 
-    def _outliers(self) -> int:
-        assert self.labels is not None
-        return int((self.labels == -1).sum())
+CELLS: dict[str, Callable[[Any], str]] = {
+    "codimension": str,
+    "confidence": "{:.2f}".format,
+    "outlier_share": lambda share: f"{100 * share:.1f} %",
+    "noise": "{:.2g}".format,
+    "seconds": "{:.2f} s".format,
+    "label_agreement": lambda share: f"{100 * share:.1f} %",
+    "largest_angle_degrees": "{:.2g}".format,
+}
 
 
 def compared(rows: list[Row]) -> None:
@@ -96,20 +113,17 @@ def pca(first: Row, data: "Dataset") -> Row:
 
     PCA has no threshold, so it labels as many rows as outliers as the first method did.
     """
-    import time
+    import numpy as np
 
     row = Row("PCA", given=True)
     if first.model is None or first.labels is None:
         row.problem = f"not run: it needs the codimension, and {first.method} found none"
         return row
-    began = time.perf_counter()
-    try:
+    with row.timed(data):
         row.normals, row.distance = _smallest_axes(data.X, first.model)
-        row.labels = _farthest(row.distance, int((first.labels == -1).sum()))
-    except Exception as error:  # noqa: BLE001  the others are shown in any case
-        row.error = error
-        row.problem = f"failed: {type(error).__name__}: {error}"
-    row.seconds = time.perf_counter() - began
+        farthest = np.argsort(-row.distance, kind="stable")[: int((first.labels == -1).sum())]
+        row.labels = np.ones(len(row.distance), dtype=int)
+        row.labels[farthest] = -1
     return row
 
 
@@ -118,8 +132,9 @@ def _smallest_axes(X: "Array", model: Any) -> tuple["Array", "Array"]:
     import numpy as np
 
     D, c = X.shape[1], model.codimension_
-    centre = X.mean(axis=0, dtype=float) if model.affine_ else np.zeros(D)
-    scale = 1.0 if model.affine_ else _largest(X)  # products must neither over- nor underflow
+    centre, scale = np.zeros(D), float(max(X.max(), -X.min())) or 1.0
+    if model.affine_:  # otherwise products must neither over- nor underflow
+        centre, scale = X.mean(axis=0, dtype=float), 1.0
 
     def blocks() -> Any:
         for begin in range(0, len(X), ROWS_AT_ONCE):
@@ -132,16 +147,3 @@ def _smallest_axes(X: "Array", model: Any) -> tuple["Array", "Array"]:
     _, axes = np.linalg.eigh(sum((block.T @ block for block in blocks()), np.zeros((D, D))))
     normals = axes[:, :c].T
     return normals, np.concatenate([np.linalg.norm(b @ normals.T, axis=1) for b in blocks()])
-
-
-def _largest(X: "Array") -> float:
-    return float(max(X.max(), -X.min())) or 1.0
-
-
-def _farthest(distance: "Array", n_outliers: int) -> "Array":
-    """Label the rows that are farthest away as outliers."""
-    import numpy as np
-
-    labels = np.ones(len(distance), dtype=int)
-    labels[np.argsort(-distance, kind="stable")[:n_outliers]] = -1
-    return labels

@@ -1,12 +1,13 @@
 """What the commands print: results on stdout, everything else on stderr, plain text in both."""
 
-import json
+import json as json_text
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TextIO
 
+from perpend import __version__
 from perpend._json import plain
 
 # Messages of the library name parameters; on the command line these are options.
@@ -15,8 +16,6 @@ OPTIONS = {
     r"max_iter(?![.\w])": "--max-iter",
     "variable=": "--variable=",
 }
-
-
 LONGEST = 400  # characters of a word, such as a path; longer ones lose their middle
 
 
@@ -31,7 +30,7 @@ def say(text: str) -> None:
 
 def say_json(result: Any) -> None:
     """Print a result as strict JSON, in ASCII."""
-    text = json.dumps(plain(result), indent=2, allow_nan=False)
+    text = json_text.dumps(plain(result), indent=2, allow_nan=False)
     say(text.replace("\x7f", r"\u007f"))  # the only unprintable character that JSON leaves as it is
 
 
@@ -47,14 +46,10 @@ def worded(message: str, *, one_line: bool = True, of: str = "") -> str:
     --max-iter is too small for \x1b[31m.csv
     """
     message = re.sub(r"\s*\n\s*", " ", message.strip()) if one_line else message
-    message = re.sub(rf"\S{{{LONGEST},}}", _shortened, message)
+    message = re.sub(rf"\S{{{LONGEST},}}", lambda m: f"{m[0][:100]}...{m[0][-100:]}", message)
     for name, option in OPTIONS.items():
         message = re.sub(rf"(?<![\w/.-]){name}", option + (f" of {of}" if of else ""), message)
     return _printable(message)
-
-
-def _shortened(word: re.Match[str]) -> str:
-    return f"{word[0][:100]}...{word[0][-100:]}"
 
 
 def warn(message: str, *, of: str = "") -> None:
@@ -62,11 +57,43 @@ def warn(message: str, *, of: str = "") -> None:
     complain(message, label="warning: ", of=of)
 
 
+def bug_message(error: BaseException) -> str:
+    """Say that this is a bug, in which file the traceback is, and what to do with it."""
+    import platform
+    import tempfile
+    import traceback
+    from datetime import UTC, datetime
+
+    where = "PERPEND_DEBUG=1 shows the details"
+    lines = [
+        f"perpend {__version__}, Python {platform.python_version()}, {platform.platform()}",
+        f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC",
+        f"arguments: {sys.argv[1:]!r}\n",
+        "".join(traceback.format_exception(error)),
+    ]
+    try:
+        handle, path = tempfile.mkstemp(prefix="perpend-error-", suffix=".log")
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write("\n".join(lines))
+        where = f"The details are in {path}"
+    except OSError:
+        pass
+    return (
+        f"{type(error).__name__}: {error}. This looks like a bug in perpend. {where}; please send "
+        "them with your command to the developers."
+    )
+
+
 def finish(
-    remarks: list[str], result: Any, summary: Callable[[], str], *, json: bool, quiet: bool
+    result: Any,
+    summary: Callable[[], str],
+    *,
+    remarks: Sequence[str] = (),
+    json: bool,
+    quiet: bool = False,
 ) -> None:
     """Print the warnings of a command, and its result as JSON or as a summary."""
-    for remark in [] if quiet else remarks:
+    for remark in () if quiet else remarks:
         warn(remark)
     if json:
         say_json(result)
@@ -74,15 +101,26 @@ def finish(
         say(summary())
 
 
-def table(lines: list[tuple[str, str]]) -> str:
-    """Align the keys; an empty key continues the line before.
+def page(name: str, facts: Mapping[str, Any]) -> str:
+    """Fill in the template of a summary."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    >>> print(table([("data", "3 rows"), ("", "1 column"), ("outliers", "none")]))
-    data        3 rows
-                1 column
-    outliers    none
-    """
-    return "\n".join(f"{key:<12}{text}" for key, text in lines)
+    from perpend.cli._memory import in_bytes
+
+    made = Environment(
+        loader=PackageLoader("perpend.cli"),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+        autoescape=False,  # plain text
+    )
+    made.filters |= {
+        "count": count,
+        "bytes": in_bytes,
+        "listed": listed,
+        "quoted": lambda name: f'"{name}"',
+    }
+    return made.get_template(f"{name}.txt").render(facts).rstrip()
 
 
 def grid(heads: list[str], rows: list[list[str]]) -> str:
@@ -101,7 +139,7 @@ def grid(heads: list[str], rows: list[list[str]]) -> str:
     return "\n".join(line.rstrip() for line in [head, *lines])
 
 
-def listed(names: Sequence[str], most: int) -> str:
+def listed(names: Sequence[str], most: int = 12) -> str:
     """Join names; of many, only the first.
 
     >>> listed(["a", "b", "c"], 2)

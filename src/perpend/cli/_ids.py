@@ -38,24 +38,20 @@ def remark_on_ids(data: "Dataset") -> list[str]:
     There is no remark if there are no such columns, or no others.
     """
     ids = likely_ids(data)
-    if not ids or len(ids) == data.X.shape[1]:
+    others = [j for j in range(data.X.shape[1]) if j not in ids]
+    if not ids or not others:
         return []
     named = ", ".join(feature_name(data, j) for j in ids)
     if len(ids) == 1:
         what, them = f"column {named} most likely numbers the rows and is no measurement", "it"
     else:
         what, them = f"columns {named} most likely number the rows and are no measurements", "them"
-    return [f"{what}. To leave {them} out, {_advice(data, ids)}."]
-
-
-def _advice(data: "Dataset", ids: list[int]) -> str:
-    """Say which --columns to use, unless there are too many or they cannot be named."""
-    others = [j for j in range(data.X.shape[1]) if j not in ids]
     names = [data.columns[j] if data.columns else str(j + 1) for j in others]
     can_be_named = len(set(names)) == len(names) and all(n and "," not in n for n in names)
+    advice = f"add --columns {shlex.quote(','.join(names))}"
     if len(names) > COLUMNS_IN_MESSAGE or not can_be_named:
-        return "name all others by --columns"
-    return f"add --columns {shlex.quote(','.join(names))}"
+        advice = "name all others by --columns"
+    return [f"{what}. To leave {them} out, {advice}."]
 
 
 def _counts(data: "Dataset", column: int) -> bool:

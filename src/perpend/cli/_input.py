@@ -1,5 +1,6 @@
 """From a file or standard input to rows that a method can use."""
 
+import math
 import shutil
 import sys
 import tempfile
@@ -11,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from perpend.cli._console import count
 from perpend.cli._memory import in_bytes
-from perpend.cli._options import Nan
+from perpend.cli._options import Input, Nan, Rows
 from perpend.exceptions import InputError, PerpendError, TooLargeError
 
 if TYPE_CHECKING:
@@ -22,43 +23,73 @@ STDIN_NAME = "standard input"
 STDIN_FORMAT = "csv"
 COPY_BYTES = 1 << 20  # of standard input at a time
 RECORDS = {"table": "row", "image": "pixel", "cloud": "point"}
+KIND_NAMES = {"table": "table", "image": "scene", "cloud": "point cloud"}
 FEATURES = {"table": "column", "image": "band", "cloud": "field"}
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file that can be opened, and what to call it."""
+    """A file that can be opened."""
 
     path: Path
-    name: str  # for people
     format: str | None  # None: by the suffix
-    is_stdin: bool
+    is_stdin: bool = False
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+        return STDIN_NAME if self.is_stdin else str(self.path)
+
+    @property
+    def short_name(self) -> str:
+        """The same without the folder."""
+        return STDIN_NAME if self.is_stdin else self.path.name
+
+    @property
+    def argument(self) -> str:
+        """What stands for it in a command."""
+        return str(STDIN if self.is_stdin else self.path)
 
 
 @contextmanager
-def opened(file: Path, form: str | None, limit: int) -> Iterator[Source]:
+def opened(given: Input, limit: int) -> Iterator[Source]:
     """Yield the file to read; standard input is copied to a temporary one.
 
     Errors inside the block name it as the user did.
     """
-    if file != STDIN:
-        yield Source(file, str(file), form, is_stdin=False)
+    if given.file != STDIN:
+        yield Source(given.file, given.format)
         return
-    form = form or STDIN_FORMAT
+    form = given.format or STDIN_FORMAT
     with tempfile.TemporaryDirectory(prefix="perpend-") as folder:
         path = Path(folder) / f"stdin.{form}"
         _spool(path, limit)
         try:
-            yield Source(path, STDIN_NAME, form, is_stdin=True)
+            yield Source(path, form, is_stdin=True)
         except PerpendError as error:
             raise type(error)(str(error).replace(str(path), STDIN_NAME)) from error
 
 
-def read(source: Source, variable: str | None, columns: tuple[str, ...] | None) -> "Dataset":
+def read(source: Source, given: Input) -> "Dataset":
     """Read the rows as they are."""
     from perpend import formats
 
-    return formats.read(source.path, variable=variable, columns=columns, format=source.format)
+    names = {"variable": given.variable, "columns": given.columns}
+    return formats.read(source.path, format=source.format, **names)
+
+
+def read_for_fit(source: Source, given: Rows) -> "Dataset":
+    """Read rows, treat missing values, and refuse what no method could use."""
+    data = without_gaps(read(source, given), given.nan)
+    if len(data.X) < 2:
+        gaps = " without gaps" if data.counts.nan else ""
+        raise InputError(
+            f"{data.source}: has only one {RECORDS[data.kind]}{gaps}. Give at least 2, better many "
+            "more."
+        )
+    if data.counts.zero >= len(data.X) and not data.X.any():
+        raise InputError(f"{data.source}: every value is zero, so there is nothing to find.")
+    return data
 
 
 def without_gaps(
@@ -66,30 +97,34 @@ def without_gaps(
 ) -> "Dataset":
     """Apply the policy for missing values; a message names the policies that are `allowed`."""
     from perpend.formats import without_missing
+    from perpend.rows.preparation import not_finite
 
-    if policy is Nan.error:
-        _refuse_missing(data, " or ".join(f"--nan {name}" for name in allowed))
+    if policy is not Nan.error:
+        return without_missing(data, "rows" if policy is Nan.drop_rows else "columns")
+    bad = not_finite(data.X)
+    if bad is None:
         return data
-    return without_missing(data, "rows" if policy is Nan.drop_rows else "columns")
+    values = "1 value is" if bad.n_entries == 1 else f"{count(bad.n_entries)} values are"
+    records = f"{count(bad.n_rows)} {RECORDS[data.kind]}{'' if bad.n_rows == 1 else 's'}"
+    place = f"{_record_name(data, bad.row)}, {FEATURES[data.kind]} {feature_name(data, bad.column)}"
+    raise InputError(
+        f"{data.source}: {values} missing, NaN or infinite, in {records} (the first, counting from "
+        f"1: {place}). Use {' or '.join(f'--nan {name}' for name in allowed)}, or fill the gaps "
+        "first."
+    )
 
 
-def size(data: "Dataset") -> str:
-    """Say how many records of how many features there are."""
-    n, D = data.X.shape
-    return f"{count(n)} {RECORDS[data.kind]}s x {count(D)} {FEATURES[data.kind]}s"
-
-
-def check_rows(data: "Dataset") -> None:
-    """Refuse rows that no method could use."""
-    if len(data.X) < 2:
-        record = RECORDS[data.kind]
-        raise InputError(
-            f"{data.source}: has only one {record}"
-            + (" without gaps" if data.counts.nan else "")
-            + ". Give at least 2, better many more."
-        )
-    if data.counts.zero >= len(data.X) and not data.X.any():
-        raise InputError(f"{data.source}: every value is zero, so there is nothing to find.")
+def about_data(data: "Dataset", source: Source) -> dict[str, Any]:
+    """Return what templates say about the rows of a file."""
+    (n, D), record, feature = data.X.shape, RECORDS[data.kind], FEATURES[data.kind]
+    return {
+        "data": data,
+        "source": source,
+        "size": f"{count(n)} {record}s x {count(D)} {feature}s",
+        "records": math.prod(data.shape),  # in the file
+        "feature": feature,
+        "kind": KIND_NAMES[data.kind],
+    }
 
 
 def feature_name(data: "Dataset", column: int) -> str:
@@ -97,7 +132,7 @@ def feature_name(data: "Dataset", column: int) -> str:
     return f'"{data.columns[column]}"' if data.columns else str(column + 1)
 
 
-def record_name(data: "Dataset", row: int) -> str:
+def _record_name(data: "Dataset", row: int) -> str:
     """Return the name of a row for a message, counted from 1; of a pixel, its line and sample."""
     position = row if data.positions is None else int(data.positions[row])
     if len(data.shape) == 2:
@@ -106,29 +141,19 @@ def record_name(data: "Dataset", row: int) -> str:
     return f"{RECORDS[data.kind]} {position + 1}"
 
 
-def _refuse_missing(data: "Dataset", advice: str) -> None:
-    from perpend.rows.preparation import not_finite
-
-    bad = not_finite(data.X)
-    if bad is None:
-        return
-    values = "1 value is" if bad.n_entries == 1 else f"{count(bad.n_entries)} values are"
-    records = f"{count(bad.n_rows)} {RECORDS[data.kind]}{'' if bad.n_rows == 1 else 's'}"
-    place = f"{record_name(data, bad.row)}, {FEATURES[data.kind]} {feature_name(data, bad.column)}"
-    raise InputError(
-        f"{data.source}: {values} missing, NaN or infinite, in {records} (the first, counting from "
-        f"1: {place}). "
-        f"Use {advice}, or fill the gaps first."
-    )
-
-
 def _spool(path: Path, limit: int) -> None:
     """Copy standard input to a file, up to the limit."""
-    stream = _binary_stdin()
-    room = min(limit, shutil.disk_usage(path.parent).free)
-    total = 0
+    stream: Any = sys.stdin
+    problem = "is closed" if stream is None or stream.closed else ""
+    if problem or stream.isatty():
+        raise InputError(
+            f"{STDIN_NAME}: {problem or 'is the keyboard'}. Give a file, or pipe one: "
+            "perpend ... - < FILE"
+        )
+    binary: IO[bytes] = getattr(stream, "buffer", stream)
+    room, total = min(limit, shutil.disk_usage(path.parent).free), 0
     with path.open("wb") as file:
-        while piece := stream.read(COPY_BYTES):
+        while piece := binary.read(COPY_BYTES):
             total += len(piece)
             if total > room:
                 raise TooLargeError(
@@ -138,15 +163,3 @@ def _spool(path: Path, limit: int) -> None:
             file.write(piece)
     if total == 0:
         raise InputError(f"{STDIN_NAME}: is empty. Does the command before the | write anything?")
-
-
-def _binary_stdin() -> IO[bytes]:
-    stream: Any = sys.stdin
-    if stream is None or stream.closed:
-        raise InputError(f"{STDIN_NAME}: is closed. Give a file, or pipe one: perpend ... - < FILE")
-    if stream.isatty():
-        raise InputError(
-            f"{STDIN_NAME}: is the keyboard. Give a file, or pipe one: perpend ... - < FILE"
-        )
-    binary: IO[bytes] = getattr(stream, "buffer", stream)
-    return binary

@@ -1,6 +1,5 @@
-"""How much memory a fit needs and may use, and how many processors there are."""
+"""How much memory a fit needs and may use."""
 
-import os
 from typing import TYPE_CHECKING
 
 from perpend.exceptions import TooLargeError
@@ -56,12 +55,6 @@ def check_fit(data: "Dataset", given: int | None, *, affine: bool) -> None:
 
 def in_bytes(n: int) -> str:
     """Return a size with its unit."""
-    from perpend.formats._checks import in_bytes
+    from perpend.formats._checks import in_bytes  # which loads NumPy
 
     return in_bytes(n)
-
-
-def processors() -> int:
-    """Return how many processors this process may use."""
-    usable = getattr(os, "sched_getaffinity", None)
-    return len(usable(0)) if usable else os.cpu_count() or 1

@@ -1,13 +1,19 @@
-"""Arguments and options that several commands share, and how a shell completes them."""
+"""Arguments and options that several commands share, and how a shell completes them.
 
+A record here has an option for each of its fields. `spread` gives a command whose parameters are
+such records all of their options, so that each is declared once, and comes to where it is used.
+"""
+
+import inspect
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, BadParameter, Option
 
 from perpend import _METHODS
 from perpend.formats import FORMATS
@@ -25,11 +31,6 @@ class Affine(StrEnum):
     yes = "yes"
     auto = "auto"
 
-    @property
-    def value_for_methods(self) -> bool | str:
-        """The parameter `affine` of a method."""
-        return {"no": False, "yes": True}.get(self.value, "auto")
-
 
 AFFINE = {"table": Affine.auto, "image": Affine.yes, "cloud": Affine.yes}
 """The default for each kind of data: planes in scans and offsets in scenes are the rule, tables may
@@ -44,55 +45,67 @@ class Nan(StrEnum):
     drop_cols = "drop-cols"
 
 
+def spread(function: Callable[..., None]) -> Callable[..., None]:
+    """Return a command with an option for each field of the records that the function takes."""
+    own = inspect.signature(function).parameters
+    records: dict[str, Any] = {
+        name: one.annotation for name, one in own.items() if is_dataclass(one.annotation)
+    }
+    parameters: list[inspect.Parameter] = []
+    for name, one in own.items():
+        of_record = inspect.signature(records[name]).parameters if name in records else {}
+        parameters += of_record.values() or [one]
+
+    @wraps(function)
+    def command(**values: Any) -> None:
+        for name, record in records.items():
+            values[name] = record(**{one.name: values.pop(one.name) for one in fields(record)})
+        function(**values)
+
+    ordered = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
+    command.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
+    return command
+
+
 # -- values ----------------------------------------------------------------------------------------
 
 
-def _whole_number(text: str, minimum: int) -> int | str:
-    if text == "auto":
+def _number(
+    text: str,
+    *,
+    kind: type = float,
+    least: float = 0,
+    below: float = math.inf,
+    auto: bool = True,
+    wrong: str,
+) -> Any:
+    """Return "auto", or a number in a range; `wrong` completes the sentence about anything else."""
+    if auto and text == "auto":
         return text
     try:
-        value = int(text)
+        value = kind(text)
     except ValueError:
-        value = minimum - 1
-    if value < minimum:
-        raise typer.BadParameter(f"{text!r} is neither auto nor a whole number >= {minimum}.")
+        value = math.nan
+    if not least <= value < below:
+        raise BadParameter(f"{text!r} is {wrong}.")
     return value
 
 
-_codimension = partial(_whole_number, minimum=0)
-_starts = partial(_whole_number, minimum=1)
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
-
-
-def _threshold(text: str) -> float | str:
-    if text == "auto":
-        return text
-    value = _number(text)
-    if not 0 <= value < math.inf:
-        raise typer.BadParameter(f"{text!r} is neither auto nor a number >= 0.")
-    return value
-
-
-def _contamination(text: str) -> float:
-    value = _number(text)
-    if not 0 <= value < 1:
-        raise typer.BadParameter(f"{text!r} is not a share of outliers from 0 to 1, such as 0.3.")
-    return value
+_codimension = partial(_number, kind=int, wrong="neither auto nor a whole number >= 0")
+_positive = partial(_number, kind=int, least=1, wrong="neither auto nor a whole number >= 1")
+_threshold = partial(_number, wrong="neither auto nor a number >= 0")
+_share = partial(
+    _number, below=1, auto=False, wrong="not a share of outliers from 0 to 1, such as 0.3"
+)
 
 
 def _columns(text: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(","))
     if "" in names:
-        raise typer.BadParameter(f"{text!r} has an empty name. Write names with commas between.")
+        raise BadParameter(f"{text!r} has an empty name. Write names with commas between.")
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise typer.BadParameter(f"{twice!r} is named twice.")
+        raise BadParameter(f"{twice!r} is named twice.")
     return names
 
 
@@ -100,36 +113,27 @@ def _memory(text: str) -> int | None:
     """Return bytes; None for a limit that follows the free memory."""
     if text == "auto":
         return None
-    digits = text.upper().removesuffix("B").rstrip("KMGT").strip()
-    unit = text.upper().removesuffix("B")[len(digits) :].strip()
-    value = _number(digits) * UNITS.get(unit, math.nan)
+    size = text.upper().removesuffix("B")
+    digits = size.rstrip("KMGT").strip()
+    try:
+        value = float(digits) * UNITS[size[len(digits) :].strip()]
+    except (ValueError, KeyError):
+        value = math.nan
     if not 0 < value < math.inf:
-        raise typer.BadParameter(f"{text!r} is neither auto nor a size such as 500MB or 4GB.")
+        raise BadParameter(f"{text!r} is neither auto nor a size such as 500MB or 4GB.")
     return int(value)
 
 
-def method_name(text: str) -> str:
-    """Return the name of a method's class; case and dashes do not matter.
-
-    >>> method_name("dpcp-irls")
-    'DPCPIRLS'
-    """
-    wanted = _letters(text)
-    for name in METHODS:
-        if _letters(name) == wanted:
+def _known(text: str, *, names: Sequence[str], what: str) -> str:
+    """Return one of some names; case and dashes do not matter."""
+    for name in names:
+        if _letters(name) == _letters(text):
             return name
-    raise typer.BadParameter(f"there is no method {text!r}. Known methods: {', '.join(METHODS)}.")
+    raise BadParameter(f"there is no {what} {text!r}. Known {what}s: {', '.join(names)}.")
 
 
 def _letters(text: str) -> str:
     return text.replace("-", "").replace("_", "").casefold()
-
-
-def _format(text: str) -> str:
-    names = [known.name for known in FORMATS]
-    if text.casefold() in names:
-        return text.casefold()
-    raise typer.BadParameter(f"there is no format {text!r}. Known formats: {', '.join(names)}.")
 
 
 # -- completion ------------------------------------------------------------------------------------
@@ -150,7 +154,7 @@ def complete_path(incomplete: str) -> list[str]:
     at = incomplete.rfind("/") + 1
     folder, start = incomplete[:at], incomplete[at:]
     try:
-        entries: Iterable[Path] = sorted(Path(folder or ".").iterdir())
+        entries = sorted(Path(folder or ".").iterdir())
     except OSError:
         return []
     return [
@@ -162,18 +166,18 @@ def complete_path(incomplete: str) -> list[str]:
 
 # -- what the commands use -------------------------------------------------------------------------
 
-File = Annotated[
-    Path,
-    typer.Argument(
-        metavar="FILE",
-        help="Table, image or point cloud; - reads standard input, as CSV without --format.",
-        autocompletion=complete_path,
-        readable=False,  # the readers say what is wrong with a file, with the exit code for it
-    ),
-]
+# The readers say what is wrong with a file, with the exit code for it, so typer does not check it.
+path_argument = partial(Argument, autocompletion=complete_path, readable=False)
+
+
+def option(metavar: str, about: str, parser: Callable[..., Any] | None = None, **more: Any) -> Any:
+    """Return an option that has a value."""
+    return Option(metavar=metavar, help=about, parser=parser, **more)
+
+
 Output = Annotated[
     Path,
-    typer.Option(
+    Option(
         "--output",
         "-o",
         metavar="DIR",
@@ -181,101 +185,114 @@ Output = Annotated[
         autocompletion=complete_path,
     ),
 ]
-Method = Annotated[
-    Any,
-    typer.Option(
-        parser=method_name,
-        metavar="NAME",
-        help=f"Method: {', '.join(METHODS)}. All but DPCP need --codimension.",
-        autocompletion=complete_method,
-    ),
-]
-Codimension = Annotated[
-    Any,
-    typer.Option(
-        parser=_codimension, metavar="auto|C", help="Number of columns minus the dimension."
-    ),
-]
-NComponents = Annotated[
-    int | None,
-    typer.Option(metavar="D", min=0, help="The dimension, instead of --codimension."),
-]
-Starts = Annotated[
-    Any, typer.Option(parser=_starts, metavar="auto|K", help="Number of random starts, for DPCP.")
-]
-MaxIter = Annotated[
-    Any,
-    typer.Option(
-        "--max-iter",
-        parser=_starts,
-        metavar="auto|N",
-        help="Most iterations; auto: the method's default.",
-    ),
-]
 Threshold = Annotated[
-    Any,
-    typer.Option(
-        parser=_threshold, metavar="auto|V", help="Distance above which a row is an outlier."
-    ),
+    Any, option("auto|V", "Distance above which a row is an outlier.", _threshold)
 ]
-Contamination = Annotated[
-    Any,
-    typer.Option(
-        parser=_contamination,
-        metavar="SHARE",
-        help="Share of outliers, if you know it; sets the threshold.",
-    ),
-]
-AffineOption = Annotated[
-    Affine | None,
-    typer.Option(
-        "--affine",
-        help="Whether the subspace may miss the origin; auto: decided from the data. The default "
-        "is auto for tables and arrays, and yes for point clouds and images.",
-        show_default=False,
-    ),
-]
-NanOption = Annotated[
-    Nan, typer.Option("--nan", help="What to do with missing, NaN or infinite values.")
-]
-Variable = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Which array, if the file holds several.")
-]
-Columns = Annotated[
-    Any,
-    typer.Option(
-        parser=_columns,
-        metavar="A,B,C",
-        help="Only these columns, bands or fields: names, or numbers from 1 without names.",
-    ),
-]
-Format = Annotated[
-    Any,
-    typer.Option(
-        "--format",
-        parser=_format,
-        metavar="NAME",
-        help="Format of the file, instead of by its suffix.",
-        autocompletion=complete_format,
-    ),
-]
-Device = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Where to compute, such as cuda; needs torch.")
-]
-MemoryLimit = Annotated[
-    Any,
-    typer.Option(
-        parser=_memory,
-        metavar="auto|SIZE",
-        help="Refuse data that needs more, such as 4GB; auto: 80 % of the free memory.",
-    ),
-]
-Seed = Annotated[
-    int,
-    typer.Option(metavar="N", min=0, max=2**32 - 1, help="The same seed gives the same result."),
-]
-Force = Annotated[bool, typer.Option("--force", help="Replace results that exist.")]
-Json = Annotated[
-    bool, typer.Option("--json", help="Print JSON instead of a summary, also of an error.")
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Force = Annotated[bool, Option("--force", help="Replace results that exist.")]
+Json = Annotated[bool, Option("--json", help="Print JSON instead of a summary, also of an error.")]
+Quiet = Annotated[bool, Option("--quiet", "-q", help="Print nothing but errors.")]
+
+
+@dataclass(eq=False, repr=False)
+class Input:
+    """A file, and what of it to read."""
+
+    file: Annotated[
+        Path,
+        path_argument(
+            metavar="FILE",
+            help="Table, image or point cloud; - reads standard input, as CSV without --format.",
+        ),
+    ]
+    columns: Annotated[
+        Any,
+        option(
+            "A,B,C",
+            "Only these columns, bands or fields: names, or numbers from 1 without names.",
+            _columns,
+        ),
+    ] = None
+    variable: Annotated[str | None, option("NAME", "Which array, if the file holds several.")] = (
+        None
+    )
+    format: Annotated[
+        Any,
+        option(
+            "NAME",
+            "Format of the file, instead of by its suffix.",
+            partial(_known, names=[known.name for known in FORMATS], what="format"),
+            autocompletion=complete_format,
+        ),
+    ] = None
+
+
+@dataclass(eq=False, repr=False)
+class Rows(Input):
+    """A file whose rows are used: without gaps, and not more than the memory holds."""
+
+    nan: Annotated[Nan, Option(help="What to do with missing, NaN or infinite values.")] = Nan.error
+    memory_limit: Annotated[
+        Any,
+        option(
+            "auto|SIZE",
+            "Refuse data that needs more, such as 4GB; auto: 80 % of the free memory.",
+            _memory,
+        ),
+    ] = None
+
+
+@dataclass(eq=False, repr=False)
+class Search:
+    """What every method needs to know."""
+
+    codimension: Annotated[
+        Any, option("auto|C", "Number of columns minus the dimension.", _codimension)
+    ] = "auto"
+    affine: Annotated[
+        Affine | None,
+        Option(
+            help="Whether the subspace may miss the origin; auto: decided from the data. The "
+            "default is auto for tables and arrays, and yes for point clouds and images.",
+            show_default=False,
+        ),
+    ] = None
+    device: Annotated[
+        str | None, option("NAME", "Where to compute, such as cuda; needs torch.")
+    ] = None
+    seed: Annotated[
+        int, option("N", "The same seed gives the same result.", min=0, max=2**32 - 1)
+    ] = 0
+
+
+@dataclass(eq=False, repr=False)
+class Method(Search):
+    """A method with all of its settings."""
+
+    method: Annotated[
+        Any,
+        option(
+            "NAME",
+            f"Method: {', '.join(METHODS)}. All but DPCP need --codimension.",
+            partial(_known, names=METHODS, what="method"),
+            autocompletion=complete_method,
+        ),
+    ] = METHODS[0]
+    n_components: Annotated[
+        int | None, option("D", "The dimension, instead of --codimension.", min=0)
+    ] = None
+    starts: Annotated[Any, option("auto|K", "Number of random starts, for DPCP.", _positive)] = (
+        "auto"
+    )
+    max_iter: Annotated[
+        Any, option("auto|N", "Most iterations; auto: the method's default.", _positive)
+    ] = "auto"
+    threshold: Threshold = "auto"
+    contamination: Annotated[
+        Any, option("SHARE", "Share of outliers, if you know it; sets the threshold.", _share)
+    ] = None
+    no_normalize: Annotated[
+        bool, Option("--no-normalize", help="Keep the lengths of the rows.")
+    ] = False
+    no_refine: Annotated[
+        bool, Option("--no-refine", help="Stop after the descent: the published algorithm.")
+    ] = False

@@ -14,16 +14,20 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from perpend import __version__
 from perpend._json import plain
 from perpend.cli._console import Refusal
 from perpend.cli._input import Source
+from perpend.cli._summary import is_sure
 
 if TYPE_CHECKING:
+    from perpend._typing import Array
     from perpend.estimator import SubspaceEstimator
     from perpend.formats import Answer, Dataset
 
 LABELS, MODEL, RESULT = "labels.csv", "model.npz", "result.json"
 REPORT, FACTS = "report.html", "report.json"  # the page, and what it is made from
+SCHEMA = 2  # of result.json; 1: before formats other than tables
 ROWS_AT_ONCE = 100_000  # of labels.csv
 
 
@@ -32,14 +36,20 @@ def check_folder(folder: Path, source: Path | None, names: list[str], *, force: 
 
     `source` is the input file, if there is one.
     """
-    _check_name(folder)
-    existing = [name for name in names if os.path.lexists(folder / name)]
-    _refuse_taken(folder, existing, force=force)
-    if source is not None:
-        _spare(source, folder, existing)
-    folders = [name for name in existing if (folder / name).is_dir()]
+    try:
+        status = folder.lstat()
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        pass
+    except (OSError, ValueError) as error:  # too long, a link to itself, a NUL character
+        reason = getattr(error, "strerror", None) or error
+        raise Refusal(f"{folder}: cannot be a folder ({reason}). Choose another name.") from error
+    else:
+        if stat.S_ISLNK(status.st_mode) and not folder.exists():
+            raise Refusal(f"{folder}: is a link that leads nowhere. Choose another name.")
+    _check_names(folder, source, names, force=force)
+    folders = [folder / name for name in names if (folder / name).is_dir()]
     if folders:
-        raise Refusal(f"{folder / folders[0]}: is a folder. Remove it, or choose another place.")
+        raise Refusal(f"{folders[0]}: is a folder. Remove it, or choose another place.")
     check_place(folder)
 
 
@@ -53,29 +63,15 @@ def check_place(folder: Path) -> None:
         raise PermissionError(13, "Permission denied", str(nearest))
 
 
-def _refuse_taken(folder: Path, names: list[str], *, force: bool) -> None:
-    if names and not force:
+def _check_names(folder: Path, source: Path | None, names: list[str], *, force: bool) -> None:
+    """Overwrite results only if that is wanted, and the input never."""
+    taken = [name for name in names if os.path.lexists(folder / name)]
+    if taken and not force:
         raise Refusal(
-            f"{folder}: already has {', '.join(names)}. Use --force to replace them, or choose "
+            f"{folder}: already has {', '.join(taken)}. Use --force to replace them, or choose "
             "another folder."
         )
-
-
-def _check_name(folder: Path) -> None:
-    try:
-        status = folder.lstat()
-    except (FileNotFoundError, NotADirectoryError, PermissionError):
-        return
-    except (OSError, ValueError) as error:  # too long, a link to itself, a NUL character
-        reason = getattr(error, "strerror", None) or error
-        raise Refusal(f"{folder}: cannot be a folder ({reason}). Choose another name.") from error
-    if stat.S_ISLNK(status.st_mode) and not folder.exists():
-        raise Refusal(f"{folder}: is a link that leads nowhere. Choose another name.")
-
-
-def _spare(source: Path, folder: Path, names: list[str]) -> None:
-    """Never overwrite the input."""
-    if any(source.resolve() == (folder / name).resolve() for name in names):
+    if source and any(source.resolve() == (folder / name).resolve() for name in taken):
         raise Refusal(f"{folder}: the results would overwrite {source}. Choose another folder.")
 
 
@@ -86,16 +82,15 @@ def staging(
     """Yield a folder with the labels; its files move to `folder` if all goes well."""
     from perpend.formats import write_answer
 
-    made = _make(folder)
+    missing = [place for place in (folder, *folder.parents) if not place.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=".perpend-", dir=folder))
     try:
         write_labels(draft / LABELS, data, answer)
         write_answer(data, answer, draft)
         yield draft
         names = sorted((path.name for path in draft.iterdir()), key=lambda name: name == RESULT)
-        taken = [name for name in names if os.path.lexists(folder / name)]
-        _refuse_taken(folder, taken, force=force)
-        _spare(source, folder, taken)
+        _check_names(folder, source, names, force=force)
         for name in names:
             (draft / name).replace(folder / name)
     except OSError as error:
@@ -104,20 +99,9 @@ def staging(
         raise OSError(error.errno, error.strerror or str(error), place) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-        for parent in made:  # those that are still empty
+        for parent in missing:  # innermost first; those that are still empty
             with suppress(OSError):
                 parent.rmdir()
-
-
-def _make(folder: Path) -> list[Path]:
-    """Make the folder and its parents; return the new ones, innermost first."""
-    missing = []
-    for place in (folder, *folder.parents):
-        if place.exists():
-            break
-        missing.append(place)
-    folder.mkdir(parents=True, exist_ok=True)
-    return missing
 
 
 def label_rows(model: "SubspaceEstimator", data: "Dataset", *, fitted: bool) -> "Answer":
@@ -164,12 +148,6 @@ def save_model(path: Path, model: "SubspaceEstimator", data: "Dataset") -> None:
         del model.feature_names_in_  # or scikit-learn would expect names from now on
 
 
-def wrote(folder: Path, result: dict[str, Any]) -> tuple[str, str]:
-    """Return the line of a summary that names the files."""
-    names = [*result["files"], RESULT]
-    return "wrote", "  ".join([str(folder / names[0]), *names[1:]])
-
-
 def write_result(folder: Path, result: dict[str, Any]) -> None:
     """Write result.json, with the checksums of all files beside it."""
     from perpend._files import writing
@@ -181,22 +159,92 @@ def write_result(folder: Path, result: dict[str, Any]) -> None:
         stream.write(text.encode() + b"\n")
 
 
-def input_sha256(source: Source) -> str:
-    """Return the checksum of the input; of a folder, that of its files' names and contents."""
+def sha256(path: Path) -> str:
+    """Return the checksum of a file; of a folder, that of its files' names and contents."""
     import hashlib
 
-    if not source.path.is_dir():
-        return sha256(source.path)
+    if not path.is_dir():
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
     digest = hashlib.sha256()
-    for path in sorted(source.path.rglob("*")):
-        if path.is_file():
-            digest.update(f"{path.relative_to(source.path).as_posix()}\0{sha256(path)}\n".encode())
+    for file in sorted(path.rglob("*")):
+        if file.is_file():
+            digest.update(f"{file.relative_to(path).as_posix()}\0{sha256(file)}\n".encode())
     return digest.hexdigest()
 
 
-def sha256(path: Path) -> str:
-    """Return the checksum of a file."""
-    import hashlib
+# -- what result.json says: everything about a result but the rows themselves ----------------------
 
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+def describe_fit(model: "SubspaceEstimator", data: "Dataset", source: Source) -> dict[str, Any]:
+    """Return the content of result.json after a fit, except warnings, times and checksums."""
+    parameters = model.get_params(deep=False)
+    del parameters["callback"]
+    return {
+        **describe_labels("fit", model, data, source, model.labels_),
+        "parameters": parameters,
+        "seed": model.random_state,
+        "evidence": model.evidence_,
+        "noise": model.noise_,
+        "structures": model.structures_,
+        "converged": model.converged_,
+        "n_iter": model.n_iter_,
+        "n_starts": model.n_starts_,
+    }
+
+
+def describe_labels(
+    command: str, model: "SubspaceEstimator", data: "Dataset", source: Source, labels: "Array"
+) -> dict[str, Any]:
+    """Return what is known of rows that a model has labelled, whether they were fitted or not."""
+    outliers = int((labels == -1).sum())
+    relative = model.normalize and not model.affine_
+    return {
+        **preamble(command, SCHEMA),
+        "method": type(model).__name__,
+        "input": describe_input(data, source),
+        "codimension": model.codimension_,
+        "dimension": model.n_components_,
+        "affine": model.affine_,
+        "confidence": model.confidence_,
+        "sure": is_sure(model),
+        "threshold": model.threshold_,
+        "distance": "relative: sine of the angle to the subspace"
+        if relative
+        else "Euclidean: in the units of the data",
+        "outliers": outliers,
+        "outlier_share": outliers / len(labels),
+    }
+
+
+def describe_input(data: "Dataset", source: Source) -> dict[str, Any]:
+    """Return what was read, with its checksum."""
+    return {
+        "name": source.short_name,
+        "format": data.format,
+        "kind": data.kind,
+        "shape": data.X.shape,
+        "records": data.shape,
+        "columns": data.columns,
+        "dtype": str(data.X.dtype),
+        "stored_dtype": data.stored_dtype,
+        "counts": data.counts._asdict(),
+        "sha256": sha256(source.path),
+    }
+
+
+def preamble(command: str, schema: int) -> dict[str, Any]:
+    """Return the command, and the versions that computed the result."""
+    import platform
+    from importlib.metadata import version
+
+    packages = ("numpy", "scipy", "scikit-learn")
+    return {
+        "schema_version": schema,
+        "command": command,
+        "perpend": __version__,
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in packages},
+        },
+    }

@@ -32,7 +32,7 @@ class _Lines(Monitor):
     def phase(self, text: str) -> None:
         pass
 
-    def _show(self, doing: str, share: float | None, words: str) -> None:
+    def show(self, doing: str, share: float | None = None, words: str = "") -> None:
         now = time.monotonic()
         self._last = now if self._last is None else self._last
         if now - self._last > LINE_SECONDS:

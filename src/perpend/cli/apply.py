@@ -9,10 +9,10 @@ import typer
 
 from perpend.cli import _input, _output
 from perpend.cli import _options as options
-from perpend.cli._console import Refusal, count, finish, table
+from perpend.cli._console import Refusal, count, finish, page
 from perpend.cli._memory import limit
 from perpend.cli._progress import monitor
-from perpend.cli._summary import Lines, collected_warnings, exit_code, left_out, level, outliers
+from perpend.cli._summary import about_model, collected_warnings, exit_code
 from perpend.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -27,22 +27,14 @@ LEAST_CHANCE = 1e-3  # if rows like those of the fit are so few with less than t
 def apply(
     model: Annotated[
         Path,
-        typer.Argument(
-            metavar="MODEL",
-            help="A model.npz that perpend fit wrote, or the folder it is in.",
-            autocompletion=options.complete_path,
-            readable=False,
+        options.path_argument(
+            metavar="MODEL", help="A model.npz that perpend fit wrote, or the folder it is in."
         ),
     ],
-    file: options.File,
+    given: options.Rows,
     *,
     output: options.Output,
     threshold: options.Threshold = "auto",
-    nan: options.NanOption = options.Nan.error,
-    columns: options.Columns = None,
-    variable: options.Variable = None,
-    format: options.Format = None,  # noqa: A002  the option's name
-    memory_limit: options.MemoryLimit = None,
     force: options.Force = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -52,23 +44,28 @@ def apply(
     Columns are matched by name, in any order; without names their number must be the same. Writes
     to DIR: labels.csv, the labels in the format of FILE, and result.json.
     """
-    from perpend.cli._result import describe_labels
-
-    if nan is options.Nan.drop_cols:
+    if given.nan is options.Nan.drop_cols:
         raise Refusal(
             "--nan drop-cols would drop columns that the model needs. Use --nan drop-rows."
         )
-    _output.check_folder(output, file, [_output.LABELS, _output.RESULT], force=force)
+    _output.check_folder(output, given.file, [_output.LABELS, _output.RESULT], force=force)
     began = time.perf_counter()
-    with monitor(quiet=quiet) as watch, _input.opened(file, format, limit(memory_limit)) as source:
+    with (
+        monitor(quiet=quiet) as watch,
+        _input.opened(given, limit(given.memory_limit)) as source,
+    ):
         watch.phase("loading scikit-learn")
-        fitted, path = _load(model)
+        from perpend.persistence import load
+
+        in_folder = model.is_dir() and (model / _output.MODEL).exists()
+        path = model / _output.MODEL if in_folder else model
+        fitted = load(path)
         if threshold != "auto":
             fitted.set_params(threshold=threshold, contamination=None)
             fitted.threshold_, fitted.offset_ = threshold, -threshold
         watch.phase(f"reading {source.name}")
-        data = _matching(fitted, path, _input.read(source, variable, columns))
-        data = _input.without_gaps(data, nan, (options.Nan.drop_rows,))
+        data = _matching(fitted, path, _input.read(source, given))
+        data = _input.without_gaps(data, given.nan, (options.Nan.drop_rows,))
         with collected_warnings() as remarks:
             labelled = _output.label_rows(fitted, data, fitted=False)
         remarks += _doubts(fitted, path)
@@ -76,31 +73,24 @@ def apply(
             remarks += _other_data(fitted, path, labelled.labels)
         watch.phase("writing the results")
         with _output.staging(output, source.path, data, labelled, force=force) as draft:
-            result = describe_labels(fitted, data, source, labelled, remarks)
+            result = _output.describe_labels("apply", fitted, data, source, labelled.labels)
+            result["warnings"] = remarks
             _output.write_result(draft, result)
 
     def summary() -> str:
-        lines = _summary(fitted, path, data, source, labelled.labels)
-        wrote = _output.wrote(output, result)
-        return table([*lines, wrote, ("time", f"{time.perf_counter() - began:.1f} s")])
+        facts = about_model(fitted) | _input.about_data(data, source)
+        facts |= {"path": path, "method": result["method"], "labels": labelled.labels}
+        files, seconds = list(result["files"]), time.perf_counter() - began
+        return page("apply", facts | {"folder": output, "files": files, "seconds": seconds})
 
-    finish(remarks, result, summary, json=json, quiet=quiet)
+    finish(result, summary, remarks=remarks, json=json, quiet=quiet)
     raise typer.Exit(exit_code(fitted))
-
-
-def _load(path: Path) -> tuple["SubspaceEstimator", Path]:
-    from perpend.persistence import load
-
-    if path.is_dir() and (path / _output.MODEL).exists():
-        path /= _output.MODEL
-    return load(path), path
 
 
 def _matching(model: "SubspaceEstimator", path: Path, data: "Dataset") -> "Dataset":
     """Return the columns that the model knows, in its order."""
-    wanted = [str(name) for name in getattr(model, "feature_names_in_", ())]
-    if hasattr(model, "feature_names_in_"):
-        del model.feature_names_in_  # checked here, by the names in the file
+    # The names are checked here, by those in the file.
+    wanted = [str(name) for name in model.__dict__.pop("feature_names_in_", ())]
     features = _input.FEATURES[data.kind]
     if wanted and data.columns is not None:
         there = list(data.columns)
@@ -146,17 +136,4 @@ def _other_data(model: "SubspaceEstimator", path: Path, labels: "Array") -> list
         f"{count(fits)} of {count(n)} rows fit the subspace of {path}, but "
         f"{100 * before:.0f} % of the rows it was fitted to do: this does not look like the same "
         "kind of data. Check the units, the order of the columns and the preprocessing."
-    ]
-
-
-def _summary(
-    model: "SubspaceEstimator", path: Path, data: "Dataset", source: _input.Source, labels: "Array"
-) -> Lines:
-    D = data.X.shape[1]
-    return [
-        ("model", f"{path}: {type(model).__name__}, codimension {model.codimension_} of {D}"),
-        ("confidence", f"{level(model)} ({model.confidence_:.2f}), as it was fitted"),
-        ("data", f"{source.name}: {_input.size(data)}"),
-        *left_out(data),
-        ("outliers", outliers(model, labels)),
     ]

@@ -6,22 +6,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perpend.cli._console import count, say, table, warn
+from perpend.cli._console import count, finish, page
+from perpend.cli._options import option
 from perpend.cli._output import REPORT, check_folder
 from perpend.cli._progress import monitor
-from perpend.cli._summary import collected_warnings, estimate, exit_code
+from perpend.cli._summary import about_model, collected_warnings, exit_code
 
 if TYPE_CHECKING:
     from perpend._typing import Array
 
-N_INLIERS, N_OUTLIERS, N_FEATURES, CODIMENSION = 1000, 1500, 30, 5
+SIZES = N_INLIERS, N_OUTLIERS = 1000, 1500
+N_FEATURES, CODIMENSION = 30, 5
 
 
 def demo(
-    seed: Annotated[
-        int,
-        typer.Option(metavar="N", min=0, max=2**32 - 1, help="Another seed makes other data."),
-    ] = 0,
+    seed: Annotated[int, option("N", "Another seed makes other data.", min=0, max=2**32 - 1)] = 0,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="DIR", help="Folder for a report about the result."),
@@ -31,6 +30,7 @@ def demo(
     """Hide a subspace among outliers and find it again, in a few seconds."""
     if output is not None:
         check_folder(output, None, [REPORT], force=force)
+    made = f"{count(sum(SIZES))} rows x {N_FEATURES} columns, made with seed {seed}"
     with monitor() as watch, collected_warnings() as remarks:
         watch.phase("loading NumPy and scikit-learn")
         from perpend import DPCP
@@ -38,11 +38,7 @@ def demo(
         from perpend.metrics import outlier_f1, subspace_error
 
         data = make_subspace(
-            N_INLIERS,
-            N_OUTLIERS,
-            n_features=N_FEATURES,
-            codimension=CODIMENSION,
-            random_state=seed,
+            *SIZES, n_features=N_FEATURES, codimension=CODIMENSION, random_state=seed
         )
         began = time.perf_counter()
         # Not the seed of the data, or the starts would be the numbers that drew the subspace.
@@ -54,33 +50,22 @@ def demo(
         if output is not None:
             watch.phase("writing the report")
             output.mkdir(parents=True, exist_ok=True)
-            model.report(output / REPORT, data.X, title=f"Demo: {_data_line(seed)[:-1]}")
-    page = [] if output is None else [("wrote", f"{output / REPORT}: open it in a browser")]
-    dimension = N_FEATURES - CODIMENSION
-    for remark in remarks:
-        warn(remark)
-    say(
-        table(
-            [
-                ("data", _data_line(seed)),
-                ("", f"{count(N_INLIERS)} lie on a hidden subspace of dimension {dimension},"),
-                ("", f"{count(N_OUTLIERS)} are outliers; perpend knows neither number"),
-                *estimate(model),
-                ("truth", f"subspace error {error:.1g} (0 is perfect), F1 {f1:.3f} (1 is perfect)"),
-                ("PCA", f"would keep {needed} dimensions for 99 % of the variance;"),
-                ("", f"with the right {dimension}, its subspace error is {pca_error:.2f}"),
-                *page,
-                ("time", f"{seconds:.2f} s to fit"),
-                ("next", "perpend fit YOUR.csv -o RESULTS"),
-            ]
-        )
-    )
+            model.report(output / REPORT, data.X, title=f"Demo: {made}")
+    facts = {
+        **about_model(model),
+        "made": made,
+        "n_inliers": N_INLIERS,
+        "n_outliers": N_OUTLIERS,
+        "dimension": N_FEATURES - CODIMENSION,
+        "error": error,
+        "f1": f1,
+        "seconds": seconds,
+        "needed": needed,
+        "pca_error": pca_error,
+        "page": output and output / REPORT,
+    }
+    finish(None, lambda: page("demo", facts), remarks=remarks, json=False)
     raise typer.Exit(exit_code(model))
-
-
-def _data_line(seed: int) -> str:
-    n = N_INLIERS + N_OUTLIERS
-    return f"{count(n)} rows x {N_FEATURES} columns, made with seed {seed}:"
 
 
 def _pca(X: "Array", normals: "Array") -> tuple[int, float]:

@@ -7,9 +7,9 @@ from typing import Any
 
 from perpend import __version__
 from perpend.cli import _options as options
-from perpend.cli._console import say, say_json, table
-from perpend.cli._memory import in_bytes, limit, processors
-from perpend.cli._summary import Lines, collected_warnings
+from perpend.cli._console import finish, page
+from perpend.cli._memory import limit
+from perpend.cli._summary import collected_warnings
 
 CORE = ("numpy", "scipy", "scikit-learn", "typer", "rich", "jinja2")
 FOR_DEVELOPERS = {"dev", "docs"}
@@ -21,23 +21,24 @@ def doctor(*, json: options.Json = False) -> None:
 
     Put the output into a bug report. The exit code is always 0.
     """
+    from joblib import cpu_count
+
+    from perpend.kernels.compiled.l1 import LIBRARY, available, variants
+
     found = {
         "perpend": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
         "versions": {name: _version(name) for name in CORE},
         "blas": _blas(),
-        "processors": processors(),
+        "processors": cpu_count(),
         "memory": limit(None),
-        "compiled_kernel": _compiled(),
+        "compiled_kernel": {"there": LIBRARY.exists(), "used": available(), "variants": variants()},
         "torch": _torch(),
         "extras": _extras(),
         "self_test": _self_test(),
     }
-    if json:
-        say_json(found)
-    else:
-        say(table(_lines(found)))
+    finish(found, lambda: page("doctor", found), json=json)
 
 
 def _version(name: str) -> str | None:
@@ -58,12 +59,6 @@ def _blas() -> list[dict[str, Any]]:
     keys = ("internal_api", "version", "architecture", "num_threads")
     pools = [{key: pool.get(key) for key in keys} for pool in threadpool_info()]
     return [pool for i, pool in enumerate(pools) if pool not in pools[:i]]
-
-
-def _compiled() -> dict[str, Any]:
-    from perpend.kernels.compiled.l1 import LIBRARY, available, variants
-
-    return {"there": LIBRARY.exists(), "used": available(), "variants": variants()}
 
 
 def _torch() -> dict[str, Any] | None:
@@ -110,62 +105,3 @@ def _self_test() -> dict[str, Any]:
     right = model.codimension_ == 2
     problem = None if right else f"found codimension {model.codimension_} instead of 2"
     return {"passed": right, "problem": problem, "seconds": time.perf_counter() - began}
-
-
-# -- in words --------------------------------------------------------------------------------------
-
-
-def _lines(found: dict[str, Any]) -> Lines:
-    core = ", ".join(f"{name} {number or 'missing'}" for name, number in found["versions"].items())
-    return [
-        ("perpend", f"{found['perpend']}, Python {found['python']}, {found['platform']}"),
-        ("packages", core),
-        ("BLAS", "; ".join(map(_pool, found["blas"])) or "unknown"),
-        ("machine", f"{found['processors']} processors; {in_bytes(found['memory'])} may be used"),
-        ("kernel", _kernel(found["compiled_kernel"])),
-        ("torch", _torch_line(found["torch"])),
-        *_extra_lines(found["extras"]),
-        ("self-test", _test_line(found["self_test"])),
-    ]
-
-
-def _pool(pool: dict[str, Any]) -> str:
-    parts = [pool["internal_api"], pool["version"], pool["architecture"]]
-    return f"{' '.join(part for part in parts if part)}, {pool['num_threads']} thread(s)"
-
-
-def _kernel(compiled: dict[str, Any]) -> str:
-    if compiled["used"]:
-        return f"compiled, in use ({compiled['variants'][-1]})"
-    if compiled["there"]:
-        return "compiled, but turned off (PERPEND_COMPILED=0) or not for this machine"
-    return "not compiled, NumPy is used (slower): install a C compiler, then reinstall perpend"
-
-
-def _torch_line(torch: dict[str, Any] | None) -> str:
-    if torch is None:
-        return 'not installed; for tensors and GPUs: pip install "perpend[torch]"'
-    if torch["problem"]:
-        return f"{torch['version']}, but it does not load: {torch['problem']}"
-    return f"{torch['version']}, {', '.join(torch['gpus']) or 'no GPU that it can use'}"
-
-
-def _extra_lines(extras: dict[str, dict[str, str | None]]) -> Lines:
-    texts = []
-    for extra, packages in extras.items():
-        missing = [name for name, number in packages.items() if number is None]
-        there = ", ".join(f"{name} {number}" for name, number in packages.items() if number)
-        if missing:
-            lacks = f'{", ".join(missing)} missing: pip install "perpend[{extra}]"'
-            texts.append(f"{extra}: {lacks}" + (f" ({there} is there)" if there else ""))
-        else:
-            texts.append(f"{extra}: {there}")
-    if not texts:
-        texts = ["unknown: perpend runs from a checkout that is not installed"]
-    return [("extras" if i == 0 else "", text) for i, text in enumerate(texts)]
-
-
-def _test_line(test: dict[str, Any]) -> str:
-    if test["passed"]:
-        return f"passed in {test['seconds']:.1f} s"
-    return f"FAILED: {test['problem']}. Please report it with this output."

@@ -8,53 +8,24 @@ import typer
 
 from perpend.cli import _input, _output
 from perpend.cli import _options as options
-from perpend.cli._console import finish, table
+from perpend.cli._console import bug_message, finish, page
 from perpend.cli._ids import remark_on_ids
 from perpend.cli._memory import check_fit, limit
-from perpend.cli._model import Wanted, build, check_codimension, check_threshold, fit_model
-from perpend.cli._page import add_report
+from perpend.cli._model import affine, build, check_together, fit_model
 from perpend.cli._progress import monitor
-from perpend.cli._summary import (
-    Lines,
-    estimate,
-    exit_code,
-    left_out,
-    noise,
-    seen,
-    unsaid_doubts,
-    which_affine,
-)
+from perpend.cli._summary import about_model, collected_warnings, exit_code, unsaid_doubts
+from perpend.exceptions import PerpendError
 
 if TYPE_CHECKING:
     from perpend.estimator import SubspaceEstimator
-    from perpend.formats import Dataset
+    from perpend.formats import Answer, Dataset
 
 
 def fit(
-    file: options.File,
+    given: options.Rows,
     *,
     output: options.Output,
-    method: options.Method = "DPCP",
-    codimension: options.Codimension = "auto",
-    n_components: options.NComponents = None,
-    affine: options.AffineOption = None,
-    starts: options.Starts = "auto",
-    max_iter: options.MaxIter = "auto",
-    threshold: options.Threshold = "auto",
-    contamination: options.Contamination = None,
-    no_normalize: Annotated[
-        bool, typer.Option("--no-normalize", help="Keep the lengths of the rows.")
-    ] = False,
-    no_refine: Annotated[
-        bool, typer.Option("--no-refine", help="Stop after the descent: the published algorithm.")
-    ] = False,
-    nan: options.NanOption = options.Nan.error,
-    columns: options.Columns = None,
-    variable: options.Variable = None,
-    format: options.Format = None,  # noqa: A002  the option's name
-    device: options.Device = None,
-    memory_limit: options.MemoryLimit = None,
-    seed: options.Seed = 0,
+    how: options.Method,
     no_report: Annotated[bool, typer.Option("--no-report", help="Make no report.html.")] = False,
     force: options.Force = False,
     json: options.Json = False,
@@ -67,38 +38,22 @@ def fit(
     apply and perpend.load), result.json (everything else) and report.json (what report.html is
     made from).
     """
-    from perpend.cli._result import describe_fit
-
-    wanted = Wanted(
-        method,
-        codimension,
-        starts,
-        threshold,
-        contamination,
-        affine,
-        not no_normalize,
-        not no_refine,
-        device,
-        seed,
-        max_iter,
-        n_components,
-    )
-    check_threshold(wanted)
-    check_codimension(wanted)
+    check_together(how)
     names = [_output.LABELS, _output.MODEL, _output.RESULT]
     names += [] if no_report else [_output.REPORT, _output.FACTS]
-    _output.check_folder(output, file, names, force=force)
+    _output.check_folder(output, given.file, names, force=force)
     clock = [time.perf_counter()]
-    with monitor(quiet=quiet) as watch, _input.opened(file, format, limit(memory_limit)) as source:
+    with (
+        monitor(quiet=quiet) as watch,
+        _input.opened(given, limit(given.memory_limit)) as source,
+    ):
         watch.phase(f"reading {source.name}")
-        data = _input.without_gaps(_input.read(source, variable, columns), nan)
-        _input.check_rows(data)
-        wanted = wanted.about(data)
-        check_fit(data, memory_limit, affine=wanted.affine is not options.Affine.no)
+        data = _input.read_for_fit(source, given)
+        check_fit(data, given.memory_limit, affine=affine(how, data) is not options.Affine.no)
         clock.append(time.perf_counter())
         watch.phase("loading scikit-learn")
-        model = build(wanted, watch)
-        remarks = [] if columns else remark_on_ids(data)  # named columns are meant
+        model = build(how, data, watch)
+        remarks = [] if given.columns else remark_on_ids(data)  # named columns are meant
         remarks += fit_model(model, data)
         remarks += unsaid_doubts(model, remarks)
         clock.append(time.perf_counter())
@@ -106,41 +61,46 @@ def fit(
         labelled = _output.label_rows(model, data, fitted=True)
         with _output.staging(output, source.path, data, labelled, force=force) as draft:
             _output.save_model(draft / _output.MODEL, model, data)
-            result = describe_fit(model, data, source, remarks)
+            result = _output.describe_fit(model, data, source) | {"warnings": remarks}
             result["timings"] = {"read": clock[1] - clock[0], "fit": clock[2] - clock[1]}
             if not no_report:
-                remarks += add_report(draft, model, data, labelled, result, source)
+                title = source.name if source.is_stdin else None
+                remarks += _add_report(draft, model, data, labelled, result, title)
             _output.write_result(draft, result)
 
     def summary() -> str:
-        lines = _summary(model, data, source, output, result, given=affine)
-        seconds = time.perf_counter() - clock[0]
-        return table([*lines[:-1], ("time", f"{seconds:.1f} s"), lines[-1]])
+        facts = about_model(model, _input.RECORDS[data.kind]) | _input.about_data(data, source)
+        files, seconds = list(result["files"]), time.perf_counter() - clock[0]
+        written = {"folder": output, "files": files, "seconds": seconds}
+        return page("fit", facts | written | {"affine": how.affine})
 
-    finish(remarks, result, summary, json=json, quiet=quiet)
+    finish(result, summary, remarks=remarks, json=json, quiet=quiet)
     raise typer.Exit(exit_code(model))
 
 
-def _summary(
+def _add_report(  # noqa: PLR0917
+    folder: Path,
     model: "SubspaceEstimator",
     data: "Dataset",
-    source: _input.Source,
-    folder: Path,
+    labelled: "Answer",
     result: dict[str, Any],
-    *,
-    given: options.Affine | None,
-) -> Lines:
-    records, features = _input.RECORDS[data.kind], _input.FEATURES[data.kind]
-    has_report = _output.REPORT in result["files"]
-    page = f"open {folder / _output.REPORT} in a browser"
-    command = f"perpend apply {folder / _output.MODEL} NEW -o MORE"
-    return [
-        ("data", f"{source.name}: {_input.size(data)}, {data.X.dtype}"),
-        *left_out(data),
-        *estimate(model),
-        ("affine", which_affine(model, data.kind, given)),
-        *noise(model, features),
-        *seen(model, records),
-        _output.wrote(folder, result),
-        ("next", page if has_report else command),
-    ]
+    title: str | None,
+) -> list[str]:
+    """Write report.html; if that fails, return why, and keep the other results."""
+    html, facts = folder / _output.REPORT, folder / _output.FACTS
+    try:
+        from perpend.report import write_report
+
+        with collected_warnings():
+            write_report(
+                html, model, data, answer=labelled, result=result, title=title, facts_path=facts
+            )
+    except PerpendError as error:
+        return [f"there is no {html.name}: {error}"]
+    except OSError:
+        raise  # a full disk concerns all files
+    except Exception as error:  # noqa: BLE001
+        html.unlink(missing_ok=True)
+        facts.unlink(missing_ok=True)
+        return [f"there is no {html.name}: {bug_message(error)}"]
+    return []

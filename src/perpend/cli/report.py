@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from perpend.cli import _options as options
 from perpend.cli import _output
 from perpend.cli._console import Refusal, say
@@ -15,13 +13,7 @@ from perpend.exceptions import InputError
 
 def report(
     folder: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DIR",
-            help="A folder that perpend fit wrote.",
-            autocompletion=options.complete_path,
-            readable=False,
-        ),
+        Path, options.path_argument(metavar="DIR", help="A folder that perpend fit wrote.")
     ],
     *,
     force: options.Force = False,
@@ -31,17 +23,6 @@ def report(
 
     It needs what perpend fit wrote: report.json, or model.npz and the files beside it.
     """
-    _check(folder, force=force)
-    with monitor(quiet=quiet) as watch, collected_warnings():
-        watch.phase("making the report")
-        from perpend.report import report_from_folder
-
-        path = report_from_folder(folder)
-    if not quiet:
-        say(f"wrote       {path}")
-
-
-def _check(folder: Path, *, force: bool) -> None:
     if not folder.exists():
         raise InputError(f"{folder}: no such folder. Check the name.")
     if not folder.is_dir():
@@ -53,3 +34,10 @@ def _check(folder: Path, *, force: bool) -> None:
         )
     if (folder / _output.REPORT).exists() and not force:
         raise Refusal(f"{folder}: already has {_output.REPORT}. Use --force to replace it.")
+    with monitor(quiet=quiet) as watch, collected_warnings():
+        watch.phase("making the report")
+        from perpend.report import report_from_folder
+
+        path = report_from_folder(folder)
+    if not quiet:
+        say(f"wrote       {path}")

@@ -1,17 +1,16 @@
 """``perpend reproduce NAME``: run an experiment of the paper, or draw it from stored results."""
 
 import shlex
-import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from perpend._progress import Monitor, clock
-from perpend.cli._console import Refusal, complain, count, say, table
-from perpend.cli._memory import processors
+from perpend.cli._console import Refusal, complain, count, page, say
+from perpend.cli._options import option
 from perpend.cli._output import check_place
 from perpend.cli._progress import monitor
 from perpend.exceptions import InputError
@@ -24,91 +23,92 @@ if TYPE_CHECKING:
 ALL, LIST = "all", "list"
 WITH_SCENE = ("hyperspectral", ALL)
 FAILED, BAD_INPUT = 1, 3  # exit codes
-WIDTH = 88
 SHOWN = {".csv", ".json", ".md", ".png", ".svg"}  # files to name at the end
 
 
-Quick = Annotated[
-    bool, typer.Option("--quick", help="Small sizes, under a minute each; by the same code.")
-]
-Seeds = Annotated[
-    int | None,
-    typer.Option(metavar="N", min=1, help="Trials at each point; more add to those done."),
-]
-Jobs = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="Processes; by default all cores.")
-]
-Out = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results.")]
-Redraw = Annotated[bool, typer.Option("--redraw", help="Only draw, from the stored results.")]
-Force = Annotated[bool, typer.Option("--force", help="Compute everything anew.")]
+@dataclass(eq=False, repr=False)
+class Command:
+    """What to do with experiments of a catalogue; also of the studies beside `src`."""
 
-
-def reproduce(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="Which experiment; list names them, all runs one after another."
+            metavar="NAME", help="Which one; list names them, all runs one after another."
         ),
-    ],
-    *,
-    quick: Quick = False,
-    seeds: Seeds = None,
-    jobs: Jobs = None,
-    out: Out = Path("reproduction"),
+    ]
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Small sizes, under a minute each; by the same code.")
+    ] = False
+    seeds: Annotated[
+        int | None, option("N", "Trials at each point; more add to those done.", min=1)
+    ] = None
+    jobs: Annotated[int | None, option("N", "Processes; by default all cores.", min=1)] = None
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results.")
+    ] = Path("reproduction")
+    redraw: Annotated[
+        bool, typer.Option("--redraw", help="Only draw, from the stored results.")
+    ] = False
+    force: Annotated[bool, typer.Option("--force", help="Compute everything anew.")] = False
+
+    @property
+    def of_scene(self) -> dict[str, Any]:
+        """Options that are for a scene only."""
+        return {}
+
+    def again(self, command: str) -> str:
+        """Return the command that goes on with this one."""
+        words = [*command.split(), self.name, *(["--quick"] if self.quick else [])]
+        for word, value in {"seeds": self.seeds, **self.of_scene}.items():
+            words += [] if value is None else [f"--{word}", str(value)]
+        return shlex.join([*words, "--out", str(self.out)])
+
+
+@dataclass(eq=False, repr=False)
+class Reproduction(Command):
+    """The same for the paper's experiments, one of which takes a scene."""
+
     scene: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A scene of your own, for hyperspectral only."),
-    ] = None,
-    variable: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Which array of the scene's file to take.")
-    ] = None,
-    redraw: Redraw = False,
-    force: Force = False,
-) -> None:
+        Path | None, option("FILE", "A scene of your own, for hyperspectral only.")
+    ] = None
+    variable: Annotated[str | None, option("NAME", "Which array of the scene's file to take.")] = (
+        None
+    )
+
+    @property
+    def of_scene(self) -> dict[str, Any]:
+        """Options that are for a scene only."""
+        return {"scene": self.scene, "variable": self.variable}
+
+
+def reproduce(command: Reproduction) -> None:
     """Run an experiment of the paper, or draw it from stored results.
 
     Writes to DIR/NAME: results.json, a CSV for each table, figures as PNG and SVG, and page.md;
     and DIR.md, which joins all pages. An interrupted run goes on where it stopped. A run whose
     results are stored already only draws.
     """
-    run(PAPER, Command(name, quick, seeds, jobs, out, scene, variable, redraw, force))
-
-
-@dataclass(frozen=True)
-class Command:
-    """What was asked for."""
-
-    name: str
-    quick: bool
-    seeds: int | None
-    jobs: int | None
-    out: Path
-    scene: Path | None = None
-    variable: str | None = None
-    redraw: bool = False
-    force: bool = False
-
-    def again(self, command: str) -> str:
-        """Return the command that goes on with this one."""
-        words = [*command.split(), self.name, *(["--quick"] if self.quick else [])]
-        options = {"--seeds": self.seeds, "--scene": self.scene, "--variable": self.variable}
-        for option, value in options.items():
-            words += [] if value is None else [option, str(value)]
-        return shlex.join([*words, "--out", str(self.out)])
+    run(PAPER, command)
 
 
 def run(catalogue: Catalogue, command: Command) -> None:
-    """Do with the experiments of a catalogue what was asked for."""
+    """Run, draw or list experiments of a catalogue."""
     name = command.name
     if name == LIST:
-        say(_list(catalogue))
+        width = max(map(len, catalogue.names)) + 2
+        lines = [f"{name:<{width}}{catalogue.load(name).about}" for name in catalogue.names]
+        say("\n".join([*lines, f"{ALL:<{width}}all of them, one after another"]))
         return
     if name != ALL:
-        _check(catalogue, name)
-    for option, value in {"--scene": command.scene, "--variable": command.variable}.items():
+        try:
+            catalogue.check_name(name)
+        except InputError as error:  # a usage error, before anything is loaded
+            message = str(error)
+            raise typer.BadParameter(message[0].upper() + message[1:], param_hint="NAME") from error
+    for word, value in command.of_scene.items():
         if value is not None and name not in WITH_SCENE:
             raise typer.BadParameter(
-                f"{name} takes no scene; hyperspectral does.", param_hint=option
+                f"{name} takes no scene; hyperspectral does.", param_hint=f"--{word}"
             )
     if command.redraw and command.force:
         raise typer.BadParameter(
@@ -124,57 +124,43 @@ def run(catalogue: Catalogue, command: Command) -> None:
         raise typer.Exit(max(codes))
 
 
-def _list(catalogue: Catalogue) -> str:
-    width = max(map(len, catalogue.names)) + 2
-    lines = [f"{name:<{width}}{catalogue.load(name).about}" for name in catalogue.names]
-    return "\n".join([*lines, f"{ALL:<{width}}all of them, one after another"])
-
-
-def _check(catalogue: Catalogue, name: str) -> None:
-    """Refuse a wrong name as a usage error, before anything is loaded."""
-    try:
-        catalogue.check_name(name)
-    except InputError as error:
-        message = str(error)
-        raise typer.BadParameter(message[0].upper() + message[1:], param_hint="NAME") from error
-
-
 def _check_place(out: Path, names: list[str]) -> None:
     """Refuse a folder that cannot take the results, before any work is done."""
     from perpend.experiments._pages import joint_page, may_be_replaced
 
     if not out.resolve().name:
         raise Refusal(f"{out}: the page would have to stand beside it. Choose a folder below.")
-    page = joint_page(out)
-    if page.is_dir():
-        raise Refusal(f"{page}: is a folder, and the page goes there. Choose another --out.")
-    for folder in (page.parent, *(out / name for name in names)):
+    joint = joint_page(out)
+    if joint.is_dir():
+        raise Refusal(f"{joint}: is a folder, and the page goes there. Choose another --out.")
+    for folder in (joint.parent, *(out / name for name in names)):
         check_place(folder)
-    if not may_be_replaced(page):
+    if not may_be_replaced(joint):
         raise Refusal(
-            f"{page}: is not a page that perpend wrote, and would be overwritten. Choose another "
+            f"{joint}: is not a page that perpend wrote, and would be overwritten. Choose another "
             "--out, or move that file."
         )
 
 
 def _run(catalogue: Catalogue, name: str, command: Command) -> int:
     """Run one experiment and return the exit code; among all of them, none stops the others."""
+    from joblib import cpu_count
+
     from perpend.experiments import _runner
     from perpend.plots import require_matplotlib
 
     require_matplotlib()
     folder = command.out / name
     experiment = catalogue.load(name)
-    settings = Settings(command.quick, command.seeds)
-    if name in WITH_SCENE:
-        settings = replace(settings, scene=command.scene, variable=command.variable)
+    of_scene = command.of_scene if name in WITH_SCENE else {}
+    settings = Settings(command.quick, command.seeds, **of_scene)
     try:
         if not command.force:
             _keep_larger_results(folder, experiment, settings)
         with monitor() as watch:
             results = _runner.reproduce(
                 *(experiment, settings, folder),
-                jobs=command.jobs or processors(),
+                jobs=command.jobs or cpu_count(),
                 progress=show_cases(watch, name),
                 force=command.force,
             )
@@ -188,8 +174,7 @@ def _run(catalogue: Catalogue, name: str, command: Command) -> int:
         return BAD_INPUT
     except KeyboardInterrupt:
         again = command.again(catalogue.command)
-        message = f"finished cases are kept in {folder}. Go on with: {again}"
-        complain(message, label="")
+        complain(f"finished cases are kept in {folder}. Go on with: {again}", label="")
         raise
     _finish(experiment, results, command.out)
     return 0
@@ -241,22 +226,14 @@ def _finish(experiment: "Experiment", results: "Results", out: Path) -> None:
     """Write the joint page, and say what there is now."""
     from perpend.experiments._pages import duration, headline, write_joint_page
 
-    page, folder, here = write_joint_page(out), out / experiment.name, Path.cwd().resolve()
-    size = "quick size" if results.quick else "full size"
-    cases = f"{count(results.n_cases)} case{'' if results.n_cases == 1 else 's'}"
-    first, *more = textwrap.wrap(headline(experiment, results), WIDTH) or [""]
-    files = sorted(path.name for path in folder.iterdir() if path.suffix in SHOWN)
-    wrote = textwrap.wrap("  ".join(files), WIDTH, break_on_hyphens=False)
-    say(
-        table(
-            [
-                ("experiment", f"{experiment.name}: {experiment.title}"),
-                ("size", f"{size}, {cases}, {duration(results.seconds)} of computing"),
-                ("result", first),
-                *[("", line) for line in more],
-                ("wrote", f"{folder}:"),
-                *[("", line) for line in wrote],
-                ("page", str(page.relative_to(here) if page.is_relative_to(here) else page)),
-            ]
-        )
-    )
+    joint, folder, here = write_joint_page(out), out / experiment.name, Path.cwd().resolve()
+    facts = {
+        "experiment": experiment,
+        "results": results,
+        "duration": duration(results.seconds),
+        "headline": headline(experiment, results),
+        "folder": folder,
+        "files": sorted(path.name for path in folder.iterdir() if path.suffix in SHOWN),
+        "page": joint.relative_to(here) if joint.is_relative_to(here) else joint,
+    }
+    say(page("reproduce", facts))

@@ -12,12 +12,13 @@ P. Giampouras, B. D. Haeffele, R. Vidal. Implicit bias of projected subgradient 
 provable robust recovery of subspaces of unknown codimension. ICLR 2022.
 """
 
-from numbers import Integral, Real
+from dataclasses import field
+from numbers import Integral
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from perpend._typing import Array, RandomState
+from perpend._typing import Array
 from perpend.estimator import HasMethods, Interval, StrOptions, SubspaceEstimator
 from perpend.exceptions import InputError
 from perpend.rows import RowSource
@@ -53,23 +54,7 @@ def dpcp(
     rng: np.random.Generator,
     callback: Callback | None = None,
 ) -> Solution:
-    """Recover the subspace of the inliers among `rows`; the parameters are those of `DPCP`.
-
-    Parameters
-    ----------
-    rows : RowSource
-        From `as_rows`.
-    codimension, n_starts, init, step, refine
-        As in `DPCP`.
-    max_iter, tol, sample_size, callback
-        As in `DPCP`.
-    rng : numpy.random.Generator
-        Draws the starts and the samples.
-
-    Returns
-    -------
-    Solution
-    """
+    """Recover the subspace of the inliers among `rows`; the parameters are those of `DPCP`."""
     _check_sizes(codimension, n_starts, init, rows.shape[1])
     finish = refine is not False
     descent = Descent(n_starts, init, step_rule(step), max_iter, tol)
@@ -193,6 +178,15 @@ class DPCP(SubspaceEstimator):
     (2, True)
     """
 
+    codimension: int | Auto = field(default="auto", kw_only=False)
+    n_starts: int | Auto = "auto"
+    init: str | Array = "random"
+    step: str | StepRule = "auto"
+    refine: bool | Auto = "auto"
+    max_iter: int = 1000
+    tol: float = 1e-9
+    sample_size: int | Auto | None = "auto"
+
     _function = staticmethod(dpcp)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SubspaceEstimator._parameter_constraints,
@@ -201,8 +195,6 @@ class DPCP(SubspaceEstimator):
         "init": [StrOptions({"random", "spectral"}), "array-like"],
         "step": [StrOptions(set(STEP_RULES)), HasMethods(STEP_METHODS)],
         "refine": [StrOptions({"auto"}), "boolean"],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
         "sample_size": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left"), None],
     }
 
@@ -210,42 +202,3 @@ class DPCP(SubspaceEstimator):
     def _may_follow_scales(self) -> bool:
         automatic = self.n_starts == "auto" and isinstance(self.init, str)
         return automatic and self.refine is not False
-
-    def __init__(
-        self,
-        codimension: int | Auto = "auto",
-        *,
-        n_components: int | None = None,
-        n_starts: int | Auto = "auto",
-        init: str | Array = "random",
-        step: str | StepRule = "auto",
-        refine: bool | Auto = "auto",
-        normalize: bool = True,
-        affine: bool | Auto = False,
-        threshold: float | Auto = "auto",
-        contamination: float | None = None,
-        max_iter: int = 1000,
-        tol: float = 1e-9,
-        sample_size: int | Auto | None = "auto",
-        device: Any = None,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-    ) -> None:
-        self.codimension = codimension
-        self.n_components = n_components
-        self.n_starts = n_starts
-        self.init = init
-        self.step = step
-        self.refine = refine
-        self.normalize = normalize
-        self.affine = affine
-        self.threshold = threshold
-        self.contamination = contamination
-        self.max_iter = max_iter
-        self.tol = tol
-        self.sample_size = sample_size
-        self.device = device
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callback = callback

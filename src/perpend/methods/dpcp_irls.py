@@ -11,12 +11,12 @@ every iteration.
 M. C. Tsakiris, R. Vidal. Dual principal component pursuit. JMLR 19(18), 2018.
 """
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from perpend._typing import Array, RandomState
+from perpend._typing import Array
 from perpend.estimator import Interval, SubspaceEstimator
 from perpend.kernels import inverse_distance_gram
 from perpend.rows import RowSource, RowSpan
@@ -44,21 +44,7 @@ def dpcp_irls(
     rng: np.random.Generator,
     callback: Callback | None = None,
 ) -> Solution:
-    """Recover the subspace of the given codimension; the parameters are those of `DPCPIRLS`.
-
-    Parameters
-    ----------
-    rows : RowSource
-        From `as_rows`.
-    codimension, delta, max_iter, tol, callback
-        As in `DPCPIRLS`.
-    rng : numpy.random.Generator
-        Tells equal rows apart.
-
-    Returns
-    -------
-    Solution
-    """
+    """Recover the subspace of the given codimension; the parameters are those of `DPCPIRLS`."""
     floor = np.asarray(delta, dtype=rows.dtype)
 
     def find(rows: RowSource, span: RowSpan, c: int) -> Directions:
@@ -103,8 +89,6 @@ class DPCPIRLS(SubspaceEstimator):
     delta : float, default=1e-9
         Smallest distance from which a weight is computed, for rows of norm one. Without
         `normalize` it is relative to the largest norm (up to a factor of eight).
-    max_iter : int, default=100
-        Maximum number of iterations.
     tol : float, default=1e-6
         It has converged when the objective falls by less than this, relatively.
     random_state : int, Generator, RandomState or None, default=None
@@ -125,41 +109,12 @@ class DPCPIRLS(SubspaceEstimator):
     900
     """
 
+    delta: float = 1e-9
+    max_iter: int = 100
+    tol: float = 1e-6
+
     _function = staticmethod(dpcp_irls)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SubspaceEstimator._parameter_constraints,
         "delta": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
     }
-
-    def __init__(
-        self,
-        codimension: int | None = None,
-        *,
-        n_components: int | None = None,
-        delta: float = 1e-9,
-        normalize: bool = True,
-        affine: Any = False,
-        threshold: Any = "auto",
-        contamination: float | None = None,
-        max_iter: int = 100,
-        tol: float = 1e-6,
-        device: Any = None,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-    ) -> None:
-        self.codimension = codimension
-        self.n_components = n_components
-        self.delta = delta
-        self.normalize = normalize
-        self.affine = affine
-        self.threshold = threshold
-        self.contamination = contamination
-        self.max_iter = max_iter
-        self.tol = tol
-        self.device = device
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callback = callback

@@ -15,13 +15,12 @@ Z. Zhu, Y. Wang, D. Robinson, D. Naiman, R. Vidal, M. Tsakiris. Dual principal c
 improved analysis and efficient algorithms. NeurIPS 2018.
 """
 
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 
-from perpend._typing import Array, RandomState
-from perpend.estimator import HasMethods, Interval, StrOptions, SubspaceEstimator
+from perpend._typing import Array
+from perpend.estimator import HasMethods, StrOptions, SubspaceEstimator
 from perpend.geometry import complement
 from perpend.rows import RowSource, RowSpan
 from perpend.solvers import Directions, Solution, StepRule, psgm, step_rule
@@ -40,21 +39,7 @@ def recursive_dpcp(
     rng: np.random.Generator,
     callback: Callback | None = None,
 ) -> Solution:
-    """Recover the subspace of that codimension; the parameters are those of `RecursiveDPCP`.
-
-    Parameters
-    ----------
-    rows : RowSource
-        From `as_rows`.
-    codimension, step, max_iter, tol, callback
-        As in `RecursiveDPCP`.
-    rng : numpy.random.Generator
-        Tells equal rows apart.
-
-    Returns
-    -------
-    Solution
-    """
+    """Recover the subspace of that codimension; the parameters are those of `RecursiveDPCP`."""
     rule = step_rule(step)
 
     def find(rows: RowSource, span: RowSpan, c: int) -> Directions:
@@ -115,41 +100,12 @@ class RecursiveDPCP(SubspaceEstimator):
     900
     """
 
+    step: str | StepRule = "mbls"
+    max_iter: int = 200
+    tol: float = 1e-8
+
     _function = staticmethod(recursive_dpcp)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SubspaceEstimator._parameter_constraints,
         "step": [StrOptions(set(STEP_RULES)), HasMethods(STEP_METHODS)],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
     }
-
-    def __init__(
-        self,
-        codimension: int | None = None,
-        *,
-        n_components: int | None = None,
-        step: str | StepRule = "mbls",
-        normalize: bool = True,
-        affine: Any = False,
-        threshold: Any = "auto",
-        contamination: float | None = None,
-        max_iter: int = 200,
-        tol: float = 1e-8,
-        device: Any = None,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-    ) -> None:
-        self.codimension = codimension
-        self.n_components = n_components
-        self.step = step
-        self.normalize = normalize
-        self.affine = affine
-        self.threshold = threshold
-        self.contamination = contamination
-        self.max_iter = max_iter
-        self.tol = tol
-        self.device = device
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callback = callback

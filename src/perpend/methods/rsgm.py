@@ -14,13 +14,12 @@ T. Ding, Z. Zhu, R. Vidal, D. P. Robinson. Dual principal component pursuit for 
 learning: theory and algorithms for a holistic approach. ICML 2021 (step "decay").
 """
 
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 
-from perpend._typing import Array, RandomState
-from perpend.estimator import HasMethods, Interval, StrOptions, SubspaceEstimator
+from perpend._typing import Array
+from perpend.estimator import HasMethods, StrOptions, SubspaceEstimator
 from perpend.exceptions import InputError
 from perpend.geometry import orthonormal
 from perpend.rows import RowSource, RowSpan
@@ -58,21 +57,7 @@ def rsgm(
     rng: np.random.Generator,
     callback: Callback | None = None,
 ) -> Solution:
-    """Recover the subspace of the given codimension; the parameters are those of `RSGM`.
-
-    Parameters
-    ----------
-    rows : RowSource
-        From `as_rows`.
-    codimension, step, init, max_iter, tol, callback
-        As in `RSGM`.
-    rng : numpy.random.Generator
-        Draws random starts, and tells equal rows apart.
-
-    Returns
-    -------
-    Solution
-    """
+    """Recover the subspace of the given codimension; the parameters are those of `RSGM`."""
     rule = STEPS[step] if isinstance(step, str) else step
 
     def find(rows: RowSource, span: RowSpan, c: int) -> Directions:
@@ -116,8 +101,6 @@ class RSGM(SubspaceEstimator):
         object only the sizes are used, along the tangent gradient of the frame.
     init : {"spectral", "random"} or array of shape (codimension, n_features), default="spectral"
         The first normals: the axes along which the rows vary least, random ones, or those given.
-    max_iter : int, default=200
-        Maximum number of iterations.
     tol : float, default=1e-8
         "decay" has converged when the objective changes by less than this, relatively. "mbls" has
         only the lower limit of its step size.
@@ -139,44 +122,14 @@ class RSGM(SubspaceEstimator):
     900
     """
 
+    step: str | StepRule = "mbls"
+    init: str | Array = "spectral"
+    max_iter: int = 200
+    tol: float = 1e-8
+
     _function = staticmethod(rsgm)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SubspaceEstimator._parameter_constraints,
         "step": [StrOptions(set(STEPS)), HasMethods(STEP_METHODS)],
         "init": [StrOptions({"spectral", "random"}), "array-like"],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
     }
-
-    def __init__(
-        self,
-        codimension: int | None = None,
-        *,
-        n_components: int | None = None,
-        step: str | StepRule = "mbls",
-        init: str | Array = "spectral",
-        normalize: bool = True,
-        affine: Any = False,
-        threshold: Any = "auto",
-        contamination: float | None = None,
-        max_iter: int = 200,
-        tol: float = 1e-8,
-        device: Any = None,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-    ) -> None:
-        self.codimension = codimension
-        self.n_components = n_components
-        self.step = step
-        self.init = init
-        self.normalize = normalize
-        self.affine = affine
-        self.threshold = threshold
-        self.contamination = contamination
-        self.max_iter = max_iter
-        self.tol = tol
-        self.device = device
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callback = callback

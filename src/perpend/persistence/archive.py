@@ -128,10 +128,9 @@ def parse_array(name: str, data: bytes) -> Array:
 
 
 def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    if len(dict(pairs)) < len(pairs):
         raise ModelFileError("its header has the same name twice. Save the model again.")
-    return found
+    return dict(pairs)
 
 
 def _no_constant(name: str) -> Any:

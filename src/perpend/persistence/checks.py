@@ -1,6 +1,7 @@
 """Whether learned attributes fit together; otherwise a model would fail or give nonsense later."""
 
 import math
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any
 
@@ -16,8 +17,12 @@ from perpend.structure.labels import OutlierOdds
 
 COUNTS = ("codimension_", "n_components_", "n_features_in_", "n_starts_", "n_iter_")
 NUMBERS = ("threshold_", "offset_", "noise_", "objective_", "confidence_")
+VALUES: list[tuple[Sequence[str], Callable[[Any], bool], str]] = [
+    (COUNTS, lambda value: type(value) is int and value >= 0, "a count"),
+    (NUMBERS, lambda v: isinstance(v, Real) and not math.isnan(v), "a number"),
+    (("affine_", "converged_"), lambda v: isinstance(v, bool | np.bool_), "true or false"),
+]
 STRUCTURE = {"codimension", "noise", "members", "score", "length", "chosen"}
-PROFILE = {"scales", "codimensions", "contrast"}
 NOT_ORTHONORMAL = 1e-3  # more than any rounding, also in single precision
 PROBES = 4  # random combinations of the rows of a basis
 
@@ -25,42 +30,31 @@ PROBES = 4  # random combinations of the rows of a basis
 def check_learned(model: SubspaceEstimator) -> None:
     """Refuse a model that could not have been fitted."""
     _check_subspace(model)
-    if hasattr(model, "structures_"):
-        _check_structures(model.structures_)
-    if getattr(model, "profile_", None) is not None:
-        _check_profile(model.profile_)
-    if getattr(model, "_reference", None) is not None:
-        _check_reference(model._reference, model.n_features_in_)
+    _check_tables(model, ("profile_", "_reference", "history_"))
+    seen: Any = getattr(model, "structures_", [])
+    _check_structures(seen)
     if hasattr(model, "_others"):
-        _check_others(model)
+        _check_others(model, seen)
 
 
 def _check_subspace(model: SubspaceEstimator) -> None:
     """Refuse attributes of a subspace that do not fit together."""
-    _check_numbers(model)
+    for names, is_sound, what in VALUES:
+        for name in names:
+            value = getattr(model, name)
+            if not is_sound(value):
+                raise ModelFileError(f"{name} is {value!r}, not {what}.")
     if model.threshold_ < 0 or model.offset_ != -model.threshold_:
         raise ModelFileError(f"threshold_ {model.threshold_} and offset_ do not fit together.")
-    for name in ("affine_", "converged_"):
-        if not isinstance(getattr(model, name), bool | np.bool_):
-            raise ModelFileError(f"{name} is {getattr(model, name)!r}, not true or false.")
     if not isinstance(model.evidence_, dict):
         raise ModelFileError("evidence_ is not a table of names and values.")
-    _check_doubts(getattr(model, "doubts_", ()))
+    if not _is_tuple_of_text(getattr(model, "doubts_", ())):
+        raise ModelFileError("doubts_ are not all text.")
     if model.n_jobs == 0:
         raise ModelFileError("n_jobs is 0, which means no thread at all.")
     _check_arrays(model)
-    # Files of earlier versions have none of these.
-    if hasattr(model, "_outlier_odds"):
-        _check_odds(model._outlier_odds)
-    if getattr(model, "_distance_record", None) is not None:
-        _check_record(model._distance_record)
-    if hasattr(model, "history_"):
-        _check_history(model.history_)
-
-
-def _check_doubts(doubts: Any) -> None:
-    if not isinstance(doubts, tuple) or not all(isinstance(doubt, str) for doubt in doubts):
-        raise ModelFileError("doubts_ are not all text.")
+    _check_frame(model)
+    _check_tables(model, ("_outlier_odds", "_distance_record"))
 
 
 def _check_structures(seen: Any) -> None:
@@ -77,55 +71,25 @@ def _check_structures(seen: Any) -> None:
         )
 
 
-def _check_others(model: SubspaceEstimator) -> None:
+def _check_others(model: SubspaceEstimator, seen: list[dict[str, Any]]) -> None:
     """Refuse structures that `choose` could not return: each is tried."""
-    seen = getattr(model, "structures_", [])
     others: Any = model._others
     if not isinstance(others, list) or len(others) != len(seen):
         raise ModelFileError("the attributes of other structures are not those of structures_.")
     names = {frozenset(table) for table in others if table is not None}
-    known = {frozenset(OF_SUBSPACE), frozenset(OF_SUBSPACE + OF_DESCENTS)}
+    sound = len(names) <= 1 and names <= {
+        frozenset(OF_SUBSPACE),
+        frozenset(OF_SUBSPACE + OF_DESCENTS),
+    }
     for i, (one, table) in enumerate(zip(seen, others, strict=True)):
-        fits = (table is None) is bool(one["chosen"])
+        fits = sound and (table is None) is bool(one["chosen"])
         if fits and table is not None:
-            fits = len(names) == 1 and names <= known
-            fits = fits and table["labels_"].shape == model.labels_.shape
-            fits = fits and table["labels_"].dtype == bool
+            labels = table["labels_"]
+            fits = labels.shape == model.labels_.shape and labels.dtype == bool
         if not fits:
             raise ModelFileError(f"what belongs to structures_[{i}] is not that of a subspace.")
         if table is not None:
             _check_subspace(model.choose(i))
-
-
-def _check_profile(profile: Any) -> None:
-    """Refuse a profile that can't be drawn."""
-    sound = isinstance(profile, dict) and set(profile) == PROFILE
-    if sound:
-        scales, sizes, contrast = (profile[n] for n in ("scales", "codimensions", "contrast"))
-        sound = (
-            scales.shape == (len(scales),)
-            and sizes.shape == (len(sizes),)
-            and contrast.shape == (len(sizes), len(scales))
-            and len(scales) > 1
-            and len(sizes) > 0
-            and scales[0] > 0
-            and bool(np.all(np.diff(scales) > 0) and np.all(np.diff(sizes) > 0) and sizes[0] > 0)
-            and all(bool(np.all(np.isfinite(array))) for array in (scales, contrast))
-            and bool(np.all(contrast >= 0))
-        )
-    if not sound:
-        raise ModelFileError("profile_ is not a table of scales, codimensions and contrasts.")
-
-
-def _check_numbers(model: SubspaceEstimator) -> None:
-    for name in COUNTS:
-        value = getattr(model, name)
-        if type(value) is not int or value < 0:
-            raise ModelFileError(f"{name} is {value!r}, not a count.")
-    for name in NUMBERS:
-        value = getattr(model, name)
-        if not isinstance(value, Real) or math.isnan(value):
-            raise ModelFileError(f"{name} is {value!r}, not a number.")
 
 
 def _check_arrays(model: SubspaceEstimator) -> None:
@@ -148,7 +112,6 @@ def _check_arrays(model: SubspaceEstimator) -> None:
             raise ModelFileError(f"{name} of shape {array.shape} does not fit the model's sizes.")
         if not np.all(np.isfinite(array)):
             raise ModelFileError(f"{name} is not finite.")
-    _check_frame(model)
     if model.labels_.ndim != 1 or not np.all(np.abs(model.labels_) == 1):
         raise ModelFileError("labels_ are not +1 and -1.")
     names = getattr(model, "feature_names_in_", None)
@@ -187,66 +150,90 @@ def _differ(a: Array, b: Any) -> bool:
     return bool(np.any(np.abs(a - b) > NOT_ORTHONORMAL))
 
 
-def _check_odds(odds: Any) -> None:
-    """Refuse a table of odds that would give nonsense."""
-    numbers = isinstance(odds, dict) and set(odds) == set(OutlierOdds._fields)
-    if numbers:
-        distance, log_odds = odds["distance"], odds["log_odds"]
-        numbers = (
-            distance.shape == log_odds.shape == (len(distance),)
-            and distance[0] > 0
-            and bool(np.all(np.isfinite(distance) & np.isfinite(log_odds)))
-            and bool(np.all(np.diff(distance) > 0) and np.all(np.diff(log_odds) >= 0))
-            and odds["threshold"] >= 0
-            and 0 <= odds["fall"] < math.inf
-        )
-    if not numbers:
-        raise ModelFileError("the odds of outliers are not a table of growing numbers.")
+# -- tables ----------------------------------------------------------------------------------------
 
 
-def _check_record(record: Any) -> None:
-    """Refuse counts of distances that cannot be drawn."""
-    sound = isinstance(record, dict) and set(record) == set(DistanceRecord._fields)
-    if sound:
-        edges, counts, norms = record["edges"], record["counts"], record["norms"]
-        numbers = [value for value in record.values() if not isinstance(value, np.ndarray)]
-        sound = (
-            edges.shape == counts.shape == (len(edges),)
-            and len(edges) > 1
-            and norms.ndim == 1
-            and all(bool(np.all(np.isfinite(array))) for array in (edges, counts, norms))
-            and edges[0] > 0
-            and bool(np.all(np.diff(edges) > 0) and np.all(counts >= 0) and np.all(norms >= 0))
-            and all(isinstance(n, int | float) and 0 <= n < math.inf for n in numbers)
-        )
-    if not sound:
-        raise ModelFileError("the counts of the distances are not a table of growing distances.")
+def _check_tables(model: SubspaceEstimator, names: Sequence[str]) -> None:
+    """Refuse tables without their entries, or with impossible ones.
+
+    Files of earlier versions lack some of them, and a fit may have no use for others.
+    """
+    for name in names:
+        table: Any = getattr(model, name, None)
+        if table is None and (name in MAY_BE_NONE or not hasattr(model, name)):
+            continue
+        entries, sound, message = TABLES[name]
+        if not (isinstance(table, dict) and set(table) == set(entries) and sound(model, **table)):
+            raise ModelFileError(message)
 
 
-def _check_reference(reference: Any, D: int) -> None:
-    """Refuse a centre and scale of the rows that are impossible."""
-    sound = isinstance(reference, dict) and set(reference) == set(Reference._fields)
-    if sound:
-        centre, *numbers = reference.values()
-        sound = centre.shape == (D,) and bool(np.all(np.isfinite(centre)))
-        sound = sound and all(isinstance(n, float) and 0 < n < math.inf for n in numbers)
-    if not sound:
-        raise ModelFileError("the centre and scale of the rows do not fit the model.")
+def _profile(_: Any, scales: Array, codimensions: Array, contrast: Array) -> bool:
+    fits = contrast.shape == (len(codimensions), len(scales)) and len(scales) > 1
+    return fits and _grows(scales) and _grows(codimensions) and _are_amounts(contrast)
 
 
-def _check_history(history: Any) -> None:
-    """Refuse a history of steps that do not add up."""
-    sound = isinstance(history, dict) and set(history) == set(History._fields)
-    if sound:
-        stages, n_steps = history["stages"], history["n_steps"]
-        steps = [history[name] for name in History._fields[2:]]
-        sound = (
-            isinstance(stages, tuple)
-            and all(isinstance(stage, str) for stage in stages)
-            and n_steps.shape == (len(stages),)
-            and n_steps.dtype.kind == "i"
-            and bool(np.all(n_steps >= 0))
-            and all(values.shape == (n_steps.sum(),) for values in steps)
-        )
-    if not sound:
-        raise ModelFileError("history_ has steps that do not add up.")
+def _odds(_: Any, distance: Array, log_odds: Array, threshold: float, fall: float) -> bool:
+    fits = distance.shape == log_odds.shape and threshold >= 0 and 0 <= fall < math.inf
+    rises = np.all(np.isfinite(log_odds)) and np.all(np.diff(log_odds) >= 0)
+    return fits and _grows(distance) and bool(rises)
+
+
+def _record(_: Any, edges: Array, counts: Array, norms: Array, **numbers: Any) -> bool:
+    fits = edges.shape == counts.shape and len(edges) > 1 and norms.ndim == 1
+    real = all(isinstance(n, int | float) and 0 <= n < math.inf for n in numbers.values())
+    return fits and real and _grows(edges) and _are_amounts(counts) and _are_amounts(norms)
+
+
+def _reference(model: SubspaceEstimator, centre: Array, **numbers: Any) -> bool:
+    real = all(isinstance(n, float) and 0 < n < math.inf for n in numbers.values())
+    return real and centre.shape == (model.n_features_in_,) and bool(np.all(np.isfinite(centre)))
+
+
+def _history(_: Any, stages: Any, n_steps: Array, **steps: Array) -> bool:
+    fits = _is_tuple_of_text(stages) and n_steps.shape == (len(stages),)
+    return (
+        fits
+        and n_steps.dtype.kind == "i"
+        and bool(np.all(n_steps >= 0))
+        and all(values.shape == (n_steps.sum(),) for values in steps.values())
+    )
+
+
+TABLES: dict[str, tuple[Sequence[str], Callable[..., bool], str]] = {
+    "profile_": (
+        ("scales", "codimensions", "contrast"),
+        _profile,
+        "profile_ is not a table of scales, codimensions and contrasts.",
+    ),
+    "_outlier_odds": (
+        OutlierOdds._fields,
+        _odds,
+        "the odds of outliers are not a table of growing numbers.",
+    ),
+    "_distance_record": (
+        DistanceRecord._fields,
+        _record,
+        "the counts of the distances are not a table of growing distances.",
+    ),
+    "_reference": (
+        Reference._fields,
+        _reference,
+        "the centre and scale of the rows do not fit the model.",
+    ),
+    "history_": (History._fields, _history, "history_ has steps that do not add up."),
+}
+MAY_BE_NONE = {"profile_", "_distance_record", "_reference"}
+
+
+def _grows(values: Array) -> bool:
+    """Whether these are positive finite numbers, each larger than the one before."""
+    fits = values.shape == (len(values),) and len(values) > 0 and values[0] > 0
+    return bool(fits and np.all(np.isfinite(values)) and np.all(np.diff(values) > 0))
+
+
+def _are_amounts(values: Array) -> bool:
+    return bool(np.all(np.isfinite(values)) and np.all(values >= 0))
+
+
+def _is_tuple_of_text(value: Any) -> bool:
+    return isinstance(value, tuple) and all(isinstance(item, str) for item in value)

@@ -5,7 +5,6 @@ import struct
 import zipfile
 from numbers import Integral
 from pathlib import Path
-from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -112,9 +111,7 @@ def load(path: str | os.PathLike[str]) -> SubspaceEstimator:
     path = Path(path)
     try:
         members = read_members(path)
-        header = parse_header(members.pop(HEADER))
-        _check_schema(header)
-        return _model(header, _method(header["class"]), parse_arrays(header, members))
+        return _model(parse_header(members.pop(HEADER)), members)
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from error.__cause__
     except OSError as error:
@@ -132,7 +129,8 @@ def _is_learned(name: str) -> bool:
     return name in PRIVATE or (name.isidentifier() and name[0] != "_" and name[-1] == "_")
 
 
-def _check_schema(header: Header) -> None:
+def _model(header: Header, members: dict[str, bytes]) -> SubspaceEstimator:
+    """Check the header, then the arrays, and only then make a model of them."""
     if header.get("format") != FORMAT:
         raise ModelFileError("not a model that perpend wrote.")
     schema = header["schema"]
@@ -144,20 +142,14 @@ def _check_schema(header: Header) -> None:
             f"perpend {__version__} reads up to schema {SCHEMA}. "
             "Upgrade perpend: pip install --upgrade perpend"
         )
-
-
-def _method(name: Any) -> type[SubspaceEstimator]:
-    kind = METHODS.get(name)
+    kind = METHODS.get(header["class"])
     if kind is None:
         raise ModelFileError(
-            f"holds a model of class {name!r}, which is not a method of perpend {__version__} "
-            f"({', '.join(sorted(METHODS))}). Upgrade perpend, or import the module that defines "
-            "it first."
+            f"holds a model of class {header['class']!r}, which is not a method of perpend "
+            f"{__version__} ({', '.join(sorted(METHODS))}). Upgrade perpend, or import the module "
+            "that defines it first."
         )
-    return kind
-
-
-def _model(header: Header, kind: type[SubspaceEstimator], arrays: Arrays) -> SubspaceEstimator:
+    arrays = parse_arrays(header, members)
     model = kind(**unpacked(header["parameters"], arrays))
     model._validate_params()
     for name, value in unpacked(header["attributes"], arrays).items():
