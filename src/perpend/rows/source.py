@@ -7,14 +7,13 @@ from perpend._typing import Array, Kernel
 
 
 class Kept(NamedTuple):
-    """Values that a scan left with the rows, one piece for each block.
+    """Values that a scan left with the rows: ``piece(rows)`` are those of a block, a slice.
 
-    Pieces that fit the source's memory budget are stored. Otherwise `piece` computes them again
-    whenever they are used: slower, with the same values. The source decides how a block is named,
-    by a number or by a slice of the rows.
+    Values that fit the source's memory budget are stored. Otherwise `piece` computes them again
+    whenever they are used: slower, with the same values.
     """
 
-    piece: Callable[[Any], Array]
+    piece: Callable[[slice], Array]
 
 
 class Scan(NamedTuple):
@@ -37,7 +36,7 @@ class RowSource(Protocol):
 
     @property
     def dtype(self) -> Any:
-        """The floating-point type of the rows."""
+        """The floating-point type of the rows, as NumPy names it."""
 
     @property
     def precision(self) -> float:

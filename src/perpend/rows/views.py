@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from perpend._typing import Array
-from perpend.rows.centred import centred_norms, lift, room_for_lifted
-from perpend.rows.kinds import to_numpy
+from perpend.rows.centred import centred_blocks, centred_norms
+from perpend.rows.kinds import room, to_numpy
 from perpend.rows.preparation import as_rows
 from perpend.rows.source import RowSource
 
@@ -93,9 +93,11 @@ def lifted(
     fused: bool = True,
 ) -> Lifted:
     """Lift the rows of X (n, D) about a view; one array of the size of X is formed."""
-    L = room_for_lifted(X)
-    lift(X, view.centre, view.scale, L)
-    rows = as_rows(
+    L = room(X, X.shape[0], X.shape[1] + 1)
+    L[:, -1] = 1
+    for rows, Z in centred_blocks(X, view.centre):
+        L[rows, :-1] = Z / view.scale
+    source = as_rows(
         L,
         weight=weight,
         mask=view.seen,
@@ -104,7 +106,7 @@ def lifted(
         n_jobs=n_jobs,
         fused=fused,
     )
-    return Lifted(rows, view)
+    return Lifted(source, view)
 
 
 def near_view(X: Array, centre: Array, spread: float, view: View) -> View:
