@@ -18,7 +18,7 @@ from perpend.kernels import (
     inverse_distance_gram,
     l1_objective,
     l1_objective_and_gradient,
-    residual_weighted_gram,
+    residuals,
     weighted_gram,
 )
 from perpend.rows import ArrayRows, as_rows, kinds
@@ -109,9 +109,9 @@ def test_every_kernel_gives_the_sums_of_numpy_rows(block_rows, seed):
     scan = rows.scan(weighted_gram, table, EDGES, using=(kept,))
     assert_close(scan.product, plain.scan(weighted_gram, table, EDGES, using=(other,)).product)
     for kernel, *params in [
-        (grouped_distances, B, EDGES),
-        (distance_weighted_gram, B, table, EDGES),
-        (residual_weighted_gram, np.linalg.qr(B)[0], table, EDGES),
+        (grouped_distances, distances, B, EDGES),
+        (distance_weighted_gram, distances, B, table, EDGES),
+        (distance_weighted_gram, residuals, np.linalg.qr(B)[0], table, EDGES),
     ]:
         assert_close(rows.scan(kernel, *params).product, plain.scan(kernel, *params).product)
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
-from perpend._typing import Array
+from perpend._typing import Array, Kernel
 from perpend.exceptions import InputError
 from perpend.geometry import complement
 from perpend.kernels import (
@@ -18,10 +18,8 @@ from perpend.kernels import (
     distances,
     gram,
     grouped_distances,
-    grouped_residuals,
     heights,
     mapped_gram,
-    residual_weighted_gram,
     residuals,
 )
 from perpend.rows.source import RowSource, Scan
@@ -209,24 +207,23 @@ def scan_distances(rows: RowSource, V: Array, U: Array | None = None) -> Scan:
     `U` is an orthonormal basis of that complement, or of the part that the rows fill, if it is
     known.
     """
-    U = few_components(V, U)
-    return rows.scan(distances, V, keep=True) if U is None else rows.scan(residuals, U, keep=True)
+    return rows.scan(*_measure(V, U), keep=True)
 
 
 def scan_grouped_distances(rows: RowSource, V: Array, edges: Array, U: Array | None = None) -> Scan:
     """Keep these distances and give their histogram over the bins that end at the edges."""
-    U = few_components(V, U)
-    if U is None:
-        return rows.scan(grouped_distances, V, edges, keep=True)
-    return rows.scan(grouped_residuals, U, edges, keep=True)
+    return rows.scan(grouped_distances, *_measure(V, U), edges, keep=True)
 
 
 def scan_weighted_gram(rows: RowSource, V: Array, table: Array, edges: Array) -> Scan:
     """Give sum_i u_i x_i x_i.T and sum_i u_i, with the table's value u_i at the row's distance."""
-    U = few_components(V)
-    if U is None:
-        return rows.scan(distance_weighted_gram, V, table, edges)
-    return rows.scan(residual_weighted_gram, U, table, edges)
+    return rows.scan(distance_weighted_gram, *_measure(V), table, edges)
+
+
+def _measure(V: Array, U: Array | None = None) -> tuple[Kernel, Array]:
+    """Return the cheaper kernel for distances to the complement of V, and its basis."""
+    U = few_components(V, U)
+    return (distances, V) if U is None else (residuals, U)
 
 
 def few_components(V: Array, known: Array | None = None) -> Array | None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from perpend._typing import Array, Kernel
-from perpend.kernels.blocks import l1_objective_and_gradient
+from perpend.kernels import l1_objective_and_gradient
 
 ABI = 1
 """What `perpend_abi` in l1.c must return; a library left over from another version is refused."""
