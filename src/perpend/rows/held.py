@@ -143,20 +143,16 @@ class HeldRows:
         index = self._as_index(indices)
         return self._alike(self._block(index), index)
 
-    def mapped(self, A: Array, *, rescale: bool = False) -> "HeldRows | None":
-        """Return the rows times A (D, R); with `rescale` each is scaled to the norm that it had."""
+    def mapped(self, A: Array) -> "HeldRows | None":
+        """Return the rows times A (D, R), or None if that is over budget."""
         n, R = self.shape[0], A.shape[1]
         n_bytes = n * R * self.dtype.itemsize
         if n_bytes > self._room():
             return None
-        xp, A, Y = namespace(self._X), self._as_param(A), room(self._X, n, R)
+        A, Y = self._as_param(A), room(self._X, n, R)
         for rows in cut(slice(0, n), self._block_size(0, plain=True)):
-            X = self._block(rows)
             with self._products():
-                Y[rows] = X @ A
-            if rescale:
-                own, norm = (xp.sqrt(xp.sum(Z * Z, axis=1)) for Z in (X, Y[rows]))
-                Y[rows] *= (own / xp.where(norm > 0, norm, xp.ones_like(norm)))[:, None]
+                Y[rows] = self._block(rows) @ A
         return self._alike(Y, slice(None), n_bytes)
 
     def blocks(self, width: int) -> list[slice]:

@@ -172,18 +172,14 @@ def _what_is_needed(X: Any, device: Any) -> str:
     needed = n * D * size + 6 * n * size + SCRATCH_GPU  # X, a few values for each row, scratch
     there = ""
     if device.type == "cuda" and torch.cuda.is_available():
-        free, total = torch.cuda.mem_get_info(device)
-        there = f" ({_gib(free)} of {_gib(total)} are free)"
+        free, total = (f"{n_bytes / 2**30:.2f} GiB" for n_bytes in torch.cuda.mem_get_info(device))
+        there = f" ({free} of {total} are free)"
     return (
-        f"{device} is out of memory{there}. {n} rows of {D} features need about {_gib(needed)} "
-        "there, X itself included, and run faster with twice as much. Free some of it, pass "
-        "float32, let sample_size choose some of the rows, take fewer starts (n_starts), or "
-        'compute with device="cpu".'
+        f"{device} is out of memory{there}. {n} rows of {D} features need about "
+        f"{needed / 2**30:.2f} GiB there, X itself included, and run faster with twice as much. "
+        "Free some of it, pass float32, let sample_size choose some of the rows, take fewer starts "
+        '(n_starts), or compute with device="cpu".'
     )
-
-
-def _gib(n_bytes: int) -> str:
-    return f"{n_bytes / 2**30:.2f} GiB"
 
 
 def _usable(device: Any) -> Any:

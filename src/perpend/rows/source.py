@@ -79,9 +79,9 @@ class RowSource(Protocol):
     def subset(self, indices: Array) -> "RowSource":
         """Return some rows as a source of their own, with their weights; they are copied."""
 
-    def mapped(self, A: Array, *, rescale: bool = False) -> "RowSource | None":
+    def mapped(self, A: Array) -> "RowSource | None":
         """Return the rows times A (D, R) as a source of their own, with their weights.
 
-        The norms must stay: A is orthonormal and its span holds all rows, or each row is scaled to
-        the norm that it had, which is what `rescale` does. None if the copy is over budget.
+        The norms must stay: A is orthonormal and its span holds all rows. None if the copy is over
+        budget.
         """

@@ -53,19 +53,20 @@ def typical(values: Array, weight: Array) -> Array:
 
 def _sample(X: Array, weight: Array | None, draw: np.random.Generator) -> tuple[Array, Array]:
     """Draw rows (m, D) by their weight (m,), which adds up to one; all rows where they are few."""
-    n = X.shape[0]
+    n, share = X.shape[0], np.full(CENTRE_ROWS, 1 / CENTRE_ROWS)
     if weight is None and n > CENTRE_ROWS:  # as `choice` draws rows of equal weight, at once
         index = np.sort((draw.random(CENTRE_ROWS) * n).astype(int))
-        return to_numpy(X[index]).astype(float), np.full(CENTRE_ROWS, 1 / CENTRE_ROWS)
+        return to_numpy(X[index]).astype(float), share
     w = np.ones(n) if weight is None else to_numpy(weight).astype(float)
     if not np.any(w > 0):
         w = np.ones(n)  # the method will say what is wrong
     w = w / w.max()
     if np.count_nonzero(w) <= CENTRE_ROWS:
         index = np.flatnonzero(w)
-        return to_numpy(X[index]).astype(float), w[index] / w.sum()
-    index = np.sort(draw.choice(n, CENTRE_ROWS, p=w / w.sum()))
-    return to_numpy(X[index]).astype(float), np.full(CENTRE_ROWS, 1 / CENTRE_ROWS)
+        share = w[index] / w.sum()
+    else:
+        index = np.sort(draw.choice(n, CENTRE_ROWS, p=w / w.sum()))
+    return to_numpy(X[index]).astype(float), share
 
 
 # -- rows as they are seen from there --------------------------------------------------------------
