@@ -22,7 +22,7 @@ def fit_memory(n: int, D: int, itemsize: int, *, affine: bool) -> int:
     They hold a copy with rows of norm one (lifted rows if the subspace may be affine), what the
     descents keep for each row and start, a few numbers for each row, and matrices of D x D.
     """
-    from perpend.rows.held import MEMORY_BUDGET
+    from perpend.rows.array import MEMORY_BUDGET
 
     rows = n * D * itemsize
     searched = min(n, max(SUBSAMPLE[0], SUBSAMPLE[1] * D))

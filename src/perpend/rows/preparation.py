@@ -6,8 +6,7 @@ import numpy as np
 
 from perpend._typing import Array, namespace
 from perpend.exceptions import InputError
-from perpend.rows.array import BLOCK_ENTRIES
-from perpend.rows.held import cut, held
+from perpend.rows.array import BLOCK_ENTRIES, cut, rows_of
 from perpend.rows.kinds import Place, in_memory, is_tensor, numpy_dtype, room, to_numpy
 from perpend.rows.source import RowSource
 
@@ -92,7 +91,7 @@ def as_rows(
         divisor = None if xp.all(divisor == 1) else divisor
         levels = np.append((np.arange(N_NORMS) + 0.5) / N_NORMS, 1.0)  # the largest comes last
         quantiles = np.quantile(to_numpy(present / unit), levels)
-    return held(
+    return rows_of(
         X,
         weight=weight,
         divisor=divisor,

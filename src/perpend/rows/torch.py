@@ -15,7 +15,7 @@ import torch
 
 from perpend._typing import Array, Kernel
 from perpend.kernels import Contribution, l1_objective_and_gradient
-from perpend.rows.held import MEMORY_BUDGET, HeldRows, Sums
+from perpend.rows.array import MEMORY_BUDGET, ArrayRows, Sums
 from perpend.rows.kinds import to_numpy
 
 SCRATCH_CPU, SCRATCH_GPU = 2**22, 2**28
@@ -36,7 +36,7 @@ FUSED_NORMS = (1e-30, 1e30)
 """Sizes of rows whose products are safe there, where numbers have single precision's range."""
 
 
-class TorchRows(HeldRows):
+class TorchRows(ArrayRows):
     """Rows of a tensor (n, D) on its device; on a GPU, all that is free may be used by default."""
 
     _blocks_in_sum = sys.maxsize  # all
