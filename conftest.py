@@ -14,6 +14,7 @@ os.environ.setdefault("MPLBACKEND", "agg")  # no windows, neither here nor in pr
 MODULES = {
     "torch": ("kernels/cuda/*.py", "rows/torch.py"),
     "triton": ("kernels/cuda/batched.py",),  # comes with torch for GPUs
+    "cuda": ("kernels/cuda/compiler.py", "kernels/cuda/prepared.py"),  # likewise
 }
 
 collect_ignore_glob = [

@@ -9,35 +9,27 @@ then uses plain products.
 
 import logging
 from importlib.util import find_spec
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from perpend._typing import Array
-from perpend.kernels.cuda.layout import bf16_tiles, float64_tiles
 from perpend.kernels.cuda.plan import MOST_FEATURES, MOST_PLAIN_FEATURES, SHARED_BYTES
-from perpend.kernels.cuda.prepared import PlainRows, Prepared, TiledRows
+
+if TYPE_CHECKING:
+    from perpend.kernels.cuda.prepared import Prepared
 
 Precision = Literal["auto", "float64", "float32", "bf16x2", "bf16"]
 
 logger = logging.getLogger(__name__)
 
 
-def prepare(X: Array, precision: Precision = "auto") -> Prepared | None:
-    """Convert rows once for the fused kernels, or return None where none of them fits.
+def prepare(X: Array, precision: Precision = "auto") -> "Prepared | None":
+    """Convert rows X (n, D) on a CUDA device for the fused kernels; None where none of them fits.
 
-    Parameters
-    ----------
-    X : tensor of shape (n, D), float32 or float64, on a CUDA device
-        Must not change afterwards: it may be kept instead of a copy.
-    precision : {"auto", "float64", "float32", "bf16x2", "bf16"}, default="auto"
-        How rows are stored. "bf16x2" is a high and a low part, 16 bits each: the memory of float32,
-        a relative error of 2^-16. "float32" is for at most 16 features. "auto" is "float32" for
-        these and "bf16x2" for more.
-
-    Returns
-    -------
-    Prepared or None
-        None without torch or NVIDIA's ``cuda.bindings`` (a CUDA build of torch installs them), for
-        other devices, types or shapes, and if the memory does not suffice.
+    X must not change afterwards: it may be kept instead of a copy. With the `precision` "bf16x2"
+    rows are stored as a high and a low part, 16 bits each: the memory of float32, a relative error
+    of 2^-16. "float32" is for at most 16 features; "auto" is "float32" for these and "bf16x2" for
+    more. None of them fits without torch or NVIDIA's ``cuda.bindings`` (a CUDA build of torch
+    installs them), for other devices, types or shapes, and if the memory does not suffice.
     """
     if precision not in get_args(Precision):
         raise ValueError(f"precision must be one of {get_args(Precision)}, got {precision!r}")
@@ -58,7 +50,10 @@ def prepare(X: Array, precision: Precision = "auto") -> Prepared | None:
         return None
 
 
-def _converted(X: Array, precision: Precision) -> Prepared:
+def _converted(X: Array, precision: Precision) -> "Prepared":
+    from perpend.kernels.cuda.layout import bf16_tiles, float64_tiles
+    from perpend.kernels.cuda.prepared import PlainRows, TiledRows
+
     if precision == "float32":
         plain = X.float().contiguous()
         return PlainRows(plain if plain.data_ptr() % 16 == 0 else plain.clone())

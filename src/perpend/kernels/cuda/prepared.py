@@ -10,6 +10,8 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
+import torch
+
 from perpend._typing import Array
 from perpend.kernels.cuda.compiler import Module, long, pointer, whole
 from perpend.kernels.cuda.plan import RowPlan, TilePlan, macros, row_plan, tile_plan
@@ -29,23 +31,13 @@ def _loaded(plan: TilePlan | None, architecture: str, device: int) -> Module:  #
 
 
 class Prepared:
-    """Rows that a fused kernel can read; see `prepare`.
+    """Rows that a fused kernel can read; see `prepare`."""
 
-    Attributes
-    ----------
-    precision : float
-        Relative rounding error of the products.
-    n, D : int
-        Rows and features.
-    """
-
-    precision: float
+    precision: float  # relative rounding error of the products
     _longest: int | None  # rows in one sum
     _real: Any  # the type of the weights
 
     def __init__(self, X: Array) -> None:
-        import torch
-
         self.n, self.D = (int(size) for size in X.shape)
         self._device = X.device
         properties = torch.cuda.get_device_properties(X.device)
@@ -61,33 +53,25 @@ class Prepared:
         Both stay on the device, and nothing waits for them. Calls on the same rows belong on one
         stream, and B must have a column.
         """
-        import torch
-
         with torch.cuda.device(self._device):
             stream = torch.cuda.current_stream().cuda_stream
             B = B.to(device=self._device, dtype=torch.float64).contiguous()
-            self._check(B, weight)
+            # Otherwise a kernel would read beyond their ends.
+            if B.ndim != 2 or B.shape[0] != self.D or B.shape[1] == 0:
+                raise ValueError(f"B must have shape ({self.D}, k > 0), got {tuple(B.shape)}")
+            if weight is not None and tuple(weight.shape) != (self.n,):
+                raise ValueError(f"weight must have shape ({self.n},), got {tuple(weight.shape)}")
             if weight is not None:
                 weight = weight.to(device=self._device, dtype=self._real).contiguous()
-            k = B.shape[1]
-            totals, products = [], []
-            column = 0
+            k, column, totals, products = B.shape[1], 0, [], []
             while column < k:
                 total, product = self._chunk(B, column, weight, stream)
-                count = min(total.shape[0], k - column)
-                totals.append(total[:count])
-                products.append(product[:count, : self.D])
-                column += count
+                totals.append(total[: k - column])
+                products.append(product[: k - column, : self.D])
+                column += len(total)
         if len(totals) == 1:
             return totals[0], products[0]
         return torch.cat(totals), torch.cat(products)
-
-    def _check(self, B: Array, weight: Array | None) -> None:
-        """Refuse what a kernel would read beyond its end."""
-        if B.ndim != 2 or B.shape[0] != self.D or B.shape[1] == 0:
-            raise ValueError(f"B must have shape ({self.D}, k > 0), got {tuple(B.shape)}")
-        if weight is not None and tuple(weight.shape) != (self.n,):
-            raise ValueError(f"weight must have shape ({self.n},), got {tuple(weight.shape)}")
 
     def _chunk(self, B: Array, column: int, weight: Array | None, stream: int) -> Any:
         """Return sums for some columns of B from `column` on, padded as the kernel likes."""
@@ -109,8 +93,6 @@ class Prepared:
         `arguments` are those of a launch over a range of steps, without its slots; a step is what
         each of the `workers` in a block takes at a time.
         """
-        import torch
-
         steps = -(-self.n // plan.step_rows)
         grid = min(self._multiprocessors, -(-steps // workers))
         most = steps if self._longest is None else grid * workers * self._longest // plan.step_rows
@@ -130,8 +112,6 @@ class TiledRows(Prepared):
     """Rows in tiles, for the tensor cores, as bf16 (one or two parts) or float64."""
 
     def __init__(self, X: Array, tiles: Array, parts: int) -> None:
-        import torch
-
         super().__init__(X)
         self._tiles = tiles
         self._parts = parts
@@ -176,8 +156,6 @@ class PlainRows(Prepared):
         self._own = cache(partial(_load, architecture=self._architecture))
 
     def _chunk(self, B: Array, column: int, weight: Array | None, stream: int) -> Any:
-        import torch
-
         k = B.shape[1]
         plan = row_plan(self.D, k - column, weight is not None)
         count = min(plan.columns, k - column)
