@@ -63,17 +63,13 @@ class ArrayRows:
             memory_budget = MEMORY_BUDGET
         self._budget = memory_budget  # None: whatever is free on the device
         self._given_block_rows, self._n_jobs, self._fused = block_rows, n_jobs, fused
+        self.shape: tuple[int, int] = tuple(X.shape)
         self.dtype = numpy_dtype(X)
         self.norms = np.ones(1) if norms is None else norms
         self.unit = unit
         if divisor is not None and store_quotients:
             self._store_quotients(divisor)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The number of rows and of features."""
-        n, D = self._X.shape
-        return n, D
+        self.weights, self.lengths = _kept(weight, self._X), _kept(lengths, self._X)
 
     @property
     def precision(self) -> float:
@@ -87,16 +83,6 @@ class ArrayRows:
             return float(self.shape[0])
         xp = namespace(self._X)
         return float(xp.sum(self._weight, dtype=xp.float64))
-
-    @property
-    def weights(self) -> Kept:
-        """The weight of each row; 0 for rows that do not take part."""
-        return Kept(lambda rows: self._values(self._weight, rows))
-
-    @property
-    def lengths(self) -> Kept:
-        """The norm that each row had as it was given, up to a common factor."""
-        return Kept(lambda rows: self._values(self._lengths, rows))
 
     def scan(
         self, kernel: Kernel, *params: Any, using: tuple[Kept, ...] = (), keep: bool = False
@@ -202,10 +188,6 @@ class ArrayRows:
         X = self._X[rows]
         return X if self._divisor is None else X / self._divisor[rows][:, None]
 
-    def _values(self, values: Array | None, rows: slice) -> Array:
-        """Return the weights or lengths of these rows; ones by default."""
-        return namespace(self._X).ones_like(self._X[rows, 0]) if values is None else values[rows]
-
     def _alike(self, X: Array, index: Any, n_bytes: int = 0) -> "ArrayRows":
         """Return a source of X with the weights and lengths of the rows at `index`."""
         return rows_of(
@@ -251,7 +233,7 @@ class ArrayRows:
 
     def _weighted_total(self, part: Contribution, rows: slice) -> Array | None:
         # A vector-matrix product is the fastest sum over rows, and takes the weights along.
-        return None if part.total is None else self._values(self._weight, rows) @ part.total
+        return None if part.total is None else self.weights.piece(rows) @ part.total
 
     def _weighted_product(self, part: Contribution, rows: slice) -> Array | None:
         left, right, weight = part.left, part.right, self._weight
@@ -301,6 +283,13 @@ def rows_of(X: Array, **how: Any) -> ArrayRows:
     from perpend.rows.torch import TorchRows
 
     return TorchRows(X, **how)
+
+
+def _kept(values: Array | None, X: Array) -> Kept:
+    """Return values of the rows of X, which are ones by default."""
+    if values is not None:
+        return Kept(lambda rows: values[rows])
+    return Kept(lambda rows: namespace(X).ones_like(X[rows, 0]))
 
 
 def cut(rows: slice, size: int) -> list[slice]:

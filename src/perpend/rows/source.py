@@ -30,13 +30,12 @@ class Scan(NamedTuple):
 class RowSource(Protocol):
     """Rows that can be scanned, wherever they are."""
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The number of rows and of features."""
-
-    @property
-    def dtype(self) -> Any:
-        """The floating-point type of the rows, as NumPy names it."""
+    shape: tuple[int, int]  # the number of rows and of features
+    dtype: Any  # the floating-point type of the rows, as NumPy names it
+    weights: Kept  # the weight of each row; 0 for rows that do not take part
+    lengths: Kept  # the norm that each row had as it was given, up to a common factor
+    norms: Array  # (m,) ascending to the largest, stand for those of all rows; [1.] for unit rows
+    unit: float  # what the kernels see times `unit` is what the user gave; 1 for unit rows
 
     @property
     def precision(self) -> float:
@@ -45,25 +44,6 @@ class RowSource(Protocol):
     @property
     def total_weight(self) -> float:
         """The sum of the weights of all rows that take part."""
-
-    @property
-    def weights(self) -> Kept:
-        """The weight of each row; 0 for rows that do not take part."""
-
-    @property
-    def lengths(self) -> Kept:
-        """The norm that each row had as it was given, up to a common factor."""
-
-    @property
-    def norms(self) -> Array:
-        """Norms (m,), ascending to the largest, that stand for those of all rows.
-
-        It is [1.] for unit rows.
-        """
-
-    @property
-    def unit(self) -> float:
-        """What the kernels see times `unit` is what the user gave; 1 for unit rows."""
 
     def scan(
         self, kernel: Kernel, *params: Any, using: tuple[Kept, ...] = (), keep: bool = False
