@@ -224,10 +224,12 @@ class ArrayRows:
             nonlocal sums
             sums = _add(sums[0], part[0]), _add(sums[1], part[1])
 
-        def of_group(g: int) -> Sums:
-            return work(groups[g])
-
-        in_order(of_group, take, len(groups), n_jobs=self._n_jobs, uses_blas=uses_blas)
+        if self._n_jobs == 1:
+            for group in groups:
+                take(work(group))
+        else:
+            n, n_jobs = len(groups), self._n_jobs
+            in_order(lambda g: work(groups[g]), take, n, n_jobs=n_jobs, uses_blas=uses_blas)
         total, product = (None if part is None else to_numpy(part) for part in sums)
         return total, product
 

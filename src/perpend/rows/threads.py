@@ -29,12 +29,8 @@ def in_order(
     """
     threads = min(n_jobs, n_items)
     threads = min(threads, n_processors()) if threads > 1 else 1
-    if threads == 1:
-        for j in range(n_items):
-            take(work(j))
-        return
     turns = _Turns(work, take, n_items)
-    with _one_blas_thread if uses_blas else nullcontext():
+    with _one_blas_thread if uses_blas and threads > 1 else nullcontext():
         # A helper that has not begun when all is done is let go.
         helpers = [_pool().submit(turns.serve) for _ in range(threads - 1)]
         try:
