@@ -230,6 +230,8 @@ class ArrayRows:
         else:
             n, n_jobs = len(groups), self._n_jobs
             in_order(lambda g: work(groups[g]), take, n, n_jobs=n_jobs, uses_blas=uses_blas)
+        if not is_tensor(self._X):
+            return sums
         total, product = (None if part is None else to_numpy(part) for part in sums)
         return total, product
 
