@@ -12,8 +12,9 @@ import pytest
 os.environ.setdefault("MPLBACKEND", "agg")  # no windows, neither here nor in processes of the tests
 
 MODULES = {
-    "torch": ("kernels/cuda/*.py", "rows/precision.py", "rows/tensors.py", "rows/torch.py"),
+    "torch": ("kernels/cuda/*.py", "rows/torch.py"),
     "triton": ("kernels/cuda/batched.py",),  # comes with torch for GPUs
+    "cuda": ("kernels/cuda/compiler.py", "kernels/cuda/prepared.py"),  # likewise
 }
 
 collect_ignore_glob = [

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from perpend.kernels import residuals
+
 
 class CountingRows:
     """A row source that counts the scans and floating-point operations it is asked for."""
@@ -90,17 +92,17 @@ def _plain(x: Any) -> Any:
 
 def flops_per_row(kernel: str, D: int, params: tuple[Any, ...]) -> float:
     """What a kernel costs; a gram matrix counts in full, although half of it would do."""
-    columns = params[0].shape[1] if params and np.ndim(params[0]) == 2 else 1
+    columns = next((p.shape[1] for p in params if np.ndim(p) == 2), 1)
+    if any(p is residuals for p in params):
+        columns *= 2  # two products with them
     return {
         "l1_objective_and_gradient": 4 * D * columns,
         "l1_objective": 2 * D * columns,
         "distances": 2 * D * columns,
         "grouped_distances": 2 * D * columns,
         "residuals": 4 * D * columns,
-        "grouped_residuals": 4 * D * columns,
         "heights": 2 * D,
         "gram": 2 * D * D,
         "weighted_gram": 2 * D * D,
         "distance_weighted_gram": 2 * D * (D + columns),
-        "residual_weighted_gram": 2 * D * (D + 2 * columns),
     }[kernel]

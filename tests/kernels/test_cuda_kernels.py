@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from perpend.kernels.cuda import prepare
-from perpend.kernels.cuda.layout import bf16_tiles, float64_tiles
 from perpend.kernels.cuda.plan import (
     MOST_FEATURES,
     MOST_PLAIN_FEATURES,
@@ -96,10 +95,18 @@ def test_every_small_shape_has_a_plan():
             assert plan.columns * features <= 128  # sums in registers
 
 
-def test_float64_tiles_hold_the_rows():
+@pytest.fixture
+def layout():
+    pytest.importorskip("torch")
+    from perpend.kernels.cuda import layout
+
+    return layout
+
+
+def test_float64_tiles_hold_the_rows(layout):
     torch = pytest.importorskip("torch")
     X = torch.arange(70.0 * 13, dtype=torch.float64).reshape(70, 13)
-    tiles = float64_tiles(X)
+    tiles = layout.float64_tiles(X)
     assert tiles.shape == (16, 2, 2, 8, 4)
     rows = tiles.permute(0, 3, 1, 2, 4).reshape(128, 16)
     assert torch.equal(rows[:70, :13], X)
@@ -108,26 +115,26 @@ def test_float64_tiles_hold_the_rows():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_bf16_tiles_hold_the_rows_to_16_bits(dtype):
+def test_bf16_tiles_hold_the_rows_to_16_bits(dtype, layout):
     torch = pytest.importorskip("torch")
     generator = torch.Generator().manual_seed(0)
     X = torch.randn(150, 21, generator=generator, dtype=getattr(torch, dtype))
-    tiles = bf16_tiles(X, 2)
+    tiles = layout.bf16_tiles(X, 2)
     assert tiles.shape == (12, 3, 2, 16, 8)
     rows = tiles.double().sum(dim=2).permute(0, 2, 1, 3).reshape(192, 24)
     assert ((rows[:150, :21] - X).abs() <= 2.0**-16 * X.abs()).all()
     assert not rows[150:].any()
     assert not rows[:, 21:].any()
-    assert torch.equal(bf16_tiles(X, 1)[:, :, 0], tiles[:, :, 0])
+    assert torch.equal(layout.bf16_tiles(X, 1)[:, :, 0], tiles[:, :, 0])
 
 
-def test_a_conversion_in_pieces_is_the_same(monkeypatch):
+def test_a_conversion_in_pieces_is_the_same(monkeypatch, layout):
     torch = pytest.importorskip("torch")
     X = torch.randn(1000, 9, generator=torch.Generator().manual_seed(0))
-    whole = bf16_tiles(X, 2), float64_tiles(X)
-    monkeypatch.setattr("perpend.kernels.cuda.layout.CHUNK_BYTES", 1)
-    assert torch.equal(bf16_tiles(X, 2), whole[0])
-    assert torch.equal(float64_tiles(X), whole[1])
+    whole = layout.bf16_tiles(X, 2), layout.float64_tiles(X)
+    monkeypatch.setattr(layout, "CHUNK_BYTES", 1)
+    assert torch.equal(layout.bf16_tiles(X, 2), whole[0])
+    assert torch.equal(layout.float64_tiles(X), whole[1])
 
 
 # --- on a GPU ------------------------------------------------------------------------------------

@@ -170,7 +170,7 @@ def test_the_given_arrays_are_never_modified(normalize, dtype):
     rows = as_rows(X, weight=w, mask=mask, normalize=normalize, block_rows=10)
     kept = rows.scan(distances, B, keep=True).kept
     edges = np.geomspace(0.01, 1, 16)
-    rows.scan(grouped_distances, B, edges)
+    rows.scan(grouped_distances, distances, B, edges)
     rows.scan(weighted_gram, np.ones(16), edges, using=(kept,))
     rows.scan(l1_objective_and_gradient, B)
     for a, b in zip(given, copies, strict=True):

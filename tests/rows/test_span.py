@@ -69,9 +69,10 @@ def test_weights_and_zero_rows_decide_what_is_spanned():
     assert_same_subspace(span.basis.T, np.eye(4)[[0, 2]], 1e-15)
 
 
+@pytest.mark.parametrize("D", [2, 20])
 @pytest.mark.parametrize("how", ["zero", "weightless"])
-def test_no_rows_to_speak_of_is_an_error(how):
-    X = np.zeros((3, 2)) if how == "zero" else np.ones((3, 2))
+def test_no_rows_to_speak_of_is_an_error(how, D):
+    X = np.zeros((3, D)) if how == "zero" else np.ones((3, D))
     with pytest.raises(InputError, match="zero"):
         row_span(as_rows(X, weight=None if how == "zero" else np.zeros(3)))
 

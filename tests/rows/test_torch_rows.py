@@ -18,7 +18,7 @@ from perpend.kernels import (
     inverse_distance_gram,
     l1_objective,
     l1_objective_and_gradient,
-    residual_weighted_gram,
+    residuals,
     weighted_gram,
 )
 from perpend.rows import ArrayRows, as_rows, kinds
@@ -26,13 +26,17 @@ from perpend.rows import ArrayRows, as_rows, kinds
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from perpend.rows import torch as torch_module  # noqa: E402
-from perpend.rows.precision import full_precision  # noqa: E402
-from perpend.rows.tensors import row_norms, torch_rows  # noqa: E402
-from perpend.rows.torch import TorchRows  # noqa: E402
+from perpend.rows.preparation import row_norms  # noqa: E402
+from perpend.rows.torch import TorchRows, full_precision  # noqa: E402
 
 N, D, K = 601, 6, 3
 BLOCKS = [1, 7, 300, 601, 5000, None]
 EDGES = np.geomspace(1e-3, 4.0, 32)
+
+
+@pytest.fixture(autouse=True)
+def _tensors_stay_tensors(monkeypatch):
+    monkeypatch.setattr(kinds, "READ_AS_NUMPY", set())
 
 
 def data(seed, dtype=np.float64, n=N):
@@ -76,7 +80,7 @@ def test_sums_are_those_of_numpy_rows(dtype, layout, normalize, budget, weighted
     given = view(X, layout)
     weight = np.random.default_rng(1).uniform(size=N) if weighted else None
     options = {"weight": weight, "normalize": normalize, "memory_budget": budget}
-    rows, plain = torch_rows(given, **options), as_rows(X, **options)
+    rows, plain = as_rows(given, **options), as_rows(X, **options)
     scan, expected = rows.scan(everything, B, 2), plain.scan(everything, B, 2)
     assert scan.total.dtype == scan.product.dtype == np.float64
     assert_close(scan.total, expected.total, dtype)
@@ -88,7 +92,7 @@ def test_sums_are_those_of_numpy_rows(dtype, layout, normalize, budget, weighted
 @pytest.mark.parametrize("block_rows", BLOCKS)
 def test_every_kernel_gives_the_sums_of_numpy_rows(block_rows, seed):
     X, B = data(seed)
-    rows, plain = torch_rows(torch.tensor(X), block_rows=block_rows), as_rows(X)
+    rows, plain = as_rows(torch.tensor(X), block_rows=block_rows), as_rows(X)
     table = np.random.default_rng(seed).uniform(size=32)
     for kernel, *params in [
         (l1_objective_and_gradient, B),
@@ -105,16 +109,16 @@ def test_every_kernel_gives_the_sums_of_numpy_rows(block_rows, seed):
     scan = rows.scan(weighted_gram, table, EDGES, using=(kept,))
     assert_close(scan.product, plain.scan(weighted_gram, table, EDGES, using=(other,)).product)
     for kernel, *params in [
-        (grouped_distances, B, EDGES),
-        (distance_weighted_gram, B, table, EDGES),
-        (residual_weighted_gram, np.linalg.qr(B)[0], table, EDGES),
+        (grouped_distances, distances, B, EDGES),
+        (distance_weighted_gram, distances, B, table, EDGES),
+        (distance_weighted_gram, residuals, np.linalg.qr(B)[0], table, EDGES),
     ]:
         assert_close(rows.scan(kernel, *params).product, plain.scan(kernel, *params).product)
 
 
 def test_the_same_scan_gives_the_same_bits(dtype):
     X, B = data(0, dtype)
-    rows = torch_rows(torch.tensor(X))
+    rows = as_rows(torch.tensor(X))
     one, two = (rows.scan(l1_objective_and_gradient, B) for _ in range(2))
     np.testing.assert_array_equal(one.total, two.total)
     np.testing.assert_array_equal(one.product, two.product)
@@ -147,8 +151,8 @@ def test_weights_and_masks_count_like_repeated_and_absent_rows(seed):
     X, B = data(seed)
     rng = np.random.default_rng(seed)
     times, mask = rng.integers(0, 4, N), rng.uniform(size=N) < 0.7
-    weighted = torch_rows(torch.tensor(X), weight=torch.tensor(times), mask=torch.tensor(mask))
-    repeated = torch_rows(torch.tensor(np.repeat(X[mask], times[mask], axis=0)))
+    weighted = as_rows(torch.tensor(X), weight=torch.tensor(times), mask=torch.tensor(mask))
+    repeated = as_rows(torch.tensor(np.repeat(X[mask], times[mask], axis=0)))
     for a, b in zip(
         weighted.scan(everything, B)[:2], repeated.scan(everything, B)[:2], strict=True
     ):
@@ -159,7 +163,7 @@ def test_weights_and_masks_count_like_repeated_and_absent_rows(seed):
 
 def test_the_weights_of_all_rows_are_one_by_default(dtype):
     X, _ = data(0, dtype)
-    rows = torch_rows(torch.tensor(X), block_rows=7)
+    rows = as_rows(torch.tensor(X), block_rows=7)
     weights = rows.gather(rows.weights)
     assert weights.dtype == dtype
     np.testing.assert_array_equal(weights, np.ones(N))
@@ -169,10 +173,10 @@ def test_the_weights_of_all_rows_are_one_by_default(dtype):
 def test_zero_rows_take_no_part(dtype):
     X, B = data(0, dtype)
     X[[0, 40, N - 1]] = 0
-    rows = torch_rows(torch.tensor(X), weight=np.full(N, 2.0))
+    rows = as_rows(torch.tensor(X), weight=np.full(N, 2.0))
     np.testing.assert_array_equal(np.flatnonzero(rows.gather(rows.weights) == 0), [0, 40, N - 1])
     assert rows.total_weight == 2 * (N - 3)
-    ones = torch_rows(torch.tensor(X)).scan(lambda X: Contribution(total=X[:, :1] * 0 + 1))
+    ones = as_rows(torch.tensor(X)).scan(lambda X: Contribution(total=X[:, :1] * 0 + 1))
     np.testing.assert_array_equal(ones.total, [N - 3])
     np.testing.assert_array_equal(rows.take(np.array([40])), np.zeros((1, D)))
     assert np.all(np.isfinite(rows.scan(everything, B).product))
@@ -183,8 +187,8 @@ def test_zero_rows_take_no_part(dtype):
 def test_an_absent_row_of_any_size_changes_nothing(normalize, size):
     X, B = data(0)
     more = torch.tensor(np.vstack([X, np.full((1, D), size)]))
-    without = torch_rows(torch.tensor(X), normalize=normalize)
-    rows = torch_rows(more, normalize=normalize, weight=np.append(np.ones(N), 0.0))
+    without = as_rows(torch.tensor(X), normalize=normalize)
+    rows = as_rows(more, normalize=normalize, weight=np.append(np.ones(N), 0.0))
     assert rows.unit == without.unit
     np.testing.assert_array_equal(rows.norms, without.norms)
     assert_close(rows.scan(everything, B).product, without.scan(everything, B).product)
@@ -194,7 +198,7 @@ def test_an_absent_row_of_any_size_changes_nothing(normalize, size):
 @pytest.mark.parametrize("power", [-1060, -500, -3, 0, 120, 1000])
 def test_rows_of_any_scale_look_like_those_of_numpy(power, normalize):
     X = np.ldexp(np.rint(data(0)[0] * 64), power)  # few digits, so that even subnormals hold them
-    rows, plain = torch_rows(torch.tensor(X), normalize=normalize), as_rows(X, normalize=normalize)
+    rows, plain = as_rows(torch.tensor(X), normalize=normalize), as_rows(X, normalize=normalize)
     seen, expected = (r.take(np.arange(N)) for r in (rows, plain))
     np.testing.assert_allclose(seen, expected, rtol=1e-14)
     assert rows.unit == plain.unit
@@ -206,7 +210,7 @@ def test_rows_of_any_scale_look_like_those_of_numpy(power, normalize):
 def test_the_smallest_numbers_there_are_get_unit_norm(dtype):
     X = np.finfo(dtype).smallest_subnormal * np.array([[1, 1], [3, 4], [1, 0], [0, 0]])
     given = torch.tensor(X.astype(dtype))
-    seen = torch_rows(given).take(np.arange(4))
+    seen = as_rows(given).take(np.arange(4))
     h = np.sqrt(0.5)
     np.testing.assert_allclose(seen, [[h, h], [0.6, 0.8], [1, 0], [0, 0]], rtol=1e-6)
     np.testing.assert_array_equal(given.numpy(), X.astype(dtype))
@@ -217,22 +221,23 @@ def test_row_norms(dtype):
     np.testing.assert_allclose(row_norms(torch.tensor(X)), np.linalg.norm(X, axis=1), rtol=1e-6)
     extreme = torch.tensor([[3e-200, 4e-200], [3e200, 4e200], [0.0, 0.0]], dtype=torch.float64)
     np.testing.assert_allclose(row_norms(extreme), [5e-200, 5e200, 0], rtol=1e-15)
+    np.testing.assert_array_equal(row_norms(torch.ones((3, 0))), np.zeros(3))
 
 
 def test_a_row_that_is_too_large_gets_the_message_of_numpy_rows(dtype):
     X, _ = data(0, dtype)
     X[57, :2] = 0.9 * np.finfo(dtype).max
     messages = []
-    for make, given in ((as_rows, X), (torch_rows, torch.tensor(X))):
+    for given in (X, torch.tensor(X)):
         with pytest.raises(InputError, match="row 57 of X is too large") as error:
-            make(given)
+            as_rows(given)
         messages.append(str(error.value))
     assert messages[0] == messages[1]
 
 
 def test_numbers_about_the_rows_are_those_of_numpy(dtype):
     X, _ = data(0, dtype)
-    rows, plain = torch_rows(torch.tensor(X)), as_rows(X)
+    rows, plain = as_rows(torch.tensor(X)), as_rows(X)
     assert rows.shape == plain.shape
     assert rows.dtype == plain.dtype
     assert rows.precision == plain.precision == np.finfo(rows.dtype).eps
@@ -254,7 +259,7 @@ def test_half_precision_is_read_as_single(half):
 @pytest.mark.parametrize("budget", [0, 2**30])
 def test_kept_values_come_in_the_order_of_the_rows(block_rows, budget):
     X, B = data(0)
-    rows = torch_rows(torch.tensor(X), block_rows=block_rows, memory_budget=budget)
+    rows = as_rows(torch.tensor(X), block_rows=block_rows, memory_budget=budget)
     kept = rows.scan(distances, B, keep=True).kept
     U = X / np.linalg.norm(X, axis=1, keepdims=True)
     assert_close(rows.gather(kept), np.linalg.norm(U @ B, axis=1))
@@ -280,22 +285,23 @@ def test_kept_values_are_computed_once_where_they_fit_and_anew_where_not():
 
     n_blocks = len(range(0, N, 100))
     for budget, again in ((0, n_blocks), (2**30, 0)):
-        rows = torch_rows(torch.tensor(X), block_rows=100, memory_budget=budget)
+        rows = as_rows(torch.tensor(X), block_rows=100, memory_budget=budget)
         calls.clear()
         kept = rows.scan(counting, B, keep=True).kept
-        assert len(calls) == n_blocks
+        assert len(calls) == n_blocks + 1  # one row more, to learn the shape of the kept values
+        calls.clear()
         rows.gather(kept)
-        assert len(calls) == n_blocks + again
+        assert len(calls) == again
 
 
 def test_unit_rows_are_stored_where_they_fit_and_rows_of_unit_norm_are_never_copied():
     X, _ = data(0)
     given = torch.tensor(X)
-    assert torch_rows(given, memory_budget=X.nbytes)._divisor is None
-    assert torch_rows(given, memory_budget=X.nbytes - 1)._divisor is not None
+    assert as_rows(given, memory_budget=X.nbytes)._divisor is None
+    assert as_rows(given, memory_budget=X.nbytes - 1)._divisor is not None
     unit = given / torch.linalg.vector_norm(given, dim=1, keepdim=True)
-    assert torch_rows(unit)._X.data_ptr() == unit.data_ptr()
-    assert torch_rows(given * 1e9, normalize=False)._divisor is not None  # scaled in each block
+    assert as_rows(unit)._X.data_ptr() == unit.data_ptr()
+    assert as_rows(given * 1e9, normalize=False)._divisor is not None  # scaled in each block
 
 
 @pytest.mark.parametrize("normalize", [True, False])
@@ -303,7 +309,7 @@ def test_unit_rows_are_stored_where_they_fit_and_rows_of_unit_norm_are_never_cop
 def test_a_subset_has_the_rows_and_weights_of_the_whole(dtype, normalize, budget):
     X, B = data(0, dtype)
     weight = np.random.default_rng(0).uniform(size=N)
-    rows = torch_rows(torch.tensor(X), weight=weight, normalize=normalize, memory_budget=budget)
+    rows = as_rows(torch.tensor(X), weight=weight, normalize=normalize, memory_budget=budget)
     chosen = np.array([3, 50, 4, 99])
     some = rows.subset(chosen)
     assert some.shape == (4, D)
@@ -322,11 +328,11 @@ def test_a_subset_has_the_rows_and_weights_of_the_whole(dtype, normalize, budget
 
 def test_tensors_in_memory_are_read_as_numpy_and_others_on_their_device(monkeypatch):
     X = torch.tensor(data(0)[0])
+    assert isinstance(as_rows(X, weight=torch.ones(N), n_jobs=2), TorchRows)
+    monkeypatch.setattr(kinds, "READ_AS_NUMPY", {"cpu"})
     rows = as_rows(X, normalize=False, weight=torch.ones(N))
     assert isinstance(rows, ArrayRows)
     assert np.shares_memory(rows._X, X.numpy())
-    monkeypatch.setattr(kinds, "READ_AS_NUMPY", set())
-    assert isinstance(as_rows(X, weight=torch.ones(N), n_jobs=2), TorchRows)
 
 
 # -- precision ------------------------------------------------------------------------------------
@@ -351,7 +357,7 @@ def precise_afterwards():
 def test_products_are_precise_whatever_users_allow(allowed, precise_afterwards):
     torch.set_float32_matmul_precision(allowed)
     before, seen = settings(), []
-    rows = torch_rows(torch.tensor(data(0, np.float32)[0]))
+    rows = as_rows(torch.tensor(data(0, np.float32)[0]))
     rows.scan(lambda X: seen.append(settings()) or Contribution(left=X))
     assert {s[0] for s in seen} == {"highest"}
     assert {value for s in seen for value in s[1:]} <= {None, "none", "ieee"}
@@ -411,7 +417,7 @@ def test_the_fused_twin_gives_the_same_sums(prepared, weighted, normalize, budge
     X, B = data(0)
     weight = np.random.default_rng(1).uniform(size=N) if weighted else None
     options = {"weight": weight, "normalize": normalize, "memory_budget": budget}
-    rows, plain = torch_rows(torch.tensor(X), **options), as_rows(X, **options)
+    rows, plain = as_rows(torch.tensor(X), **options), as_rows(X, **options)
     assert rows.scan(gram).product.shape == (D, D)
     assert prepared == []  # made at the first use
     for _ in range(2):
@@ -429,11 +435,11 @@ def test_the_fused_twin_gives_the_same_sums(prepared, weighted, normalize, budge
 
 def test_the_precision_is_the_twins_before_the_first_scan(prepared):
     X = torch.tensor(data(0)[0])
-    rows = torch_rows(X)
+    rows = as_rows(X)
     assert rows.precision == 2.0**-16
     assert rows.subset(np.arange(10)).precision == 2.0**-16
     assert rows.dtype == np.float64
-    assert torch_rows(X, fused=False).precision == np.finfo(float).eps
+    assert as_rows(X, fused=False).precision == np.finfo(float).eps
 
 
 def test_there_is_no_twin_where_none_fits(prepared, monkeypatch):
@@ -444,18 +450,18 @@ def test_there_is_no_twin_where_none_fits(prepared, monkeypatch):
         assert_close(rows.scan(l1_objective_and_gradient, B).product, expected.product)
         assert rows.precision == np.finfo(float).eps
 
-    is_plain(torch_rows(torch.tensor(X), fused=False))
-    is_plain(torch_rows(torch.tensor(X * 1e200), memory_budget=0))  # beyond single precision
+    is_plain(as_rows(torch.tensor(X), fused=False))
+    is_plain(as_rows(torch.tensor(X * 1e200), memory_budget=0))  # beyond single precision
     sys.modules["perpend.kernels.cuda"].prepare = lambda X: None
-    is_plain(torch_rows(torch.tensor(X)))
+    is_plain(as_rows(torch.tensor(X)))
     monkeypatch.setitem(sys.modules, "perpend.kernels.cuda", None)  # importing it fails
-    is_plain(torch_rows(torch.tensor(X)))
+    is_plain(as_rows(torch.tensor(X)))
     assert prepared == []
 
 
 def test_tensors_elsewhere_have_no_twin(prepared, monkeypatch):
     monkeypatch.setattr(torch_module, "FUSED_DEVICES", {"cuda"})
-    assert torch_rows(torch.tensor(data(0)[0])).precision == np.finfo(float).eps
+    assert as_rows(torch.tensor(data(0)[0])).precision == np.finfo(float).eps
     assert prepared == []
 
 
@@ -465,7 +471,7 @@ def test_mapped_rows_are_those_of_numpy(dtype, normalize, block_rows):
     X, B = data(0, dtype)
     X = (X @ B @ B.T).astype(dtype)
     w = np.random.default_rng(0).uniform(0.5, 2, N)
-    rows = torch_rows(torch.tensor(X), weight=w, normalize=normalize, block_rows=block_rows)
+    rows = as_rows(torch.tensor(X), weight=w, normalize=normalize, block_rows=block_rows)
     turned, plain = rows.mapped(B), as_rows(X, weight=w, normalize=normalize).mapped(B)
     assert isinstance(turned, TorchRows)
     every = np.arange(N)
@@ -478,4 +484,4 @@ def test_mapped_rows_are_those_of_numpy(dtype, normalize, block_rows):
 
 def test_no_room_for_mapped_rows():
     X, B = data(0)
-    assert torch_rows(torch.tensor(X), memory_budget=8).mapped(B) is None
+    assert as_rows(torch.tensor(X), memory_budget=8).mapped(B) is None

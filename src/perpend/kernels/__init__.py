@@ -1,44 +1,147 @@
-"""What one block of rows contributes: pure functions of a block, written in array-API code.
+r"""What one block of rows contributes: pure functions of a block, written in array-API code.
 
 A kernel is called as ``kernel(X, *params, *using)`` with one block ``X`` of shape (b, D), the same
 parameters for every block, and the values that an earlier scan kept with these rows. It returns a
 `Contribution`. The row source handles weights, masks, norms and where the rows are.
+
+The objective of DPCP and its subgradient, for all directions at once, are
+
+.. math:: f(b) = \sum_i |x_i \cdot b|, \qquad g(b) = \sum_i \mathrm{sign}(x_i \cdot b)\, x_i
 """
 
-from perpend.kernels.blocks import (
-    Contribution,
-    distance_and_gradient,
-    distance_weighted_gram,
-    distances,
-    gram,
-    grouped_distances,
-    grouped_residuals,
-    heights,
-    inverse_distance_gram,
-    l1_objective,
-    l1_objective_and_gradient,
-    logarithmic_bins,
-    mapped_gram,
-    residual_weighted_gram,
-    residuals,
-    weighted_gram,
-)
+from typing import NamedTuple
 
-__all__ = [
-    "Contribution",
-    "distance_and_gradient",
-    "distance_weighted_gram",
-    "distances",
-    "gram",
-    "grouped_distances",
-    "grouped_residuals",
-    "heights",
-    "inverse_distance_gram",
-    "l1_objective",
-    "l1_objective_and_gradient",
-    "logarithmic_bins",
-    "mapped_gram",
-    "residual_weighted_gram",
-    "residuals",
-    "weighted_gram",
-]
+from perpend._typing import Array, Kernel, namespace
+
+
+class Contribution(NamedTuple):
+    """What one block adds to a scan; parts that a kernel does not need stay None.
+
+    With w the row weights of the source, a scan adds up, over all blocks and in a fixed order,
+
+    - ``w @ total``, of shape (m,), and
+    - ``left.T @ (w * right)``, of shape (p, q); `right` is the block itself where it is None, or
+      the sum of w in each bin, of shape (m,), where `bins` are given instead,
+
+    and keeps `kept` with the rows if ``keep=True``.
+    """
+
+    total: Array | None = None  # (b, m)
+    left: Array | None = None  # (b, p)
+    right: Array | None = None  # (b, q)
+    bins: tuple[Array, int] | None = None  # (b,), each below the number of bins
+    kept: Array | None = None  # (b,) or (b, m)
+
+
+# -- the l1 objective ------------------------------------------------------------------------------
+
+
+def l1_objective_and_gradient(X: Array, B: Array) -> Contribution:
+    """Give |X B| to be summed and sign(X B).T X; sign(0) = 0, so a zero row pulls nowhere."""
+    xp, P = namespace(X), X @ B  # (b, k)
+    return Contribution(total=xp.abs(P), left=xp.sign(P))
+
+
+def l1_objective(X: Array, B: Array) -> Contribution:
+    """Give |X B| to be summed, without the gradient."""
+    return Contribution(total=namespace(X).abs(X @ B))
+
+
+def heights(X: Array, b: Array) -> Contribution:
+    """Keep |x.b| of each row, for one direction b (D,)."""
+    return Contribution(kept=namespace(X).abs(X @ b))
+
+
+# -- distances -------------------------------------------------------------------------------------
+
+
+def distances(X: Array, V: Array) -> Contribution:
+    """Keep ||V.T x||, the distance of each row to the complement of the orthonormal V (D, c)."""
+    return Contribution(kept=_norms(X @ V))
+
+
+def residuals(X: Array, U: Array) -> Contribution:
+    """Keep ||x - U U.T x||, the distance of each row to the span of the orthonormal U (D, d).
+
+    The difference keeps the digits of tiny distances, which ||x||^2 - ||U.T x||^2 would lose.
+    """
+    return Contribution(kept=_norms(X - (X @ U) @ U.T))
+
+
+def distance_and_gradient(X: Array, V: Array) -> Contribution:
+    """Give r = ||V.T x|| to be summed and (X V / r).T X; a row at distance 0 pulls nowhere."""
+    xp, P = namespace(X), X @ V  # (b, c)
+    r = _norms(P, keepdims=True)
+    return Contribution(total=r, left=P / xp.where(r > 0, r, xp.ones_like(r)))
+
+
+def logarithmic_bins(distance: Array, edges: Array) -> Array:
+    """Return the bin (b,) of each distance: bin j is from edges[j-1] to edges[j].
+
+    The m edges grow geometrically, so the bin is a logarithm away; up to rounding, an edge belongs
+    to the bin above it. Distances below the first edge are in bin 0, those above the last edge in
+    the last bin, number m - 1.
+    """
+    xp = namespace(distance)
+    low = xp.log(edges[0])
+    width = (xp.log(edges[-1]) - low) / (edges.shape[0] - 1)
+    positive = xp.maximum(distance, edges[0] / 2)  # log(0); anything below the first edge is bin 0
+    bins = xp.floor((xp.log(positive) - low) / width) + 1
+    return xp.astype(xp.clip(bins, 0, edges.shape[0] - 1), xp.int64)
+
+
+def grouped_distances(X: Array, measure: Kernel, A: Array, edges: Array) -> Contribution:
+    """Keep the distance of each row and give its histogram over the m bins of `logarithmic_bins`.
+
+    `measure` is one of `distances` and `residuals`, and A is its parameter.
+    """
+    distance = measure(X, A).kept
+    return Contribution(bins=(logarithmic_bins(distance, edges), edges.shape[0]), kept=distance)
+
+
+# -- second moments --------------------------------------------------------------------------------
+
+
+def gram(X: Array) -> Contribution:
+    """Give X.T X."""
+    return Contribution(left=X)
+
+
+def mapped_gram(X: Array, A: Array) -> Contribution:
+    """Give (X A).T (X A), for A of shape (D, k)."""
+    P = X @ A
+    return Contribution(left=P, right=P)
+
+
+def weighted_gram(X: Array, table: Array, edges: Array, distance: Array) -> Contribution:
+    """Give sum_i u_i x_i x_i.T and sum_i u_i, where u_i is the table's value at the row's distance.
+
+    `table` holds one value for each bin of `logarithmic_bins`.
+    """
+    xp = namespace(X)
+    u = xp.take(table, logarithmic_bins(distance, edges))[:, None]  # (b, 1)
+    half = xp.sqrt(u) * X  # the same on both sides: a source then computes half of the product
+    return Contribution(total=u, left=half, right=half)
+
+
+def distance_weighted_gram(
+    X: Array, measure: Kernel, A: Array, table: Array, edges: Array
+) -> Contribution:
+    """Give what `weighted_gram` gives for the distances of `measure`, as in `grouped_distances`.
+
+    This is a whole step of reweighted least squares in one pass over the rows, for callers who know
+    the weights of the bins in advance.
+    """
+    return weighted_gram(X, table, edges, measure(X, A).kept)
+
+
+def inverse_distance_gram(X: Array, V: Array, floor: Array) -> Contribution:
+    """Give r = ||V.T x|| to be summed and sum_i x_i x_i.T / max(r_i, floor)."""
+    r = _norms(X @ V, keepdims=True)
+    return Contribution(total=r, left=X / namespace(X).maximum(r, floor))
+
+
+def _norms(P: Array, *, keepdims: bool = False) -> Array:
+    """Return the norms of the rows, (b,) or (b, 1)."""
+    xp = namespace(P)
+    return xp.sqrt(xp.sum(P * P, axis=1, keepdims=keepdims))

@@ -16,12 +16,11 @@ from perpend.geometry import complement
 from perpend.rows import rank_tolerance
 from perpend.structure import Cloud, Decision, Profile, effort, find_structure, sample_size
 from perpend.structure import constants as k
-from perpend.structure.checks import confidence_of
 from perpend.structure.law import distance_edges
 from perpend.structure.settle import polish, settle, within
 
 LIKELY = 0.5  # confidence: what is more likely wrong than right is not reported
-ROUNDS = 2  # of sharing the rows out and looking again
+ROUNDS = 2  # of sharing the rows out and weighing each subspace again
 
 
 class Data(NamedTuple):
@@ -41,21 +40,17 @@ class Data(NamedTuple):
 
     def distances(self, one: Decision) -> Array:
         """Return the distance (n,) of each row to a subspace."""
-        J: Array = np.linalg.norm(self.X @ normals(one), axis=1)
-        return J
+        return np.linalg.norm(self.X @ normals(one), axis=1)
 
     def near(self, one: Decision) -> Array:
         """Say which rows (n,) are near enough for members."""
-        near: Array = self.distances(one) <= one.candidate.threshold
-        return near
+        return self.distances(one) <= one.candidate.threshold
 
     def cloud(self) -> Cloud:
         """Return the rows as `perpend.structure` sees them."""
-        weight = self.weight / np.mean(self.weight)
+        X, weight = self.X.astype(float), self.weight / np.mean(self.weight)
         floor = float(distance_edges(1.0, self.X.dtype)[0])
-        return Cloud(
-            self.X.astype(float), affine=False, weight=weight, share=self.share, floor=floor
-        )
+        return Cloud(X, affine=False, weight=weight, share=self.share, floor=floor)
 
 
 def normals(one: Decision) -> Array:
@@ -63,16 +58,12 @@ def normals(one: Decision) -> Array:
     return one.candidate.axes.A[:, : one.candidate.c]
 
 
-def changed(one: Decision, **changes: Any) -> Decision:
-    """Return a subspace with other values of what was found."""
-    return one._replace(candidate=one.candidate._replace(**changes))
-
-
 def lifted(one: Decision, B: Array, rest: Array) -> Decision:
     """Return a subspace of the coordinates B (D, r) as one of all; the rest (D, k) are normals."""
-    c, axes = one.candidate.c, one.candidate.axes
-    A = np.hstack([B @ axes.A[:, :c], rest, B @ axes.A[:, c:]])
-    return changed(one, c=c + rest.shape[1], axes=axes._replace(A=A))
+    candidate = one.candidate
+    c, axes = candidate.c, candidate.axes
+    axes = axes._replace(A=np.hstack([B @ axes.A[:, :c], rest, B @ axes.A[:, c:]]))
+    return one._replace(candidate=candidate._replace(c=c + rest.shape[1], axes=axes))
 
 
 class Search(NamedTuple):
@@ -114,8 +105,7 @@ class Search(NamedTuple):
         self.estimator.set_params(random_state=int(self.rng.integers(2**31)))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # not sure, or not converged
-            inliers: Array = self.estimator.fit(data.X, sample_weight=data.weight).labels_ == 1
-        return inliers
+            return self.estimator.fit(data.X, sample_weight=data.weight).labels_ == 1
 
     def _again(self, data: Data, labels: Array, j: int, one: Decision) -> Decision | None:
         """Weigh a subspace by its own rows and those of nobody; None if they show nothing."""
@@ -151,10 +141,10 @@ class Search(NamedTuple):
         """
         near = np.flatnonzero(data.near(outer))
         own = data.some(near)
-        looks = [(complement(normals(outer)), k.AS_THIN, stretched)]
+        views = [(complement(normals(outer)), k.AS_THIN, stretched)]
         if len(near) and not (stretched or outer.candidate.is_exact):
-            looks.append((_stretch(own.X), k.FEWER, True))
-        for T, thin, already in looks:
+            views.append((_stretch(own.X), k.FEWER, True))
+        for T, thin, already in views:
             seen = own.mapped(T)
             inner = self.find(seen, stretched=already)
             if inner is None:
@@ -190,19 +180,13 @@ class Search(NamedTuple):
             return None
         # Others, and smaller ones inside, are searched here anyway.
         facts = decision.facts._replace(agreeing=2, rival_subspace=False, n_smaller=None)
-        confidence, doubts = confidence_of(facts)
-        decision = _with_end(cloud, decision._replace(confidence=confidence, doubts=doubts))
-        near = (
-            cloud.squares(decision.candidate.axes, decision.candidate.c)
-            <= decision.candidate.threshold**2
-        )
-        if np.count_nonzero(near) <= D - decision.candidate.c:  # any subspace runs through so many
+        decision = _with_end(cloud, decision.weighed(facts, decision.candidate))
+        n_near = np.count_nonzero(_near(cloud, decision))
+        if n_near <= D - decision.candidate.c:  # any subspace runs through so many
             return None
-        return (
-            decision
-            if size == n or decision.candidate.is_exact
-            else _by_all_rows(data.cloud(), decision)
-        )
+        if size == n or decision.candidate.is_exact:
+            return decision
+        return _by_all_rows(data.cloud(), decision)
 
 
 def _counts(one: Decision) -> bool:
@@ -212,8 +196,7 @@ def _counts(one: Decision) -> bool:
 
 def _by_all_rows(cloud: Cloud, one: Decision) -> Decision:
     """Return a sample's subspace as all rows place it."""
-    c = one.candidate.c
-    w = (cloud.squares(one.candidate.axes, c) <= one.candidate.threshold**2).astype(float)
+    c, w = one.candidate.c, _near(cloud, one).astype(float)
     p = polish(cloud, cloud.pca(w), c, w, max(k.LEAST_SHARE * cloud.n, 2.0 * (cloud.D - c)))
     return _with_end(cloud, one._replace(candidate=p))
 
@@ -223,9 +206,15 @@ def _with_end(cloud: Cloud, one: Decision) -> Decision:
 
     Where hardly a row is between members and others, the density can't say where that is.
     """
-    candidate = one.candidate
-    end = settle(cloud, candidate.axes, candidate.c, candidate.sigma, least=candidate.sigma)
-    return changed(one, threshold=max(candidate.threshold, end.threshold))
+    own = one.candidate
+    end = settle(cloud, own.axes, own.c, own.sigma, least=own.sigma)
+    return one._replace(candidate=own._replace(threshold=max(own.threshold, end.threshold)))
+
+
+def _near(cloud: Cloud, one: Decision) -> Array:
+    """Say which rows (n,) of the cloud are near enough for members."""
+    own = one.candidate
+    return cloud.squares(own.axes, own.c) <= own.threshold**2
 
 
 def _is_shadow(new: Decision, own: Data, others: list[Decision], taken: list[Data]) -> bool:
@@ -250,8 +239,7 @@ def _stretch(X: Array) -> Array:
     """Return T (D, r) so that the rows of X @ T have second moments alike; r is their rank."""
     variances, axes = np.linalg.eigh(X.T @ X / len(X))
     seen = variances > rank_tolerance(X.dtype) * variances[-1]
-    T: Array = axes[:, seen] * np.sqrt(np.mean(variances[seen]) / variances[seen])
-    return T
+    return axes[:, seen] * np.sqrt(np.mean(variances[seen]) / variances[seen])
 
 
 def share_out(data: Data, decisions: list[Decision]) -> Array:
@@ -267,11 +255,9 @@ def share_out(data: Data, decisions: list[Decision]) -> Array:
     labels, best = np.full(len(data.X), -1), np.full(len(data.X), -np.inf)
     for j, one in enumerate(decisions):
         c, s, J = one.candidate.c, one.candidate.sigma, data.distances(one)
-        d = data.X.shape[1] - c
+        d, m = data.X.shape[1] - c, max(one.candidate.n_members, 1)
         log_area = math.log(2) + d / 2 * math.log(math.pi) - math.lgamma(d / 2)
-        log_peak = math.log(max(one.candidate.n_members, 1)) - c * math.log(
-            s * math.sqrt(2 * math.pi)
-        )
+        log_peak = math.log(m) - c * math.log(s * math.sqrt(2 * math.pi))
         likely = log_peak - log_area - (J / s) ** 2 / 2
         better = (one.candidate.threshold >= J) & (likely > best)
         labels[better], best[better] = j, likely[better]

@@ -4,34 +4,17 @@ A solver lets a `RowSource` run a kernel over all rows and gets back sums. It do
 the rows are in memory or elsewhere, weighted, masked or normalised.
 """
 
-from perpend.rows.array import ArrayRows
-from perpend.rows.preparation import as_rows
-from perpend.rows.source import Kept, RowSource, Scan
-from perpend.rows.span import (
-    Distinct,
-    RowSpan,
-    distinct_rows,
-    in_their_span,
-    rank_tolerance,
-    row_span,
-    scan_distances,
-    scan_grouped_distances,
-    scan_weighted_gram,
-)
-
-__all__ = [
-    "ArrayRows",
-    "Distinct",
-    "Kept",
-    "RowSource",
-    "RowSpan",
-    "Scan",
-    "as_rows",
-    "distinct_rows",
-    "in_their_span",
-    "rank_tolerance",
-    "row_span",
-    "scan_distances",
-    "scan_grouped_distances",
-    "scan_weighted_gram",
-]
+from perpend.rows.array import ArrayRows as ArrayRows
+from perpend.rows.preparation import as_rows as as_rows
+from perpend.rows.source import Kept as Kept
+from perpend.rows.source import RowSource as RowSource
+from perpend.rows.source import Scan as Scan
+from perpend.rows.span import Distinct as Distinct
+from perpend.rows.span import RowSpan as RowSpan
+from perpend.rows.span import distinct_rows as distinct_rows
+from perpend.rows.span import in_their_span as in_their_span
+from perpend.rows.span import rank_tolerance as rank_tolerance
+from perpend.rows.span import row_span as row_span
+from perpend.rows.span import scan_distances as scan_distances
+from perpend.rows.span import scan_grouped_distances as scan_grouped_distances
+from perpend.rows.span import scan_weighted_gram as scan_weighted_gram

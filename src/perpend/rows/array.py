@@ -6,13 +6,15 @@ D = 200, in both memory orders.
 """
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from perpend._typing import Array, Kernel
-from perpend.kernels import compiled
+from perpend._typing import Array, Kernel, namespace
+from perpend.kernels import Contribution, compiled
+from perpend.rows.kinds import is_tensor, numpy_dtype, room, to_numpy
 from perpend.rows.source import Kept, Scan
 from perpend.rows.threads import in_order
 
@@ -27,14 +29,19 @@ BLOCKS_PER_PARTIAL = 16
 """Blocks in one partial sum. The sums then depend on neither the number of threads nor their order,
 and rounding grows more slowly."""
 
+Sums: TypeAlias = tuple[Array | None, Array | None]
+"""Total and product of some rows."""
+
 
 class ArrayRows:
-    """Rows of an array (n, D) in memory.
+    """Rows of an array (n, D) in memory, float32 or float64.
 
     Kernels see ``X[i] / divisor[i]``. The quotients are stored once if `store_quotients` and if
     they fit the memory budget, and formed block by block otherwise; with ``divisor=None`` the array
     itself is used, uncopied.
     """
+
+    _blocks_in_sum = BLOCKS_PER_PARTIAL
 
     def __init__(
         self,
@@ -46,34 +53,23 @@ class ArrayRows:
         lengths: Array | None = None,
         norms: Array | None = None,
         unit: float = 1.0,
-        memory_budget: int = MEMORY_BUDGET,
+        memory_budget: int | None = None,
         block_rows: int | None = None,
         n_jobs: int = 1,
+        fused: bool = True,
     ) -> None:
-        self._budget = memory_budget
-        self._X, self._divisor = X, divisor
-        if divisor is not None and store_quotients and X.nbytes <= self._budget:
-            self._X, self._divisor = X / divisor[:, None], None
-            self._budget -= X.nbytes
-        self._weight, self._lengths = weight, lengths
-        self._n_jobs = n_jobs
-        self._given_block_rows = block_rows
-        D = X.shape[1]
-        least = min(max(BLOCK_ROWS_LEAST, D // FEATURES_PER_ROW), GRAM_ROWS_LEAST)
-        self._block_rows = block_rows or max(least, BLOCK_ENTRIES // D)
+        self._X, self._divisor, self._weight, self._lengths = X, divisor, weight, lengths
+        if memory_budget is None and str(X.device) == "cpu":
+            memory_budget = MEMORY_BUDGET
+        self._budget = memory_budget  # None: whatever is free on the device
+        self._given_block_rows, self._n_jobs, self._fused = block_rows, n_jobs, fused
+        self.shape: tuple[int, int] = tuple(X.shape)
+        self.dtype = numpy_dtype(X)
         self.norms = np.ones(1) if norms is None else norms
         self.unit = unit
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The number of rows and of features."""
-        n, D = self._X.shape
-        return n, D
-
-    @property
-    def dtype(self) -> Any:
-        """The floating-point type of the rows."""
-        return self._X.dtype
+        if divisor is not None and store_quotients:
+            self._store_quotients(divisor)
+        self.weights, self.lengths = _kept(weight, self._X), _kept(lengths, self._X)
 
     @property
     def precision(self) -> float:
@@ -83,194 +79,179 @@ class ArrayRows:
     @cached_property
     def total_weight(self) -> float:
         """The sum of the weights of all rows that take part."""
-        return float(self.shape[0] if self._weight is None else np.sum(self._weight, dtype=float))
-
-    @property
-    def weights(self) -> Kept:
-        """The weight of each row; 0 for rows that do not take part."""
-        return Kept(lambda j: self._weights_of(self._slice(j)))
-
-    @property
-    def lengths(self) -> Kept:
-        """The norm that each row had as it was given, up to a common factor."""
-        if self._lengths is None:
-            return Kept(lambda j: np.ones_like(self._weights_of(self._slice(j))))
-        lengths = self._lengths
-        return Kept(lambda j: lengths[self._slice(j)])
-
-    @property
-    def n_blocks(self) -> int:
-        """The number of blocks in one scan."""
-        return -(-self.shape[0] // self._block_rows)
+        if self._weight is None:
+            return float(self.shape[0])
+        xp = namespace(self._X)
+        return float(xp.sum(self._weight, dtype=xp.float64))
 
     def scan(
         self, kernel: Kernel, *params: Any, using: tuple[Kept, ...] = (), keep: bool = False
     ) -> Scan:
         """Run `kernel` over all blocks and add up what it gives, always in the same order.
 
-        Sums are formed in the rows' own precision within a block and in float64 across blocks.
+        Sums are formed in the rows' own precision within a block, or within groups of its rows, and
+        in float64 beyond.
         """
-        params = tuple(self._in_own_precision(p) for p in params)
+        params = tuple(self._as_param(p) for p in params)
         plain = not using and not keep
-        sums = (
-            compiled.twin(kernel, self._X, self._weight, self._divisor, params) if plain else None
-        )
+        sums = self._sums_of_twin(kernel, params) if plain else None
         if sums is not None:
-            return Scan(*self._add_up(sums, sums.groups, uses_blas=False), None)
-        # Kept values come in pieces for blocks of one size; without them, each kernel has its own.
-        size = self._block_rows_for(params) if plain else self._block_rows
+            return Scan(*sums, None)
 
-        def contribution(rows: slice, block: Array) -> Any:
-            pieces = (k.piece(rows.start // size) for k in using)
-            # Some BLAS raise the flag "invalid" in products of finite float32 rows (they look past
-            # the end of a vector); rows are checked to be finite, so NumPy's warning says nothing.
-            with np.errstate(invalid="ignore"):
-                return kernel(block, *params, *pieces)
+        def contribution(rows: slice) -> Contribution:
+            block = self._block(rows)
+            with self._products():
+                part: Contribution = kernel(block, *params, *(k.piece(rows) for k in using))
+            return part._replace(right=block) if part.right is None else part
 
-        def kept(j: int) -> Array:
-            rows = self._slice(j)
-            return contribution(rows, self._block(rows)).kept
+        store = self._room_for(contribution(slice(0, 1)).kept) if keep else None
+        width = max((p.shape[1] for p in params if getattr(p, "ndim", 0) == 2), default=0)
+        size = self._block_size(width, plain=plain)
 
-        store = self._room_for(kept(0)) if keep else None
-
-        def partial(group: slice) -> tuple[Array | None, Array | None]:
+        def partial(group: slice) -> Sums:
             total = product = None
-            for rows in _cut(group, size):
-                block = self._block(rows)
-                part = contribution(rows, block)
+            for rows in cut(group, size):
+                part = contribution(rows)
                 if store is not None:
                     store[rows] = part.kept
                 total = _add(total, self._weighted_total(part, rows))
-                product = _add(product, self._weighted_product(part, rows, block))
+                product = _add(product, self._weighted_product(part, rows))
             return total, product
 
-        groups = _cut(slice(0, self.shape[0]), size * BLOCKS_PER_PARTIAL)
+        groups = cut(slice(0, self.shape[0]), size * self._blocks_in_sum)
         total, product = self._add_up(partial, groups, uses_blas=True)
         if not keep:
             return Scan(total, product, None)
-        return Scan(
-            total, product, Kept(kept if store is None else lambda j: store[self._slice(j)])
-        )
+        anew = Kept(lambda rows: contribution(rows).kept)
+        return Scan(total, product, anew if store is None else Kept(lambda rows: store[rows]))
+
+    def collect(self, kept: Kept) -> Array:
+        """Return per-row values as one array where the rows are, in their order."""
+        return namespace(self._X).concat([kept.piece(rows) for rows in self.blocks(self.shape[1])])
 
     def gather(self, kept: Kept) -> Array:
         """Bring per-row values to memory, in the order of the rows."""
-        return np.concatenate([kept.piece(j) for j in range(self.n_blocks)])
+        return to_numpy(self.collect(kept))
 
     def take(self, indices: Array) -> Array:
         """Bring a few rows to memory, as the kernels see them."""
-        X = self._X[indices]
-        return X if self._divisor is None else X / self._divisor[indices][:, None]
+        return to_numpy(self._block(self._as_index(indices)))
 
     def subset(self, indices: Array) -> "ArrayRows":
         """Return some rows as a source of their own, with their weights; they are copied."""
-        return ArrayRows(
-            self.take(indices),
-            weight=None if self._weight is None else self._weight[indices],
-            lengths=None if self._lengths is None else self._lengths[indices],
-            norms=self.norms,
-            unit=self.unit,
-            memory_budget=self._budget,
-            n_jobs=self._n_jobs,
-        )
+        index = self._as_index(indices)
+        return self._alike(self._block(index), index)
 
-    def mapped(self, A: Array, *, rescale: bool = False) -> "ArrayRows | None":
-        """Return the rows times A (D, R); with `rescale` each is scaled to the norm that it had."""
+    def mapped(self, A: Array) -> "ArrayRows | None":
+        """Return the rows times A (D, R), or None if that is over budget."""
         n, R = self.shape[0], A.shape[1]
         n_bytes = n * R * self.dtype.itemsize
-        if n_bytes > self._budget:
+        if n_bytes > self._room():
             return None
-        A, Y = self._in_own_precision(A), np.empty((n, R), self.dtype)
-        for rows in _cut(slice(0, n), max(GRAM_ROWS_LEAST, self._block_rows)):
-            X = self._block(rows)
-            Y[rows] = X @ A
-            if rescale:
-                norm = np.linalg.norm(Y[rows], axis=1)
-                Y[rows] *= (np.linalg.norm(X, axis=1) / np.where(norm > 0, norm, 1))[:, None]
-        return ArrayRows(
-            Y,
-            weight=self._weight,
-            lengths=self._lengths,
-            norms=self.norms,
-            unit=self.unit,
-            memory_budget=self._budget - n_bytes,
-            n_jobs=self._n_jobs,
-        )
+        A, Y = self._as_param(A), room(self._X, n, R)
+        for rows in cut(slice(0, n), self._block_size(0, plain=True)):
+            with self._products():
+                Y[rows] = self._block(rows) @ A
+        return self._alike(Y, slice(None), n_bytes)
+
+    def blocks(self, width: int) -> list[slice]:
+        """Return the blocks for a kernel that forms `width` columns, and keeps or uses values."""
+        return cut(slice(0, self.shape[0]), self._block_size(width, plain=False))
 
     # -- blocks ------------------------------------------------------------------------------------
 
-    def _slice(self, j: int) -> slice:
-        return slice(j * self._block_rows, min((j + 1) * self._block_rows, self.shape[0]))
+    def _block_size(self, width: int, *, plain: bool) -> int:
+        """Return the rows in a block, for kernels whose widest parameter has `width` columns.
 
-    def _block(self, rows: slice) -> Array:
-        X = self._X[rows]
-        return X if self._divisor is None else X / self._divisor[rows, None]
-
-    def _weights_of(self, rows: slice) -> Array:
-        if self._weight is not None:
-            return self._weight[rows]
-        return np.ones(rows.stop - rows.start, self.dtype)
-
-    def _block_rows_for(self, params: tuple[Any, ...]) -> int:
-        """Return the rows in a block for a kernel with these parameters."""
+        A `plain` scan neither keeps values nor uses kept ones.
+        """
         if self._given_block_rows:
             return self._given_block_rows
-        widest = max((p.shape[1] for p in params if np.ndim(p) == 2), default=0)
-        if widest == 0:
-            return max(GRAM_ROWS_LEAST, self._block_rows)
-        entries = min(BLOCK_ENTRIES, SMALL_PRODUCT // widest)
-        return max(BLOCK_ROWS_LEAST, entries // self.shape[1])
+        D = self.shape[1]
+        if plain and width:
+            return max(BLOCK_ROWS_LEAST, min(BLOCK_ENTRIES, SMALL_PRODUCT // width) // D)
+        # Kept values come in blocks of one size, whatever the kernel.
+        least = min(max(BLOCK_ROWS_LEAST, D // FEATURES_PER_ROW), GRAM_ROWS_LEAST)
+        return max(GRAM_ROWS_LEAST if plain else least, BLOCK_ENTRIES // D)
 
-    def _in_own_precision(self, param: Any) -> Any:
+    def _as_param(self, param: Any) -> Any:
+        """Return an array of floats in the precision of the rows, where they are."""
         if isinstance(param, np.ndarray) and param.dtype.kind == "f":
             return np.ascontiguousarray(param, dtype=self.dtype)
         return param
 
+    def _as_index(self, indices: Array) -> Array:
+        return indices
+
+    def _block(self, rows: Any) -> Array:
+        """Return the rows of a slice, or of an array of indices, as the kernels see them."""
+        X = self._X[rows]
+        return X if self._divisor is None else X / self._divisor[rows][:, None]
+
+    def _alike(self, X: Array, index: Any, n_bytes: int = 0) -> "ArrayRows":
+        """Return a source of X with the weights and lengths of the rows at `index`."""
+        return rows_of(
+            X,
+            weight=None if self._weight is None else self._weight[index],
+            lengths=None if self._lengths is None else self._lengths[index],
+            norms=self.norms,
+            unit=self.unit,
+            memory_budget=None if self._budget is None else self._budget - n_bytes,
+            n_jobs=self._n_jobs,
+            fused=self._fused,
+        )
+
     # -- sums --------------------------------------------------------------------------------------
 
-    def _add_up(
-        self,
-        work: Callable[[slice], tuple[Array | None, Array | None]],
-        groups: list[slice],
-        *,
-        uses_blas: bool,
-    ) -> tuple[Array | None, Array | None]:
-        """Add up the sums of groups of rows, whose order is the same for any number of threads."""
-        total: Array | None = None
-        product: Array | None = None
+    @staticmethod
+    def _products() -> AbstractContextManager[Any]:
+        # Some BLAS raise the flag "invalid" in products of finite float32 rows (they look past the
+        # end of a vector); rows are checked to be finite, so NumPy's warning says nothing.
+        return np.errstate(invalid="ignore")
 
-        def take(part: tuple[Array | None, Array | None]) -> None:
-            nonlocal total, product
-            total, product = _add(total, part[0]), _add(product, part[1])
+    def _sums_of_twin(self, kernel: Kernel, params: tuple[Any, ...]) -> Sums | None:
+        """Return what a compiled or fused twin of the kernel gives; None without one."""
+        sums = compiled.twin(kernel, self._X, self._weight, self._divisor, params)
+        return None if sums is None else self._add_up(sums, sums.groups, uses_blas=False)
+
+    def _add_up(
+        self, work: Callable[[slice], Sums], groups: list[slice], *, uses_blas: bool
+    ) -> Sums:
+        """Add up the sums of groups of rows, whose order is the same for any number of threads."""
+        sums: Sums = None, None
+
+        def take(part: Sums) -> None:
+            nonlocal sums
+            sums = _add(sums[0], part[0]), _add(sums[1], part[1])
 
         if self._n_jobs == 1:
             for group in groups:
                 take(work(group))
-            return total, product
-        in_order(
-            lambda g: work(groups[g]), take, len(groups), n_jobs=self._n_jobs, uses_blas=uses_blas
-        )
+        else:
+            n, n_jobs = len(groups), self._n_jobs
+            in_order(lambda g: work(groups[g]), take, n, n_jobs=n_jobs, uses_blas=uses_blas)
+        if not is_tensor(self._X):
+            return sums
+        total, product = (None if part is None else to_numpy(part) for part in sums)
         return total, product
 
-    def _weighted_total(self, part: Any, rows: slice) -> Array | None:
-        if part.total is None:
-            return None
+    def _weighted_total(self, part: Contribution, rows: slice) -> Array | None:
         # A vector-matrix product is the fastest sum over rows, and takes the weights along.
-        return self._weights_of(rows) @ part.total
+        return None if part.total is None else self.weights.piece(rows) @ part.total
 
-    def _weighted_product(self, part: Any, rows: slice, block: Array) -> Array | None:
+    def _weighted_product(self, part: Contribution, rows: slice) -> Array | None:
+        left, right, weight = part.left, part.right, self._weight
         if part.bins is not None:
             bins, n_bins = part.bins
-            weight = None if self._weight is None else self._weight[rows]
-            return np.bincount(bins, weight, n_bins)
-        left, right = part.left, block if part.right is None else part.right
-        if left is None:
+            return np.bincount(bins, None if weight is None else weight[rows], n_bins)
+        if left is None or right is None:
             return None
         if left is right:
             # NumPy halves the work of A.T @ A if both are the same array: the weights go half each.
-            A = left if self._weight is None else left * self._root_weight[rows, None]
+            A = left if weight is None else left * self._root_weight[rows, None]
             return A.T @ A
-        if self._weight is not None:
-            left = left * self._weight[rows, None]
+        if weight is not None:
+            left = left * weight[rows, None]
         if right.dtype == np.float32 and right.strides[0] < right.strides[1]:
             return (right.T @ left).T  # faster for columns in float32
         return left.T @ right
@@ -279,15 +260,43 @@ class ArrayRows:
     def _root_weight(self) -> Array:
         return np.sqrt(np.asarray(self._weight))
 
+    # -- memory ------------------------------------------------------------------------------------
+
+    def _room(self) -> int:
+        """Return how many bytes may still be kept beside X."""
+        assert self._budget is not None
+        return self._budget
+
+    def _store_quotients(self, divisor: Array) -> None:
+        """Store the rows as the kernels see them, if there is room."""
+        if self._X.nbytes <= self._room():
+            self._X, self._divisor = self._X / divisor[:, None], None
+            self._budget = None if self._budget is None else self._budget - self._X.nbytes
+
     def _room_for(self, sample: Array) -> Array | None:
-        """Return an empty array for such values of all rows, or None if it is over budget."""
-        shape = (self.shape[0], *sample.shape[1:])
-        if np.prod(shape) * sample.dtype.itemsize > self._budget:
-            return None
-        return np.empty(shape, sample.dtype)
+        """Return an empty array for such values of all rows, or None if there is no room."""
+        n_rows = self.shape[0]
+        fits = n_rows * sample.nbytes // len(sample) <= self._room()
+        return room(sample, n_rows, *sample.shape[1:]) if fits else None
 
 
-def _cut(rows: slice, size: int) -> list[slice]:
+def rows_of(X: Array, **how: Any) -> ArrayRows:
+    """Return the source of the rows of X, by its kind; torch is not imported for arrays."""
+    if not is_tensor(X):
+        return ArrayRows(X, **how)
+    from perpend.rows.torch import TorchRows
+
+    return TorchRows(X, **how)
+
+
+def _kept(values: Array | None, X: Array) -> Kept:
+    """Return values of the rows of X, which are ones by default."""
+    if values is not None:
+        return Kept(lambda rows: values[rows])
+    return Kept(lambda rows: namespace(X).ones_like(X[rows, 0]))
+
+
+def cut(rows: slice, size: int) -> list[slice]:
     """Cut a range of rows into pieces of this size; the last may be smaller."""
     return [
         slice(start, min(start + size, rows.stop)) for start in range(rows.start, rows.stop, size)
@@ -297,7 +306,7 @@ def _cut(rows: slice, size: int) -> list[slice]:
 def _add(total: Array | None, part: Array | None) -> Array | None:
     if part is None:
         return total
-    if total is None:
-        return part.astype(np.float64, copy=False)
-    total += part
-    return total
+    if total is not None:
+        total += part
+        return total
+    return part.astype(np.float64, copy=False) if isinstance(part, np.ndarray) else part.double()

@@ -48,6 +48,16 @@ def like(A: Array, X: Array) -> Array:
     return A.to(device=X.device, dtype=X.dtype) if is_tensor(A) else X.new_tensor(A)
 
 
+def room(X: Array, *shape: int) -> Array:
+    """Return an empty array of X's kind, device and precision."""
+    return X.new_empty(shape) if is_tensor(X) else np.empty(shape, X.dtype)
+
+
+def numpy_dtype(X: Array) -> Any:
+    """Return the type of the entries as NumPy names it."""
+    return np.dtype(str(X.dtype).removeprefix("torch.")) if is_tensor(X) else X.dtype
+
+
 def stand_in(X: Array) -> Array:
     """Return an array like the tensor X, but all zeros and without memory; shapes can be checked.
 
@@ -85,11 +95,28 @@ class Place:
         wanted = self.given if device is None else device
         self.device = None if wanted is None else _usable(wanted)
 
-    def checked(self, name: str, X: Array) -> Array:
-        """Return a dense tensor of floats that tracks no gradient, or say why X can't be used."""
-        from perpend.rows.tensors import checked_tensor
+    @staticmethod
+    def checked(name: str, X: Array) -> Array:
+        """Return a dense tensor in single or double precision, or say why X can't be used.
 
-        return checked_tensor(name, X)
+        Shorter floats become single and integers double; complex tensors stay as they are.
+        """
+        import torch
+
+        if X.requires_grad:
+            raise InputError(
+                f"{name} requires grad, and perpend computes no derivatives. Pass {name}.detach()."
+            )
+        if X.device.type == "meta":
+            raise InputError(f"{name} is on the meta device, which holds shapes without numbers.")
+        if X.layout != torch.strided:
+            raise InputError(
+                f"{name} is a sparse tensor ({X.layout}); expected a dense one. "
+                f"Pass {name}.to_dense()."
+            )
+        if X.dtype in (torch.float32, torch.float64) or X.dtype.is_complex:
+            return X
+        return X.to(torch.float32 if X.dtype.is_floating_point else torch.float64)
 
     def bring(self, X: Array) -> Array:
         """Move a checked array or tensor to the device; in memory it becomes or stays NumPy."""
@@ -124,7 +151,7 @@ def computing_on(X: Any, device: Any) -> Iterator[Place]:
         yield Place(X, None)
         return
     torch = _torch("a tensor" if device is None else f"device={str(device)!r}")
-    from perpend.rows.precision import full_precision
+    from perpend.rows.torch import full_precision
 
     try:
         with full_precision():
@@ -145,18 +172,14 @@ def _what_is_needed(X: Any, device: Any) -> str:
     needed = n * D * size + 6 * n * size + SCRATCH_GPU  # X, a few values for each row, scratch
     there = ""
     if device.type == "cuda" and torch.cuda.is_available():
-        free, total = torch.cuda.mem_get_info(device)
-        there = f" ({_gib(free)} of {_gib(total)} are free)"
+        free, total = (f"{n_bytes / 2**30:.2f} GiB" for n_bytes in torch.cuda.mem_get_info(device))
+        there = f" ({free} of {total} are free)"
     return (
-        f"{device} is out of memory{there}. {n} rows of {D} features need about {_gib(needed)} "
-        "there, X itself included, and run faster with twice as much. Free some of it, pass "
-        "float32, let sample_size choose some of the rows, take fewer starts (n_starts), or "
-        'compute with device="cpu".'
+        f"{device} is out of memory{there}. {n} rows of {D} features need about "
+        f"{needed / 2**30:.2f} GiB there, X itself included, and run faster with twice as much. "
+        "Free some of it, pass float32, let sample_size choose some of the rows, take fewer starts "
+        '(n_starts), or compute with device="cpu".'
     )
-
-
-def _gib(n_bytes: int) -> str:
-    return f"{n_bytes / 2**30:.2f} GiB"
 
 
 def _usable(device: Any) -> Any:

@@ -1,13 +1,13 @@
 """From an array as the user gave it to rows that solvers can scan: weights, norms, units."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from perpend._typing import Array, namespace
 from perpend.exceptions import InputError
-from perpend.rows.array import BLOCK_ENTRIES, MEMORY_BUDGET, ArrayRows
-from perpend.rows.kinds import in_memory, is_tensor, to_numpy
+from perpend.rows.array import BLOCK_ENTRIES, cut, rows_of
+from perpend.rows.kinds import Place, in_memory, is_tensor, numpy_dtype, room, to_numpy
 from perpend.rows.source import RowSource
 
 N_NORMS = 64
@@ -57,52 +57,41 @@ def as_rows(
         The first argument of the methods as functions.
     """
     if is_tensor(X):
-        from perpend.rows.tensors import checked_tensor, torch_rows
-
-        X = in_memory(checked_tensor("X", X))
-        if is_tensor(X):
-            return torch_rows(
-                X,
-                weight=weight,
-                mask=mask,
-                normalize=normalize,
-                memory_budget=memory_budget,
-                block_rows=block_rows,
-                fused=fused,
-            )
-    norms = row_norms(X)
-    if not np.all(np.isfinite(norms)):
-        row = int(np.argmin(np.isfinite(norms)))
+        X = in_memory(Place.checked("X", X))
+    xp, limits, norms = namespace(X), np.finfo(numpy_dtype(X)), row_norms(X)
+    finite = to_numpy(xp.isfinite(norms))
+    if not finite.all():
+        row = int(np.argmin(finite))
         raise InputError(
-            f"The norm of row {row} of X is too large for {X.dtype}. "
-            f"Divide X by a constant, for example by 1e{int(np.log10(np.max(np.abs(X[row]))))}."
+            f"The norm of row {row} of X is too large for {numpy_dtype(X)}. Divide X by a "
+            f"constant, for example by 1e{int(np.log10(float(xp.max(xp.abs(X[row])))))}."
         )
     takes_part = norms > 0
     if mask is not None:
-        takes_part = takes_part & to_numpy(mask)
+        takes_part = takes_part & _beside(X, mask, xp.bool)
     if weight is not None:
-        weight = to_numpy(weight)
+        weight = _beside(X, weight, xp.float64)
         takes_part = takes_part & (weight > 0)
-    if weight is not None or not takes_part.all():
-        weight = takes_part * (np.ones(len(norms)) if weight is None else weight.astype(float))
-        weight /= power_of_two(float(weight.max()), far=np.finfo(X.dtype).maxexp / 8)
-        weight = weight.astype(X.dtype)
+    if weight is not None or not xp.all(takes_part):
+        weight = xp.astype(takes_part, xp.float64) * (1.0 if weight is None else weight)
+        weight = weight / power_of_two(float(xp.max(weight)), far=limits.maxexp / 8)
+        weight = xp.astype(weight, X.dtype)
     present = norms[takes_part]
     divisor, lengths, unit, quantiles = None, None, 1.0, None
     if normalize:
         lengths = norms
-        X, norms = without_subnormal_norms(X, norms)
-        if np.any(np.abs(present - 1) > 8 * np.finfo(X.dtype).eps):
-            divisor = np.where(norms > 0, norms, 1).astype(X.dtype)
-    elif present.size:
+        X, norms = _without_subnormal_norms(X, norms)
+        if xp.any(xp.abs(present - 1) > 8 * float(limits.eps)):
+            divisor = xp.where(norms > 0, norms, xp.ones_like(norms))
+    elif len(present):
         # A power of two loses no digit, and step rules made for unit rows then work here, too.
-        unit = power_of_two(float(present.max()), far=3)
+        unit = power_of_two(float(xp.max(present)), far=3)
         # Rows that do not take part may be of any size, and 0 * inf is not 0: none may overflow.
-        divisor = np.where(takes_part, unit, np.maximum(norms, unit)).astype(X.dtype)
-        divisor = None if np.all(divisor == 1) else divisor
+        divisor = xp.where(takes_part | (norms < unit), xp.full_like(norms, unit), norms)
+        divisor = None if xp.all(divisor == 1) else divisor
         levels = np.append((np.arange(N_NORMS) + 0.5) / N_NORMS, 1.0)  # the largest comes last
-        quantiles = np.quantile(present / unit, levels)
-    return ArrayRows(
+        quantiles = np.quantile(to_numpy(present / unit), levels)
+    return rows_of(
         X,
         weight=weight,
         divisor=divisor,
@@ -110,10 +99,24 @@ def as_rows(
         lengths=lengths,
         norms=quantiles,
         unit=unit,
-        memory_budget=MEMORY_BUDGET if memory_budget is None else memory_budget,
+        memory_budget=memory_budget,
         block_rows=block_rows,
         n_jobs=n_jobs,
+        fused=fused,
     )
+
+
+def _beside(X: Array, values: Array, dtype: Any) -> Array:
+    """Return a value for each row as an array of X's kind, where X is."""
+    if not (is_tensor(X) and is_tensor(values)):
+        values = np.array(to_numpy(values))  # a copy, as torch shares and warns about read-only
+    return namespace(X).asarray(values, dtype=dtype, device=X.device)
+
+
+def row_blocks(X: Array, entries: int) -> list[slice]:
+    """Return blocks of the rows of X with so many entries, or more of a tensor."""
+    size = max(1, (ENTRIES_OF_TENSOR if is_tensor(X) else entries) // max(1, X.shape[1]))
+    return cut(slice(0, X.shape[0]), size)
 
 
 def row_norms(X: Array) -> Array:
@@ -122,29 +125,29 @@ def row_norms(X: Array) -> Array:
     >>> row_norms(np.array([[3e-200, 4e-200], [3e200, 4e200], [0.0, 0.0]]))
     array([5.e-200, 5.e+200, 0.e+000])
     """
-    if is_tensor(X):
-        from perpend.rows.tensors import row_norms
-
-        return row_norms(X)
-    norms = np.empty(X.shape[0], X.dtype)
-    step = max(1, BLOCK_ENTRIES // max(1, X.shape[1]))
-    for start in range(0, X.shape[0], step):
-        block = X[start : start + step]
-        largest = np.max(np.abs(block), axis=1, initial=0)
-        scaled = block / np.where(largest > 0, largest, 1)[:, None]
-        relative = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
+    xp = namespace(X)
+    if X.shape[1] == 0:
+        return xp.sum(X, axis=1)
+    norms = room(X, X.shape[0])
+    for rows in row_blocks(X, BLOCK_ENTRIES):
+        largest = xp.max(xp.abs(X[rows]), axis=1)
+        scaled = X[rows] / xp.where(largest > 0, largest, xp.ones_like(largest))[:, None]
+        if is_tensor(X):
+            relative = xp.linalg.vector_norm(scaled, axis=1)
+        else:
+            relative = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
         with np.errstate(over="ignore"):  # then inf; `as_rows` tells the user which row
-            norms[start : start + step] = largest * relative
+            norms[rows] = largest * relative
     return norms
 
 
-def without_subnormal_norms(X: Array, norms: Array) -> tuple[Array, Array]:
+def _without_subnormal_norms(X: Array, norms: Array) -> tuple[Array, Array]:
     """Enlarge rows so small that their norm has lost its digits; their directions stay."""
-    limits = np.finfo(X.dtype)
-    faint = np.flatnonzero((norms > 0) & (norms < limits.tiny))
-    if faint.size:
-        X, norms = X.copy(), norms.copy()
-        X[faint] /= limits.eps**2  # a power of two: exact
+    xp, limits = namespace(X), np.finfo(numpy_dtype(X))
+    (faint,) = xp.nonzero((norms > 0) & (norms < float(limits.tiny)))
+    if len(faint):
+        X, norms = xp.asarray(X, copy=True), xp.asarray(norms, copy=True)
+        X[faint] /= float(limits.eps) ** 2  # a power of two: exact
         norms[faint] = row_norms(X[faint])
     return X, norms
 
@@ -175,16 +178,15 @@ def not_finite(X: Array) -> NotFinite | None:
     xp = namespace(X)
     first: tuple[int, int, bool] | None = None
     n_entries = n_rows = 0
-    n, step = X.shape[0], max(1, (ENTRIES_OF_TENSOR if is_tensor(X) else ENTRIES) // X.shape[1])
-    for start in range(0, n, step):
-        block = X[start : min(start + step, n), :]
+    for rows in row_blocks(X, ENTRIES):
+        block = X[rows, :]
         finite = xp.isfinite(block)
         if bool(xp.all(finite)):
             continue
-        rows, columns = xp.nonzero(~finite)
+        at_rows, at_columns = xp.nonzero(~finite)
         if first is None:
-            row, column = int(rows[0]), int(columns[0])
-            first = start + row, column, bool(xp.isnan(block[row, column]))
-        n_entries += rows.shape[0]
+            row, column = int(at_rows[0]), int(at_columns[0])
+            first = rows.start + row, column, bool(xp.isnan(block[row, column]))
+        n_entries += at_rows.shape[0]
         n_rows += int(xp.sum(xp.astype(~xp.all(finite, axis=1), xp.int64)))
     return None if first is None else NotFinite(*first, n_entries, n_rows)

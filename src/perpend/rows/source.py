@@ -7,14 +7,13 @@ from perpend._typing import Array, Kernel
 
 
 class Kept(NamedTuple):
-    """Values that a scan left with the rows, one piece for each block.
+    """Values that a scan left with the rows: ``piece(rows)`` are those of a block, a slice.
 
-    Pieces that fit the source's memory budget are stored. Otherwise `piece` computes them again
-    whenever they are used: slower, with the same values. The source decides how a block is named,
-    by a number or by a slice of the rows.
+    Values that fit the source's memory budget are stored. Otherwise `piece` computes them again
+    whenever they are used: slower, with the same values.
     """
 
-    piece: Callable[[Any], Array]
+    piece: Callable[[slice], Array]
 
 
 class Scan(NamedTuple):
@@ -31,13 +30,12 @@ class Scan(NamedTuple):
 class RowSource(Protocol):
     """Rows that can be scanned, wherever they are."""
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The number of rows and of features."""
-
-    @property
-    def dtype(self) -> Any:
-        """The floating-point type of the rows."""
+    shape: tuple[int, int]  # the number of rows and of features
+    dtype: Any  # the floating-point type of the rows, as NumPy names it
+    weights: Kept  # the weight of each row; 0 for rows that do not take part
+    lengths: Kept  # the norm that each row had as it was given, up to a common factor
+    norms: Array  # (m,) ascending to the largest, stand for those of all rows; [1.] for unit rows
+    unit: float  # what the kernels see times `unit` is what the user gave; 1 for unit rows
 
     @property
     def precision(self) -> float:
@@ -46,25 +44,6 @@ class RowSource(Protocol):
     @property
     def total_weight(self) -> float:
         """The sum of the weights of all rows that take part."""
-
-    @property
-    def weights(self) -> Kept:
-        """The weight of each row; 0 for rows that do not take part."""
-
-    @property
-    def lengths(self) -> Kept:
-        """The norm that each row had as it was given, up to a common factor."""
-
-    @property
-    def norms(self) -> Array:
-        """Norms (m,), ascending to the largest, that stand for those of all rows.
-
-        It is [1.] for unit rows.
-        """
-
-    @property
-    def unit(self) -> float:
-        """What the kernels see times `unit` is what the user gave; 1 for unit rows."""
 
     def scan(
         self, kernel: Kernel, *params: Any, using: tuple[Kept, ...] = (), keep: bool = False
@@ -80,9 +59,9 @@ class RowSource(Protocol):
     def subset(self, indices: Array) -> "RowSource":
         """Return some rows as a source of their own, with their weights; they are copied."""
 
-    def mapped(self, A: Array, *, rescale: bool = False) -> "RowSource | None":
+    def mapped(self, A: Array) -> "RowSource | None":
         """Return the rows times A (D, R) as a source of their own, with their weights.
 
-        The norms must stay: A is orthonormal and its span holds all rows, or each row is scaled to
-        the norm that it had, which is what `rescale` does. None if the copy is over budget.
+        The norms must stay: A is orthonormal and its span holds all rows. None if the copy is over
+        budget.
         """

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
-from perpend._typing import Array
+from perpend._typing import Array, Kernel
 from perpend.exceptions import InputError
 from perpend.geometry import complement
 from perpend.kernels import (
@@ -18,10 +18,8 @@ from perpend.kernels import (
     distances,
     gram,
     grouped_distances,
-    grouped_residuals,
     heights,
     mapped_gram,
-    residual_weighted_gram,
     residuals,
 )
 from perpend.rows.source import RowSource, Scan
@@ -49,8 +47,7 @@ class RowSpan(NamedTuple):
     @property
     def rank(self) -> int:
         """The dimension of the span."""
-        rank: int = self.basis.shape[1]
-        return rank
+        return int(self.basis.shape[1])
 
     @property
     def n_features(self) -> int:
@@ -60,8 +57,7 @@ class RowSpan(NamedTuple):
     @property
     def n_outside(self) -> int:
         """The number of directions that are orthogonal to every row."""
-        n: int = self.rest.shape[1]
-        return n
+        return int(self.rest.shape[1])
 
     @property
     def n_idle_columns(self) -> int:
@@ -96,68 +92,54 @@ class RowSpan(NamedTuple):
         The basis of `rest` depends on rounding. A caller who wants some of it gets the directions
         next to the coordinate axes that lie farthest inside.
         """
-        rest = self.rest if k >= self.n_outside else _canonical(self.rest)
+        rest = self.rest
+        if k < self.n_outside:
+            Q, R, _ = linalg.qr(rest @ rest.T, pivoting=True)  # depends on the span of rest alone
+            rest = Q[:, : self.n_outside] * np.where(np.diag(R)[: self.n_outside] < 0, -1.0, 1.0)
         return rest[:, :k], rest[:, k:]
 
 
 def row_span(rows: RowSource) -> RowSpan:
-    """Find the span of the rows in one scan; in single precision it may take two."""
+    """Find the span of the rows in one scan; in single precision it may take two.
+
+    That of few rows is found from the rows themselves. The squares of their singular values are the
+    eigenvalues of the moments, so the tolerance for rounding is the same in both.
+    """
     n, D = rows.shape
-    if n <= WIDE * D:
-        return _span_of_few(rows)
-    moments = rows.scan(gram).product
-    variances, axes = np.linalg.eigh(moments)
-    weak = variances <= rank_tolerance(rows.dtype) * float(variances[-1])
-    rounding = _rounding(rows.dtype, variances)
-    if np.any(weak) and rows.dtype == np.float32:
+    few = n <= WIDE * D
+    if few:
+        weight = rows.gather(rows.weights).astype(float)
+        present = np.flatnonzero(weight > 0)
+        half = np.sqrt(weight[present])[:, None] * rows.take(present).astype(float)
+        _, s, A = np.linalg.svd(half, full_matrices=False)
+        variances, axes = s[::-1] ** 2, A[::-1].T
+    else:
+        moments = rows.scan(gram).product
+        variances, axes = np.linalg.eigh(moments)
+    # Rounding errors of the rows are below 64 eps of the largest coordinate. In double precision
+    # the second moments have larger rounding errors of their own, and those decide.
+    largest, tolerance = float(np.max(variances, initial=0.0)), rank_tolerance(rows.dtype)
+    rounding = max(tolerance**2, rank_tolerance(np.float64)) * largest
+    weak = variances <= tolerance * largest
+    if not few and np.any(weak) and rows.dtype == np.float32:
         # Next to large coordinates the squares of small ones are rounded away. On their own they
         # keep their digits.
         variances[weak], A = np.linalg.eigh(rows.scan(mapped_gram, axes[:, weak]).product)
         axes[:, weak] = axes[:, weak] @ A
-    inside = _inside(variances, rounding)
-    full = bool(np.all(inside))
-    return RowSpan(
-        basis=np.eye(len(moments)) if full else axes[:, inside],
-        rest=axes[:, ~inside],
-        moments=lambda: moments,
-        axes=axes[:, inside],
-        variances=variances[inside],
-        rounding=rounding,
-    )
-
-
-def _span_of_few(rows: RowSource) -> RowSpan:
-    """Find the span of fewer rows than features from the rows themselves.
-
-    The squares of their singular values are the eigenvalues of the moments, so the tolerance for
-    rounding is the same in both.
-    """
-    weight = rows.gather(rows.weights).astype(float)
-    present = np.flatnonzero(weight > 0)
-    half = np.sqrt(weight[present])[:, None] * rows.take(present).astype(float)
-    _, s, A = np.linalg.svd(half, full_matrices=False)
-    variances, axes = s[::-1] ** 2, A[::-1].T
-    rounding = _rounding(rows.dtype, variances)
-    inside = _inside(variances, rounding)
-    return RowSpan(
-        basis=axes[:, inside],
-        rest=complement(axes[:, inside]),
-        moments=lambda: half.T @ half,
-        axes=axes[:, inside],
-        variances=variances[inside],
-        rounding=rounding,
-    )
-
-
-def _inside(variances: Array, rounding: float) -> Array:
-    """Say which of the ascending second moments are more than rounding errors."""
-    inside: Array = variances > rounding
+    inside = variances > rounding
     if not np.any(inside):
         raise InputError(
             "Every row of X is zero or has weight zero, so there is no direction to fit. "
             "Pass some rows that are not zero."
         )
-    return inside
+    return RowSpan(
+        basis=np.eye(D) if np.all(inside) and not few else axes[:, inside],
+        rest=complement(axes[:, inside]) if few else axes[:, ~inside],
+        moments=(lambda: half.T @ half) if few else (lambda: moments),
+        axes=axes[:, inside],
+        variances=variances[inside],
+        rounding=rounding,
+    )
 
 
 def in_their_span(rows: RowSource) -> tuple[RowSource, RowSpan]:
@@ -178,23 +160,6 @@ def in_their_span(rows: RowSource) -> tuple[RowSource, RowSpan]:
     return turned, span._replace(basis=same, axes=same, rotation=span.axes)
 
 
-def _canonical(V: Array) -> Array:
-    """Return an orthonormal basis that depends on the span of V (D, m) alone."""
-    Q, R, _ = linalg.qr(V @ V.T, pivoting=True)
-    m = V.shape[1]
-    return Q[:, :m] * np.where(np.diag(R)[:m] < 0, -1.0, 1.0)
-
-
-def _rounding(dtype: Any, variances: Array) -> float:
-    """Return the second moment up to which there is nothing but rounding errors of the rows.
-
-    These are below 64 eps of the largest coordinate. In double precision the second moments have
-    larger rounding errors of their own, and those decide.
-    """
-    finest = max(rank_tolerance(dtype) ** 2, rank_tolerance(np.float64))
-    return finest * float(variances[-1])
-
-
 def rank_tolerance(dtype: Any) -> float:
     """Return the eigenvalue, relative to the largest, below which second moments are rounding."""
     return 64 * float(np.finfo(dtype).eps)
@@ -209,24 +174,23 @@ def scan_distances(rows: RowSource, V: Array, U: Array | None = None) -> Scan:
     `U` is an orthonormal basis of that complement, or of the part that the rows fill, if it is
     known.
     """
-    U = few_components(V, U)
-    return rows.scan(distances, V, keep=True) if U is None else rows.scan(residuals, U, keep=True)
+    return rows.scan(*_measure(V, U), keep=True)
 
 
 def scan_grouped_distances(rows: RowSource, V: Array, edges: Array, U: Array | None = None) -> Scan:
     """Keep these distances and give their histogram over the bins that end at the edges."""
-    U = few_components(V, U)
-    if U is None:
-        return rows.scan(grouped_distances, V, edges, keep=True)
-    return rows.scan(grouped_residuals, U, edges, keep=True)
+    return rows.scan(grouped_distances, *_measure(V, U), edges, keep=True)
 
 
 def scan_weighted_gram(rows: RowSource, V: Array, table: Array, edges: Array) -> Scan:
     """Give sum_i u_i x_i x_i.T and sum_i u_i, with the table's value u_i at the row's distance."""
-    U = few_components(V)
-    if U is None:
-        return rows.scan(distance_weighted_gram, V, table, edges)
-    return rows.scan(residual_weighted_gram, U, table, edges)
+    return rows.scan(distance_weighted_gram, *_measure(V), table, edges)
+
+
+def _measure(V: Array, U: Array | None = None) -> tuple[Kernel, Array]:
+    """Return the cheaper kernel for distances to the complement of V, and its basis."""
+    U = few_components(V, U)
+    return (distances, V) if U is None else (residuals, U)
 
 
 def few_components(V: Array, known: Array | None = None) -> Array | None:

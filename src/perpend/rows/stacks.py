@@ -14,7 +14,9 @@ import numpy as np
 
 from perpend._typing import Array, library
 from perpend.exceptions import InputError
-from perpend.rows.kinds import is_tensor
+from perpend.rows.kinds import Place, is_tensor, to_numpy
+
+to_host = to_numpy
 
 Run: TypeAlias = Callable[..., Any]
 """How a function of arrays is called: ``run(function, *arguments)``, directly or replayed."""
@@ -38,9 +40,7 @@ def check_stack(X: Any) -> None:
             "(problems, rows, features)."
         )
     if is_tensor(X):
-        from perpend.rows.tensors import checked_tensor
-
-        checked_tensor("X", X)  # only for its errors: nothing is converted here
+        Place.checked("X", X)  # only for its errors: nothing is converted here
     if isinstance(X, np.ma.MaskedArray):
         raise InputError("X is a masked array; its mask would be lost. Pass rows without gaps.")
     if X.ndim != 3 or 0 in X.shape or X.shape[2] < 2:
@@ -174,11 +174,6 @@ def workspace(X: Array, k: int) -> AbstractContextManager[Any]:
 def on_cuda(X: Array) -> bool:
     """Say whether X is a tensor on a CUDA device."""
     return bool(getattr(X, "is_cuda", False))
-
-
-def to_host(array: Array) -> Any:
-    """Return the values as a NumPy array."""
-    return array if isinstance(array, np.ndarray) else array.detach().cpu().numpy()
 
 
 def like(X: Array, values: Any) -> Array:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from functools import cache
 from threading import Lock
 from typing import Any, Generic, TypeVar
@@ -29,13 +30,15 @@ def in_order(
     threads = min(n_jobs, n_items)
     threads = min(threads, n_processors()) if threads > 1 else 1
     turns = _Turns(work, take, n_items)
-    if threads == 1:
-        turns.serve()
-    elif uses_blas:
-        with _one_blas_thread:
-            _share(turns, threads)
-    else:
-        _share(turns, threads)
+    with _one_blas_thread if uses_blas and threads > 1 else nullcontext():
+        # A helper that has not begun when all is done is let go.
+        helpers = [_pool().submit(turns.serve) for _ in range(threads - 1)]
+        try:
+            turns.serve()
+        finally:
+            for helper in helpers:
+                if not helper.cancel():
+                    helper.result()
 
 
 def n_processors() -> int:
@@ -61,7 +64,12 @@ class _Turns(Generic[Result]):
         """Work until no item is left. After an error nobody claims another one."""
         try:
             while (j := self._claim()) is not None:
-                self._give(j, self._work(j))
+                result = self._work(j)
+                with self._lock:
+                    self._waiting[j] = result
+                    while self._turn in self._waiting:
+                        self._take(self._waiting.pop(self._turn))
+                        self._turn += 1
         except BaseException:
             self._unclaimed = iter(range(0))
             raise
@@ -69,24 +77,6 @@ class _Turns(Generic[Result]):
     def _claim(self) -> int | None:
         with self._lock:
             return next(self._unclaimed, None)
-
-    def _give(self, j: int, result: Result) -> None:
-        with self._lock:
-            self._waiting[j] = result
-            while self._turn in self._waiting:
-                self._take(self._waiting.pop(self._turn))
-                self._turn += 1
-
-
-def _share(turns: _Turns[Any], threads: int) -> None:
-    """Serve from this thread and others; one that has not begun when all is done is let go."""
-    helpers = [_pool().submit(turns.serve) for _ in range(threads - 1)]
-    try:
-        turns.serve()
-    finally:
-        for helper in helpers:
-            if not helper.cancel():
-                helper.result()
 
 
 @cache

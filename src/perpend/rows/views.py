@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from perpend._typing import Array
-from perpend.rows.centred import centred_norms, lift, room_for_lifted
-from perpend.rows.kinds import to_numpy
+from perpend.rows.centred import centred_blocks, centred_norms
+from perpend.rows.kinds import room, to_numpy
 from perpend.rows.preparation import as_rows
 from perpend.rows.source import RowSource
 
@@ -53,19 +53,20 @@ def typical(values: Array, weight: Array) -> Array:
 
 def _sample(X: Array, weight: Array | None, draw: np.random.Generator) -> tuple[Array, Array]:
     """Draw rows (m, D) by their weight (m,), which adds up to one; all rows where they are few."""
-    n = X.shape[0]
+    n, share = X.shape[0], np.full(CENTRE_ROWS, 1 / CENTRE_ROWS)
     if weight is None and n > CENTRE_ROWS:  # as `choice` draws rows of equal weight, at once
         index = np.sort((draw.random(CENTRE_ROWS) * n).astype(int))
-        return to_numpy(X[index]).astype(float), np.full(CENTRE_ROWS, 1 / CENTRE_ROWS)
+        return to_numpy(X[index]).astype(float), share
     w = np.ones(n) if weight is None else to_numpy(weight).astype(float)
     if not np.any(w > 0):
         w = np.ones(n)  # the method will say what is wrong
     w = w / w.max()
     if np.count_nonzero(w) <= CENTRE_ROWS:
         index = np.flatnonzero(w)
-        return to_numpy(X[index]).astype(float), w[index] / w.sum()
-    index = np.sort(draw.choice(n, CENTRE_ROWS, p=w / w.sum()))
-    return to_numpy(X[index]).astype(float), np.full(CENTRE_ROWS, 1 / CENTRE_ROWS)
+        share = w[index] / w.sum()
+    else:
+        index = np.sort(draw.choice(n, CENTRE_ROWS, p=w / w.sum()))
+    return to_numpy(X[index]).astype(float), share
 
 
 # -- rows as they are seen from there --------------------------------------------------------------
@@ -93,9 +94,11 @@ def lifted(
     fused: bool = True,
 ) -> Lifted:
     """Lift the rows of X (n, D) about a view; one array of the size of X is formed."""
-    L = room_for_lifted(X)
-    lift(X, view.centre, view.scale, L)
-    rows = as_rows(
+    L = room(X, X.shape[0], X.shape[1] + 1)
+    L[:, -1] = 1
+    for rows, Z in centred_blocks(X, view.centre):
+        L[rows, :-1] = Z / view.scale
+    source = as_rows(
         L,
         weight=weight,
         mask=view.seen,
@@ -104,7 +107,7 @@ def lifted(
         n_jobs=n_jobs,
         fused=fused,
     )
-    return Lifted(rows, view)
+    return Lifted(source, view)
 
 
 def near_view(X: Array, centre: Array, spread: float, view: View) -> View:

@@ -5,36 +5,25 @@ import os
 import threading
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from perpend._typing import Array, Kernel
-from perpend.kernels.blocks import l1_objective_and_gradient
-
-ABI = 1
-"""What `perpend_abi` in l1.c must return; a library left over from another version is refused."""
-
-VARIANTS = ("baseline", "avx2", "avx512")
-"""The processor families that the library is compiled for, the least first."""
+from perpend.kernels import l1_objective_and_gradient
 
 LIBRARY = Path(__file__).with_name("_l1.so")
-
-CACHE_LINE = 64
-"""Bytes in a cache line, and in the longest vector: what vectors are aligned to."""
+ABI = 1  # what `perpend_abi` in l1.c must return; a library left from another version is refused
+VARIANTS = ("baseline", "avx2", "avx512")  # the processor families of the library, the least first
+CACHE_LINE = 64  # bytes, as many as in the longest vector: what vectors are aligned to
 
 GROUP_ENTRIES = 2**19
 """Approximate number of entries of X in a group, the unit that threads share: at least half a
 millisecond of work, fifty times the cost of the call."""
 
-GROUPS_LEAST = 4
-"""Smaller problems have at least so many groups, or just one if they are a quarter as large."""
-
-GROUPS_MOST = 64
-"""More groups would only add calls."""
-
-GROUP_UNIT = 48
-"""The rows of a group are a multiple of this, the unit of the blocks in l1.c."""
+GROUPS_LEAST = 4  # in smaller problems; or just one, if they are a quarter as large
+GROUPS_MOST = 64  # more would only add calls
+GROUP_UNIT = 48  # the rows of a group are a multiple of this, the unit of the blocks in l1.c
 
 
 def twin(
@@ -73,12 +62,12 @@ class L1Sums:
         self._X, self._weight, self._divisor = X, weight, divisor
         self._strides = tuple(step // X.itemsize for step in X.strides)
         B = np.ascontiguousarray(B, dtype=X.dtype)
-        functions = l1_functions(variant or _fastest(D, X.itemsize), X.dtype.char)
-        self._sums = functions.sums
-        self._scratch_bytes = functions.scratch(D, k)
+        variant = variant or _fastest(D, X.itemsize)
+        scratch, pack, self._sums = _functions(variant, X.dtype.char)
+        self._scratch_bytes = scratch(D, k)
         # Whole vectors: up to a line of zeros beyond the last direction.
         self._packed = _aligned(D * (k * X.itemsize + CACHE_LINE))
-        functions.pack(D, k, B.ctypes.data, self._packed.ctypes.data)
+        pack(D, k, B.ctypes.data, self._packed.ctypes.data)
         self._addresses = X.ctypes.data, self._packed.ctypes.data
 
     @staticmethod
@@ -181,28 +170,24 @@ def variants() -> tuple[str, ...]:
     return _runnable() if available() else ()
 
 
-class L1Functions(NamedTuple):
-    """The functions of l1.c for one variant and one type of numbers."""
-
-    scratch: Any  # D, k -> bytes
-    pack: Any  # D, k, B -> packed
-    # rows, rows after them, D, k, X and its strides, weight, divisor, packed B
-    # -> total, product; scratch
-    sums: Any
-
-
 @cache
-def l1_functions(variant: str, dtype_char: str) -> L1Functions:
-    """Return the functions for a variant and a dtype's character, "d" or "f"."""
+def _functions(variant: str, dtype_char: str) -> list[Any]:
+    """Return scratch, pack and sums of l1.c for a variant and a dtype's character, "d" or "f"."""
     size, pointer = ctypes.c_ssize_t, ctypes.c_void_p
-    end = f"{variant}_{'f64' if dtype_char == 'd' else 'f32'}"
-    scratch = getattr(_load(), f"perpend_l1_scratch_{end}")
-    scratch.restype, scratch.argtypes = ctypes.c_size_t, [size, size]
-    pack = getattr(_load(), f"perpend_l1_pack_{end}")
-    pack.restype, pack.argtypes = None, [size, size, pointer, pointer]
-    sums = getattr(_load(), f"perpend_l1_{end}")
-    sums.restype, sums.argtypes = None, [size] * 4 + [pointer] + [size] * 2 + [pointer] * 6
-    return L1Functions(scratch, pack, sums)
+    signatures = {
+        "scratch_": (ctypes.c_size_t, [size] * 2),  # D, k -> bytes
+        "pack_": (None, [size] * 2 + [pointer] * 2),  # D, k, B -> packed
+        # rows, rows after them, D, k, X and its strides, weight, divisor, packed B
+        # -> total, product; scratch
+        "": (None, [size] * 4 + [pointer] + [size] * 2 + [pointer] * 6),
+    }
+    functions = []
+    for name, (result, arguments) in signatures.items():
+        end = f"{variant}_{'f64' if dtype_char == 'd' else 'f32'}"
+        function = getattr(_load(), f"perpend_l1_{name}{end}")
+        function.restype, function.argtypes = result, arguments
+        functions.append(function)
+    return functions
 
 
 @cache

@@ -287,64 +287,33 @@ def shape(p: int, n: int, D: int, k: int, *, pair: bool, device: Any) -> Shape |
     return None
 
 
-class Buffers(NamedTuple):
-    """Everything that the two kernels read and write, at fixed addresses."""
+class Buffers:
+    """Everything that the two kernels read and write, at fixed addresses; all zero at first."""
 
-    X_high: Array  # (p, n, stride)
-    X_low: Array
-    G: Array  # (p, k, copies, DP) integers
-    F: Array  # (p, k, copies) integers
-    T: Array  # (p, KP, DP)
-    T_high: Array
-    T_low: Array
-    constants: Array  # (12,) of the rule and the limits, and the unit of the sums
-    B: Array  # (p, k, D), and the other fields of a descent's state
-    f: Array  # (p, k)
-    v: Array
-    slope: Array
-    mu: Array
-    streak: Array
-    n_iter: Array
-    chord: Array
-    converged: Array
+    def __init__(self, shape: Shape, device: Any) -> None:
+        p, n, D, k = shape[:4]
+        KP, DP = shape.tile_starts, shape.tile_features
 
+        def zeros(*size: int, dtype: Any = torch.float64) -> Array:
+            return torch.zeros(size, dtype=dtype, device=device)
 
-def buffers(shape: Shape, device: Any) -> Buffers:
-    """Allocate everything, all zero."""
-    p, n, D, k = shape.p, shape.n, shape.D, shape.k
-    KP, DP = shape.tile_starts, shape.tile_features
-
-    def zeros(*size: int, dtype: Any = torch.float64) -> Array:
-        return torch.zeros(size, dtype=dtype, device=device)
-
-    T = T_high = T_low = zeros(p, KP, DP)
-    if shape.pair:
-        stride = -(-D // 8) * 8  # whole words of 16 bytes
-        X_high, X_low = (zeros(p, n, stride, dtype=HALF) for _ in range(2))
-        T_high, T_low = (zeros(p, KP, DP, dtype=HALF) for _ in range(2))
-    else:
-        X_high = X_low = zeros(p, n, D)
-    constants = zeros(12)
-    constants[-1] = unit_of_sums(n)
-    return Buffers(
-        X_high=X_high,
-        X_low=X_low,
-        G=zeros(p, k, shape.copies, DP, dtype=torch.int64),
-        F=zeros(p, k, shape.copies, dtype=torch.int64),
-        T=T,
-        T_high=T_high,
-        T_low=T_low,
-        constants=constants,
-        B=zeros(p, k, D),
-        f=zeros(p, k),
-        v=zeros(p, k, D),
-        slope=zeros(p, k),
-        mu=zeros(p, k),
-        streak=zeros(p, k, dtype=torch.int32),
-        n_iter=zeros(p, k, dtype=torch.int32),
-        chord=zeros(p, k),
-        converged=zeros(p, k, dtype=torch.int32),
-    )
+        self.T = self.T_high = self.T_low = zeros(p, KP, DP)
+        if shape.pair:
+            stride = -(-D // 8) * 8  # whole words of 16 bytes
+            self.X_high, self.X_low = (zeros(p, n, stride, dtype=HALF) for _ in range(2))
+            self.T_high, self.T_low = (zeros(p, KP, DP, dtype=HALF) for _ in range(2))
+        else:
+            self.X_high = self.X_low = zeros(p, n, D)
+        self.G = zeros(p, k, shape.copies, DP, dtype=torch.int64)
+        self.F = zeros(p, k, shape.copies, dtype=torch.int64)
+        self.constants = zeros(12)  # of the rule and the limits, and the unit of the sums
+        self.constants[-1] = unit_of_sums(n)
+        # The fields of a descent's state
+        self.B, self.v = (zeros(p, k, D) for _ in range(2))
+        self.f, self.slope, self.mu, self.chord = (zeros(p, k) for _ in range(4))
+        self.streak, self.n_iter, self.converged = (
+            zeros(p, k, dtype=torch.int32) for _ in range(3)
+        )
 
 
 def load(shape: Shape, to: Buffers, X: Array, B: Array, constants: Array) -> None:

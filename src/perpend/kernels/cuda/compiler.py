@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from cuda.bindings import driver, nvrtc
+
 from perpend._typing import Array
 
 FOLDER = Path(__file__).parent
@@ -26,9 +28,6 @@ class Module:
         architecture: str,
         shared_bytes: int = 0,
     ) -> None:
-        from cuda.bindings import driver
-
-        self._driver = driver
         self._shared_bytes = shared_bytes
         self._functions: dict[str, Any] = {}
         self._module = _checked(driver.cuModuleLoadData(_compiled(sources, macros, architecture)))
@@ -47,18 +46,17 @@ class Module:
         values, types = zip(*arguments, strict=True)
         size = (grid, 1, 1, *block, 1, self._shared_bytes)
         function = self._function(name)
-        _checked(self._driver.cuLaunchKernel(function, *size, stream, (values, types), 0))
+        _checked(driver.cuLaunchKernel(function, *size, stream, (values, types), 0))
 
     def fill(self, name: str, values: Array, stream: int) -> None:
         """Copy a tensor on the device into constant memory."""
-        target, size = _checked(self._driver.cuModuleGetGlobal(self._module, name.encode()))
+        target, size = _checked(driver.cuModuleGetGlobal(self._module, name.encode()))
         if size != values.numel() * values.element_size():
             raise ValueError(f"{name} has {size} bytes")
-        _checked(self._driver.cuMemcpyDtoDAsync(target, values.data_ptr(), size, stream))
+        _checked(driver.cuMemcpyDtoDAsync(target, values.data_ptr(), size, stream))
 
     def _function(self, name: str) -> Any:
         if name not in self._functions:
-            driver = self._driver
             function = _checked(driver.cuModuleGetFunction(self._module, name.encode()))
             most = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             _checked(driver.cuFuncSetAttribute(function, most, self._shared_bytes))
@@ -86,8 +84,6 @@ def _compiled(
     sources: tuple[str, ...], macros: tuple[tuple[str, int], ...], architecture: str
 ) -> bytes:
     """Compile the files one after another as one unit."""
-    from cuda.bindings import nvrtc
-
     text = "\n".join((FOLDER / name).read_text(encoding="utf-8") for name in sources)
     options = [f"--gpu-architecture={architecture}", "--std=c++17"]
     options += [f"-D{name}={value}" for name, value in macros]

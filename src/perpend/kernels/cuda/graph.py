@@ -5,9 +5,10 @@ Captured launches work at fixed addresses, so whoever uses them owns the memory 
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 from perpend._typing import Array
 
@@ -49,12 +50,6 @@ class Rounds:
         self._seen.copy_(torch.amin(self._done).reshape(1), non_blocking=True)
 
 
-class _Piece(NamedTuple):
-    graph: Any
-    inputs: list[Array]
-    result: Any
-
-
 class Replayed:
     """Calls functions of tensors through captured launches.
 
@@ -65,28 +60,29 @@ class Replayed:
     """
 
     def __init__(self) -> None:
-        self._pieces: dict[Any, _Piece] = {}
+        self._pieces: dict[Any, tuple[torch.cuda.CUDAGraph, list[Array], Any]] = {}
         self._results: set[int] = set()
 
     def __call__(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call the function, capturing it if it is new."""
-        tensors, others = _leaves(arguments)
-        shapes = tuple((tuple(tensor.shape), tensor.dtype) for tensor in tensors)
-        key = (function, shapes, others)
+        tensors = _tensors(arguments)
+        others = (v for v in tree_leaves(arguments) if not isinstance(v, torch.Tensor))
+        shapes = ((tuple(tensor.shape), tensor.dtype) for tensor in tensors)
+        key = (function, tuple(shapes), tuple(others))
         if key not in self._pieces:
-            self._pieces[key] = self._new(function, arguments)
-        piece = self._pieces[key]
-        for mine, given in zip(piece.inputs, tensors, strict=True):
-            if mine is not given:
-                mine.copy_(given)
-        piece.graph.replay()
-        return piece.result
+            mine = tree_map_only(torch.Tensor, self._at_a_fixed_address, arguments)
+            graph, result = _capture(lambda: function(*mine))
+            self._results |= {id(tensor) for tensor in _tensors(result)}
+            self._pieces[key] = graph, _tensors(mine), result
+        graph, inputs, result = self._pieces[key]
+        for own, given in zip(inputs, tensors, strict=True):
+            if own is not given:
+                own.copy_(given)
+        graph.replay()
+        return result
 
-    def _new(self, function: Callable[..., Any], arguments: Any) -> _Piece:
-        mine = _mapped(arguments, lambda t: t if id(t) in self._results else t.clone())
-        graph, result = _capture(lambda: function(*mine))
-        self._results |= {id(tensor) for tensor in _leaves((result,))[0]}
-        return _Piece(graph, _leaves(mine)[0], result)
+    def _at_a_fixed_address(self, tensor: Array) -> Array:
+        return tensor if id(tensor) in self._results else tensor.clone()
 
 
 def _capture(function: Callable[[], Any]) -> tuple[torch.cuda.CUDAGraph, Any]:
@@ -103,27 +99,6 @@ def _capture(function: Callable[[], Any]) -> tuple[torch.cuda.CUDAGraph, Any]:
     return graph, result
 
 
-def _leaves(values: Any) -> tuple[list[Array], tuple[Any, ...]]:
-    """Return the tensors in nested tuples, and everything else in them."""
-    tensors: list[Array] = []
-    others: list[Any] = []
-    for value in values:
-        if isinstance(value, tuple):
-            inner, rest = _leaves(value)
-            tensors += inner
-            others.append(rest)
-        elif isinstance(value, torch.Tensor):
-            tensors.append(value)
-        else:
-            others.append(value)
-    return tensors, tuple(others)
-
-
-def _mapped(values: Any, change: Callable[[Array], Array]) -> Any:
-    """Return nested tuples with every tensor changed."""
-    if isinstance(values, torch.Tensor):
-        return change(values)
-    if not isinstance(values, tuple):
-        return values
-    changed = [_mapped(value, change) for value in values]
-    return type(values)(*changed) if hasattr(values, "_fields") else tuple(changed)
+def _tensors(values: Any) -> list[Array]:
+    """Return the tensors in nested tuples."""
+    return [value for value in tree_leaves(values) if isinstance(value, torch.Tensor)]

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import torch
+
 from perpend._typing import Array
 
 PADDED_ROWS = 64  # rows are padded to a multiple of this: every kernel's step divides it
@@ -10,8 +12,6 @@ CHUNK_BYTES = 1 << 28  # converted at a time, so that the copy needs little room
 
 def bf16_tiles(X: Array, parts: int) -> Array:
     """Return X as bf16, high and (for two `parts`) low: (tiles, blocks, parts, 16, 8)."""
-    import torch
-
     n, blocks = _padded(X)
     tiles = torch.empty((n // 16, blocks, parts, 16, 8), dtype=torch.bfloat16, device=X.device)
     for first, rows in _chunks(X, blocks):
@@ -26,8 +26,6 @@ def bf16_tiles(X: Array, parts: int) -> Array:
 
 def float64_tiles(X: Array) -> Array:
     """Return X as float64: (tiles, blocks, 2, 8, 4)."""
-    import torch
-
     n, blocks = _padded(X)
     tiles = torch.empty((n // 8, blocks, 2, 8, 4), dtype=torch.float64, device=X.device)
     for first, rows in _chunks(X, blocks):
@@ -43,8 +41,6 @@ def _padded(X: Array) -> tuple[int, int]:
 
 def _chunks(X: Array, blocks: int) -> Iterator[tuple[int, Array]]:
     """Yield ranges of rows, padded with zeros to whole tiles and blocks."""
-    import torch
-
     n, D = X.shape
     size = max(CHUNK_BYTES // (8 * blocks * X.element_size() * PADDED_ROWS), 1) * PADDED_ROWS
     for first in range(0, n, size):

@@ -86,7 +86,7 @@ class Fused:
         (p, k, D), n = B.shape, X.shape[1]
         shape = batched.shape(p, n, D, k, pair=pair, device=X.device)
         assert shape is not None  # `plan` has looked
-        self.shape, self.buffers = shape, batched.buffers(shape, X.device)
+        self.shape, self.buffers = shape, batched.Buffers(shape, X.device)
         # From Hopper on, a kernel may be launched while the one before it still runs.
         self.early = torch.cuda.get_device_capability(X.device)[0] >= 9
         self.loop = graph.Rounds(self.advance, self.buffers.converged, times=times, capture=capture)
