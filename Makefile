@@ -119,6 +119,7 @@ bench-cuda: $(VENV)/.installed-torch ## the GPU benchmarks, stored; makes docs/b
 
 reproduction: $(VENV)/.installed-dev ## every figure and table of the paper, at full size (up to two hours)
 	@$(BIN)/perpend reproduce all --out docs/reproduction
+	@$(BIN)/python -m studies pages --out docs/reproduction
 
 studies: $(VENV)/.installed-dev ## our own studies, at full size (two hours; real data from PERPEND_DATA)
 	@$(BIN)/python -m studies all --out docs/reproduction

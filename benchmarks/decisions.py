@@ -37,8 +37,7 @@ from _store import RESULTS, hardware, store
 from _suites import SUITES, TIMED
 from _suites.counting import stored
 from _suites.suite import Problem, Row, answered, fitted
-
-from perpend.experiments._text import table
+from _text import table
 
 TIMED_DRAWS = {"scans": 2, "third": 60, "clear": 5}  # version 0.1 takes up to 30 s for a fit
 

@@ -29,9 +29,8 @@ from _page import (
 )
 from _page.section import TEMPLATES, Bar, Result, Section, bars_table
 from _store import RESULTS
+from _text import anchor, filled
 
-from perpend.experiments._pages import anchor
-from perpend.experiments._text import filled
 from perpend.plots import save
 
 DOCS = Path(__file__).parents[1] / "docs"

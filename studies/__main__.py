@@ -1,15 +1,31 @@
-"""``python -m studies NAME``: run a study, or draw it from stored results."""
+"""``python -m studies NAME``: run a study, or draw it from stored results, and make the pages."""
 
 import sys
+import textwrap
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from perpend.cli import main
-from perpend.cli.reproduce import Command, Force, Jobs, Out, Quick, Redraw, Seeds, run
+from perpend.cli._console import Refusal, say, table
+from perpend.cli._output import check_place
+from perpend.cli.reproduce import (
+    ALL,
+    LIST,
+    WIDTH,
+    Command,
+    Force,
+    Jobs,
+    Out,
+    Quick,
+    Redraw,
+    Seeds,
+    run,
+)
 from studies import STUDIES
 
+PAGES = "pages"
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
@@ -18,7 +34,9 @@ def study(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="Which study; list names them, all runs one after another."
+            metavar="NAME",
+            help="Which study; list names them, all runs one after another, pages only makes "
+            "the pages of all results in DIR, those of perpend reproduce as well.",
         ),
     ],
     *,
@@ -29,8 +47,48 @@ def study(
     redraw: Redraw = False,
     force: Force = False,
 ) -> None:
-    """Run a study, or draw it from stored results; files as those of perpend reproduce."""
-    run(STUDIES, Command(name, quick, seeds, jobs, out, redraw=redraw, force=force))
+    """Run a study, or draw it from stored results; files as those of perpend reproduce.
+
+    Writes page.md beside the results as well, and DIR.md, which joins all pages.
+    """
+    if name in (ALL, PAGES, *STUDIES.names):
+        check_page(out)
+    command = Command(name, quick, seeds, jobs, out, redraw=redraw, force=force)
+    code = 0 if name == PAGES else run(STUDIES, command)
+    if name != LIST and (code == 0 or name == ALL):
+        say_pages(out, name)
+    if code:
+        raise typer.Exit(code)
+
+
+def check_page(out: Path) -> None:
+    """Refuse a folder beside which the joint page cannot stand, before any work is done."""
+    from studies._pages import joint_page, may_be_replaced
+
+    if not out.resolve().name:
+        raise Refusal(f"{out}: the page would have to stand beside it. Choose a folder below.")
+    page = joint_page(out)
+    if page.is_dir():
+        raise Refusal(f"{page}: is a folder, and the page goes there. Choose another --out.")
+    check_place(page.parent)
+    if not may_be_replaced(page):
+        raise Refusal(
+            f"{page}: is not a page that perpend wrote, and would be overwritten. Choose another "
+            "--out, or move that file."
+        )
+
+
+def say_pages(out: Path, name: str) -> None:
+    """Write the pages; say what the new results are, and where the pages are."""
+    from perpend.experiments._store import read_results
+    from studies._pages import headline, write_pages
+
+    page, here = write_pages(out), Path.cwd().resolve()
+    results = read_results(out / name) if name in STUDIES.names else None
+    words = textwrap.wrap(headline(name, results), WIDTH) if results else []
+    shown = page.relative_to(here) if page.is_relative_to(here) else page
+    heads = ["result", *[""] * len(words)]
+    say(table([*zip(heads, words, strict=False), ("page", str(shown))]))
 
 
 if __name__ == "__main__":

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from perpend._typing import Array
-from perpend.experiments._experiment import Case, Results, Row, Tables
-from perpend.experiments._text import percent
+from perpend.experiments._experiment import Case, Results, Row, Tables, percent
 from perpend.experiments._trials import fitted, starts_rng
 from perpend.metrics import outlier_auc, principal_angles
 from studies import _real_page as page
@@ -52,7 +51,7 @@ def run(case: Case) -> Tables:
         seconds = time.process_time() - began
         rows.append(
             {
-                "method": f"{name}, told d = {TOLD}",
+                "method": f"{name}, given d = {TOLD}",
                 "codimension": X.shape[1] - TOLD,
                 "confidence": None,
                 **_row(X, y, basis, truth, seconds),

@@ -52,7 +52,7 @@ def run(case: Case) -> Tables:
     rows = []
     models: dict[str, Any] = {
         page.OURS: DPCP(random_state=starts_rng(seed)),
-        "RSGM, told c": RSGM(1),
+        "RSGM, given c": RSGM(1),
     }
     for name, model in models.items():
         model, seconds = fitted(model, X)  # noqa: PLW2901
@@ -70,7 +70,7 @@ def run(case: Case) -> Tables:
     errors = ransac_homography(a, b, PIXELS * scale, DRAWS, rng)
     rows.append(
         {
-            "method": "RANSAC, told c",
+            "method": "RANSAC, given c",
             "codimension": 1,
             "confidence": None,
             "f1": outlier_f1(y, np.where(errors < PIXELS * scale, 1, -1), positive=1),

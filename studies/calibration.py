@@ -13,8 +13,7 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.experiments._experiment import Case, Experiment, Row, Settings, Tables
-from perpend.experiments._text import from_template
-from studies import _calibration_page as page
+from studies import _calibration_page
 from studies._calibration_suite import (
     HELD_OUT,
     OWN_DIMENSION,
@@ -95,13 +94,15 @@ def cost(case: Case) -> float:
     return float(0.3 + case["D"] / 30 * (10 * case["noise"] + 2 * (case["stretch"] < 0.3)))
 
 
+numbers = _calibration_page.numbers  # on the page
+
+
 EXPERIMENT = Experiment(
     name="calibration",
     title="Whether sure answers are right",
     about="how often sure answers are right, and right answers sure, on 1200 problems",
     cases=cases,
     run=run,
-    draw=page.draw,
-    describe=from_template(__file__, page.numbers),
+    draw=_calibration_page.draw,
     cost=cost,
 )

@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 
 from perpend._typing import Array
-from perpend.experiments._cells import OFTEN, TEST, falls_behind
 from perpend.experiments._experiment import Case, Experiment, Results, Settings, Tables
-from perpend.experiments._text import from_template
 from perpend.experiments._trials import (
     RECOVERED,
     dpcp_psgm,
@@ -21,8 +19,10 @@ from perpend.experiments._trials import (
     paper_data,
     starts_rng,
 )
+from perpend.experiments.phase_transition import OFTEN
+from studies._cells import TEST, falls_behind
 
-OURS, PSGM, RSGM_, IRLS = "DPCP()", "DPCP-PSGM, told c", "RSGM, told c", "DPCP-IRLS, told c"
+OURS, PSGM, RSGM_, IRLS = "DPCP()", "DPCP-PSGM, given c", "RSGM, given c", "DPCP-IRLS, given c"
 METHODS = (OURS, PSGM, RSGM_, IRLS)
 
 
@@ -137,6 +137,5 @@ EXPERIMENT = Experiment(
     cases=cases,
     run=run,
     draw=draw,
-    describe=from_template(__file__, numbers),
     cost=cost,
 )

@@ -12,7 +12,6 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from perpend.experiments._experiment import Case, Experiment, Results, Settings, Tables
-from perpend.experiments._text import from_template
 from studies import (
     _real_anomalies,
     _real_detectors,
@@ -130,6 +129,5 @@ EXPERIMENT = Experiment(
     cases=cases,
     run=run,
     draw=draw,
-    describe=from_template(__file__, numbers),
     cost=cost,
 )

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from _text import percent
+
 from _page.drawing import Dots, dot_plot, upright_bar, whole_ticks
 from _page.section import Bar, Result, Section, at_most, number
-from perpend.experiments._text import percent
 from perpend.plots import COLORS, figure
 
 

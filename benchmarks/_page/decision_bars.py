@@ -1,7 +1,8 @@
 """What is asked of the decisions, judged from the stored counts and times."""
 
+from _text import percent
+
 from _page.section import Bar, Result, at_most, number
-from perpend.experiments._text import percent
 
 SLAB_RIGHT, SLAB_SURE_AND_WRONG = 0.9, 0.02
 STRETCHED_RIGHT, STRETCHED_SURE = 0.95, 0.8

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from _text import percent, table
+
 from _page.decision_bars import (
     RIGHT_SURE,
     SLAB_RIGHT,
@@ -16,7 +18,6 @@ from _page.decision_bars import (
 )
 from _page.drawing import Dots, dot_panels, whole_ticks
 from _page.section import Result, Section, number
-from perpend.experiments._text import percent, table
 from perpend.plots import COLORS, figure
 from perpend.plots._style import MARKERS, MUTED
 

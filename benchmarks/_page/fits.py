@@ -3,9 +3,10 @@
 from statistics import median
 from typing import Any
 
+from _text import percent
+
 from _page.drawing import Dots, above, beside, dot_plot, name_lines, upright_bar, whole_ticks
 from _page.section import Bar, Result, Section, at_least, at_most, number, span
-from perpend.experiments._text import percent
 from perpend.plots import COLORS, figure
 from perpend.plots._style import MUTED
 

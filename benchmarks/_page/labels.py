@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from _text import percent
+
 from _page.drawing import Dots, dot_panels
 from _page.section import Bar, Result, Section, at_least, at_most
-from perpend.experiments._text import percent
 from perpend.plots import COLORS
 
 

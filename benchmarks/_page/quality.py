@@ -1,7 +1,8 @@
 """Recovery's bars, which the benchmark has judged itself."""
 
+from _text import percent
+
 from _page.section import Bar, Result
-from perpend.experiments._text import percent
 
 
 def recovery_bars(result: Result) -> list[Bar]:

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from _text import percent
+
 from _page.drawing import Dots, beside, dot_panels, name_lines
 from _page.section import Bar, Result, Section, at_least, at_most, span
-from perpend.experiments._text import percent
 from perpend.plots import COLORS, figure
 from perpend.plots._style import MARKERS
 

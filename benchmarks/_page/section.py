@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from perpend.experiments._text import filled, number, span, table
+from _text import filled, number, span, table
 
 __all__ = ["Bar", "Result", "Section", "at_least", "at_most", "number", "sizes", "span"]
 

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from _text import percent
+
 from _page.drawing import level_bars, upright_bar
 from _page.section import Bar, Result, Section
-from perpend.experiments._text import percent
 from perpend.plots import COLORS, figure
 from perpend.plots._style import MUTED
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from perpend.experiments import Results, Settings
-from studies import load
+from studies import STUDIES
 from studies._calibration_page import counts, held
 from studies._calibration_suite import (
     SIZE,
@@ -18,6 +18,7 @@ from studies._calibration_suite import (
     problem,
     starts,
 )
+from studies._pages import description
 
 EVERY = {suite: [problem(suite, i) for i in range(SIZE)] for suite in SUITES}
 
@@ -82,7 +83,7 @@ def test_a_problem_is_the_same_each_time_and_its_rows_are_what_it_says(suite, in
 
 
 def test_a_quick_run_never_touches_the_second_suite():
-    cases = load("calibration").cases
+    cases = STUDIES.load("calibration").cases
     assert {case["suite"] for case in cases(Settings(quick=True))} == {"first"}
     assert {case["suite"] for case in cases(Settings(quick=True, seeds=600))} == {"first"}
     assert Counter(case["kind"] for case in cases(Settings(quick=True))) == dict.fromkeys(
@@ -180,7 +181,7 @@ def test_the_outliers_own_normals(kind):
 
 @pytest.mark.filterwarnings("ignore")
 def test_an_easy_problem_is_right_and_sure_and_a_hopeless_one_warns():
-    run = load("calibration").run
+    run = STUDIES.load("calibration").run
     easy = {"suite": "first", "index": 0, "kind": "sphere", "D": 12, "c": 2, "N": 240, "M": 120,
             "r": 1 / 3, "noise": 0.0, "stretch": 1.0}  # fmt: skip
     (row,) = run(easy)["answers"]
@@ -241,9 +242,9 @@ def test_the_page_says_what_is_missed_and_names_every_sure_and_wrong_answer():
     rows = answers("first", (99, True, True), (1, False, True)) + answers(
         "second", (40, True, True), (3, False, True), (30, True, False)
     )
-    experiment = load("calibration")
+    experiment = STUDIES.load("calibration")
     results = Results("calibration", False, {"answers": rows}, 0.0, {})
-    page = experiment.describe(results)
+    page = description("calibration", results)
     first, second = page.split("\n\n")[0].splitlines()
     assert "missed" not in first
     assert second.count("**missed**") == 2
@@ -262,13 +263,13 @@ def test_the_page_says_what_is_missed_and_names_every_sure_and_wrong_answer():
 def test_a_missing_warning_is_said():
     rows = answers("first", (3, True, True), (2, False, False))
     rows[-1]["warned"] = False
-    page = load("calibration").describe(Results("calibration", True, {"answers": rows}, 0.0, {}))
+    page = description("calibration", Results("calibration", True, {"answers": rows}, 0.0, {}))
     assert "**1 of the 2 answers that are not sure come without" in page
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_picture_and_page_of_a_few_problems():
-    experiment = load("calibration")
+    experiment = STUDIES.load("calibration")
     rows = [
         row
         for case in experiment.cases(Settings(quick=True))
@@ -278,7 +279,7 @@ def test_picture_and_page_of_a_few_problems():
     assert len(rows) >= 5
     results = Results("calibration", True, {"answers": rows}, 0.0, {})
     assert set(experiment.draw(results)) == {"reliability"}
-    page = experiment.describe(results)
+    page = description("calibration", results)
     assert "![" in page
     assert "(reliability.png)" in page
     assert "nan" not in page

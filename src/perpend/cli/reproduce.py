@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perpend._progress import Monitor, clock
-from perpend.cli._console import Refusal, complain, count, say, table
+from perpend.cli._console import Refusal, complain, count, grid, say, table
 from perpend.cli._memory import processors
 from perpend.cli._output import check_place
 from perpend.cli._progress import monitor
@@ -25,8 +25,8 @@ ALL, LIST = "all", "list"
 WITH_SCENE = ("hyperspectral", ALL)
 FAILED, BAD_INPUT = 1, 3  # exit codes
 WIDTH = 88
-SHOWN = {".csv", ".json", ".md", ".png", ".svg"}  # files to name at the end
-
+SHOWN = {".csv", ".json", ".png", ".svg"}  # files to name at the end
+PAGES = ("python", "-m", "studies", "pages", "--out")
 
 Quick = Annotated[
     bool, typer.Option("--quick", help="Small sizes, under a minute each; by the same code.")
@@ -67,16 +67,22 @@ def reproduce(
 ) -> None:
     """Run an experiment of the paper, or draw it from stored results.
 
-    Writes to DIR/NAME: results.json, a CSV for each table, figures as PNG and SVG, and page.md;
-    and DIR.md, which joins all pages. An interrupted run goes on where it stopped. A run whose
-    results are stored already only draws.
+    Writes to DIR/NAME: results.json, a CSV for each table, and figures as PNG and SVG. An
+    interrupted run goes on where it stopped. A run whose results are stored already only draws.
+    From a checkout of perpend, python -m studies pages --out DIR makes pages of the results, with
+    the published numbers beside them.
     """
-    run(PAPER, Command(name, quick, seeds, jobs, out, scene, variable, redraw, force))
+    code = run(PAPER, Command(name, quick, seeds, jobs, out, scene, variable, redraw, force))
+    if code:
+        raise typer.Exit(code)
+    if name != LIST:
+        words = f"from a checkout of perpend: {shlex.join([*PAGES, str(out)])}"
+        say(table([("pages", words)]))
 
 
 @dataclass(frozen=True)
 class Command:
-    """What was asked for."""
+    """Which experiment, and the options."""
 
     name: str
     quick: bool
@@ -97,12 +103,12 @@ class Command:
         return shlex.join([*words, "--out", str(self.out)])
 
 
-def run(catalogue: Catalogue, command: Command) -> None:
-    """Do with the experiments of a catalogue what was asked for."""
+def run(catalogue: Catalogue, command: Command) -> int:
+    """Do with the experiments of a catalogue what the command says, and return the exit code."""
     name = command.name
     if name == LIST:
         say(_list(catalogue))
-        return
+        return 0
     if name != ALL:
         _check(catalogue, name)
     for option, value in {"--scene": command.scene, "--variable": command.variable}.items():
@@ -115,13 +121,12 @@ def run(catalogue: Catalogue, command: Command) -> None:
             "draws without computing, --force computes.", param_hint="--redraw"
         )
     names = list(catalogue.names) if name == ALL else [name]
-    _check_place(command.out, names)
+    for each in names:
+        check_place(command.out / each)
     if command.redraw:
         _redraw(catalogue, names, command.out)
-        return
-    codes = [_run(catalogue, each, command) for each in names]
-    if any(codes):
-        raise typer.Exit(max(codes))
+        return 0
+    return max(_run(catalogue, each, command) for each in names)
 
 
 def _list(catalogue: Catalogue) -> str:
@@ -137,24 +142,6 @@ def _check(catalogue: Catalogue, name: str) -> None:
     except InputError as error:
         message = str(error)
         raise typer.BadParameter(message[0].upper() + message[1:], param_hint="NAME") from error
-
-
-def _check_place(out: Path, names: list[str]) -> None:
-    """Refuse a folder that cannot take the results, before any work is done."""
-    from perpend.experiments._pages import joint_page, may_be_replaced
-
-    if not out.resolve().name:
-        raise Refusal(f"{out}: the page would have to stand beside it. Choose a folder below.")
-    page = joint_page(out)
-    if page.is_dir():
-        raise Refusal(f"{page}: is a folder, and the page goes there. Choose another --out.")
-    for folder in (page.parent, *(out / name for name in names)):
-        check_place(folder)
-    if not may_be_replaced(page):
-        raise Refusal(
-            f"{page}: is not a page that perpend wrote, and would be overwritten. Choose another "
-            "--out, or move that file."
-        )
 
 
 def _run(catalogue: Catalogue, name: str, command: Command) -> int:
@@ -238,25 +225,22 @@ def _keep_larger_results(folder: Path, experiment: "Experiment", settings: Setti
 
 
 def _finish(experiment: "Experiment", results: "Results", out: Path) -> None:
-    """Write the joint page, and say what there is now."""
-    from perpend.experiments._pages import duration, headline, write_joint_page
-
-    page, folder, here = write_joint_page(out), out / experiment.name, Path.cwd().resolve()
+    """Say what the results are, and what was written."""
+    folder = out / experiment.name
     size = "quick size" if results.quick else "full size"
     cases = f"{count(results.n_cases)} case{'' if results.n_cases == 1 else 's'}"
-    first, *more = textwrap.wrap(headline(experiment, results), WIDTH) or [""]
+    rows = experiment.summary(results)
+    summary = grid(list(rows[0]), [list(row.values()) for row in rows]) if rows else ""
     files = sorted(path.name for path in folder.iterdir() if path.suffix in SHOWN)
     wrote = textwrap.wrap("  ".join(files), WIDTH, break_on_hyphens=False)
     say(
         table(
             [
                 ("experiment", f"{experiment.name}: {experiment.title}"),
-                ("size", f"{size}, {cases}, {duration(results.seconds)} of computing"),
-                ("result", first),
-                *[("", line) for line in more],
+                ("size", f"{size}, {cases}, {clock(results.seconds)} of computing"),
+                *zip(["result", *[""] * len(rows)], summary.splitlines(), strict=False),
                 ("wrote", f"{folder}:"),
                 *[("", line) for line in wrote],
-                ("page", str(page.relative_to(here) if page.is_relative_to(here) else page)),
             ]
         )
     )

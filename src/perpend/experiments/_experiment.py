@@ -1,16 +1,16 @@
 """What an experiment is: the interface between the frame and the files that hold the experiments.
 
-An experiment is a list of cases, a function that computes one of them, and two functions that look
-at nothing but the stored rows: one draws, one describes. The frame does the rest: processes,
-checkpoints, files, the time left. Quick and full runs differ only in the cases.
+An experiment is a list of cases, a function that computes one of them, and two functions of nothing
+but the stored rows: one draws, one sums up. The frame does the rest: processes, checkpoints, files,
+the time left. Quick and full runs differ only in the cases.
 
-This module is light: it loads NumPy only when a column is asked for.
+This module is light: it loads NumPy only for a column.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, SupportsFloat, TypeAlias
 
 from perpend._typing import Array
 
@@ -26,7 +26,7 @@ Tables: TypeAlias = dict[str, list[Row]]
 
 @dataclass(frozen=True)
 class Settings:
-    """What the user asked for.
+    """What the user chose.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Results:
-    """What is stored of an experiment, and all that drawing and describing may look at.
+    """What is stored of an experiment, and all that drawings and pages are made of.
 
     Floats have 6 significant digits, as in the file; NaN and infinities are stored as None.
 
@@ -93,8 +93,7 @@ class Results:
         >>> results.rows("t", a=3)
         [{'a': 3, 'b': 4}]
         """
-        rows = self.tables.get(table, [])
-        return [row for row in rows if all(row[name] == value for name, value in where.items())]
+        return select(self.tables.get(table, []), **where)
 
     def column(self, table: str, name: str, **where: Any) -> Array:
         """Return one column of these rows as a NumPy array; what is missing becomes NaN.
@@ -119,8 +118,33 @@ class Results:
         return list(dict.fromkeys(row[name] for row in self.rows(table)))
 
 
-def _equal_cost(case: Case) -> float:  # noqa: ARG001
-    return 1.0
+def select(rows: list[Row], **where: Any) -> list[Row]:
+    """Return the rows whose columns equal the given values."""
+    return [row for row in rows if all(row[name] == value for name, value in where.items())]
+
+
+def grouped(rows: list[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
+    """Return the rows by the values of some columns, in the order of their first appearance.
+
+    >>> grouped([{"a": 3, "b": 1}, {"a": 1, "b": 2}, {"a": 3, "b": 3}], "a")
+    {(3,): [{'a': 3, 'b': 1}, {'a': 3, 'b': 3}], (1,): [{'a': 1, 'b': 2}]}
+    """
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[name] for name in names), []).append(row)
+    return found
+
+
+def percent(share: SupportsFloat) -> str:
+    """Return a share as a percentage; only all and nothing are written as such.
+
+    >>> percent(1.0), percent(0.996), percent(0.5), percent(0.9999), percent(0.0001)
+    ('100 %', '99.6 %', '50 %', '99.9 %', '0.1 %')
+    """
+    value = round(100 * float(share), 6)
+    if value.is_integer():
+        return f"{value:.0f} %"
+    return f"{min(max(round(value, 1), 0.1), 99.9):.1f} %"
 
 
 @dataclass(frozen=True)
@@ -143,14 +167,11 @@ class Experiment:
         on nothing but the case.
     draw : callable
         ``draw(results)`` returns matplotlib figures by the stem of their file's name.
-    describe : callable
-        ``describe(results)`` returns the Markdown below the heading, see `from_template`. Its
-        first paragraph is the headline that the command prints; headings start at ``##``;
-        figures are shown as ``![alt](stem.png)``.
+    summary : callable
+        ``summary(results)`` returns the table that the command prints: rows of strings, all with
+        the same columns.
     cost : callable
         ``cost(case)`` is the relative time of a case, for the time left.
-    command : str
-        What stands before `name` in the command that runs it.
     """
 
     name: str
@@ -159,6 +180,5 @@ class Experiment:
     cases: Callable[[Settings], list[Case]]
     run: Callable[[Case], Tables]
     draw: Callable[[Results], dict[str, Any]]
-    describe: Callable[[Results], str]
-    cost: Callable[[Case], float] = _equal_cost
-    command: str = "perpend reproduce"
+    summary: Callable[[Results], list[dict[str, str]]] = lambda _: []
+    cost: Callable[[Case], float] = lambda _: 1.0

@@ -14,7 +14,7 @@ from perpend.geometry import orthonormal, random_directions
 NORMAL = 1e-2  # sine of the angle to the complement up to which a direction counts as a normal
 OFFSET = 1_000_000  # starts and data from equal seeds would be made of the same numbers
 EXPLAINED = 5  # trials with the slow extras that only explain the others
-TOLD = {2: 3, 1: 2}  # codimension in three dimensions -> what RSGM is told; the paper has 3 for 2
+GIVEN = {2: 3, 1: 2}  # codimension in three dimensions -> what RSGM is given; the paper has 3 for 2
 SHORT, PUBLISHED, RSGM = "DPCP-PSGM, short steps", "DPCP-PSGM", "RSGM"
 FREE, LONG, ORTHOGONAL = "free", "free, long schedule", "orthogonal"
 
@@ -34,14 +34,14 @@ def sphere(case: Case) -> Tables:
             goal = _unit(T.T @ (T @ B0))  # the limit of Lemma 4
             for j, b in enumerate(B.T):
                 row = {"c": case["c"], "method": method, "trial": trial, "start": j}
-                limits.append(
-                    row
-                    | {"rank": _rank(B, NORMAL)}
-                    | {"off_complement": np.linalg.norm(b - T.T @ (T @ b))}
-                    | {"off_subspace": np.linalg.norm(T @ b)}
-                    | {"start_off_subspace": np.linalg.norm(T @ B0[:, j])}
-                    | {"degrees_to_projection": np.rad2deg(_angle(b, goal[:, j]))}
-                )
+                row |= {
+                    "rank": _rank(B, NORMAL),
+                    "off_complement": np.linalg.norm(b - T.T @ (T @ b)),
+                    "off_subspace": np.linalg.norm(T @ b),
+                    "start_off_subspace": np.linalg.norm(T @ B0[:, j]),
+                    "degrees_to_projection": np.rad2deg(_angle(b, goal[:, j])),
+                }
+                limits.append(row)
             if trial == 0:
                 for step in sorted({0, *np.geomspace(1, 200, 40).astype(int).tolist()}):
                     for j, (x, y, z) in enumerate(descend(step).T):
@@ -63,7 +63,7 @@ def _descents(case: Case, trial: int) -> dict[str, Callable[[int], Array]]:
     parts = (data.normals, data.components) if c == 2 else (data.components, data.normals)
     rows = as_rows(data.X @ np.vstack(parts).T)  # turned so that the picture stands upright
     B0 = random_directions(np.random.default_rng(trial + OFFSET), 3, 3)
-    V0 = spectral_starts(row_span(rows), TOLD[c])
+    V0 = spectral_starts(row_span(rows), GIVEN[c])
 
     def free(rule: Any) -> Callable[[int], Array]:
         return lambda n: psgm(rows, B0, rule=rule, max_iter=n, tol=1e-9).B if n else B0
@@ -76,7 +76,7 @@ def _descents(case: Case, trial: int) -> dict[str, Callable[[int], Array]]:
 
 
 def ablation(case: Case) -> Tables:
-    """Fit one combination of start and constraint, and measure its directions and its answer."""
+    """Fit one combination of start and constraint, and measure its directions and its estimate."""
     from perpend import metrics
     from perpend.rows import as_rows, row_span
     from perpend.solvers import spectral_starts

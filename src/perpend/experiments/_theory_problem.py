@@ -1,6 +1,6 @@
 """Checks of `theory` on one problem: N inliers, M outliers, k random starts.
 
-One run of plain PSGM, with the steps that Theorem 1 asks for where it applies, serves all checks
+One run of plain PSGM, with the steps that Theorem 1 requires where it applies, serves all checks
 along the way. What the method itself achieves is measured apart: by `psgm` with the library's own
 step rule from the same starts, and by `DPCP()`.
 """
@@ -14,8 +14,7 @@ from perpend import DPCP
 from perpend._typing import Array
 from perpend.experiments._experiment import Case, Row
 from perpend.experiments._theory_limits import C1, C2, EPS7, RANK
-from perpend.experiments._trials import RECOVERED, measured, paper_data, starts_rng
-from perpend.geometry import random_directions
+from perpend.experiments._trials import RECOVERED, measured, paper_problem, starts_rng
 from perpend.rows import as_rows
 from perpend.solvers import AutoStep, psgm
 from perpend.theory import (
@@ -46,31 +45,27 @@ BETA, N_PLATEAUS = 0.5, 10
 INSIDE = 0.7  # of the cone: for wider starts the flat phase need not be long enough
 MOST_FLAT, MOST_PLATEAU, MOST_STEPS = 600, 300, 1500
 MOST_WORK = 15_000_000  # rows times steps: long runs over many rows are cut short
-LENGTHS = (1, 10, 100)  # at which the identity is looked at, beside the end
+LENGTHS = (1, 10, 100)  # at which the identity is checked, beside the end
 ROUNDING = 1e-9
 CANCELLED = 1e-5  # what is left of a difference, relative to its terms
 SHORT = 0.02  # of mu': steps for which the bound on Delta is finite
 ARRIVED, SPREAD = 1e-6, 1e-3  # tan of the angle; least over largest singular value
 
 
-class _Problem(NamedTuple):
+class _Given(NamedTuple):
     data: "SubspaceData"
     X_in: Array
     X_out: Array
+    normals: Array  # (D, c)
     B0: Array  # (D, k)
     found: Statistics
     estimated: Theorem1
     certified: Theorem1
 
-    @property
-    def normals(self) -> Array:
-        normals: Array = self.data.normals.T
-        return normals
-
 
 def problem(case: Case) -> list[Row]:
     """Return one row: every condition, every bound, and what happened."""
-    given = _problem(case)
+    given = _given(case)
     schedule = _schedule(given)
     n_steps = min(schedule.K0 + N_PLATEAUS * schedule.K_star, MOST_STEPS)
     n_steps = min(n_steps, MOST_WORK // len(given.data.X))
@@ -92,27 +87,27 @@ def problem(case: Case) -> list[Row]:
     ]
 
 
-def _problem(case: Case) -> _Problem:
-    D, c, seed = case["D"], case["c"], case["seed"]
-    data = paper_data(D, c, case["N"], case["M"], seed)
-    X_in, X_out = data.X[data.y == 1], data.X[data.y == -1]
-    B0 = random_directions(starts_rng(seed), D, min(2 * c + 2, D))
+def _given(case: Case) -> _Given:
+    drawn = paper_problem(case, min(2 * case["c"] + 2, case["D"]))
     found = statistics(
-        X_in, X_out, data.components.T, n_starts=10, n_samples=500, random_state=seed
+        *(drawn.X_in, drawn.X_out, drawn.data.components.T),
+        n_starts=10,
+        n_samples=500,
+        random_state=case["seed"],
     )
-    tangents = start_tangents(B0, data.normals.T)
-    estimated, certified = theorem1(found.estimated, tangents), theorem1(found.certified, tangents)
-    return _Problem(data, X_in, X_out, B0, found, estimated, certified)
+    tangents = start_tangents(drawn.B0, drawn.normals)
+    both = theorem1(found.estimated, tangents), theorem1(found.certified, tangents)
+    return _Given(*drawn, found, *both)
 
 
-def _run(given: _Problem, steps: Array) -> DiscreteRun:
+def _run(given: _Given, steps: Array) -> DiscreteRun:
     return discrete_psgm(given.X_in, given.X_out, given.B0, given.normals, steps=steps)
 
 
 # -- Theorem 1 and Assumption 1 --------------------------------------------------------------------
 
 
-def _schedule(given: _Problem) -> Schedule:
+def _schedule(given: _Given) -> Schedule:
     """Return the theorem's steps where there are any, and longer ones that resemble them if not.
 
     The certified mu' is the smaller one, so it suits both; and mu0 f stays below 1/2, or a step
@@ -136,7 +131,7 @@ def _schedule(given: _Problem) -> Schedule:
     )
 
 
-def _conditions(given: _Problem) -> Row:
+def _conditions(given: _Given) -> Row:
     e, z = given.estimated, given.certified
     return {
         "cone": e.cone,
@@ -170,7 +165,7 @@ def _promise(conditions: Theorem1, schedule: Schedule, run: DiscreteRun, suffix:
 # -- finitely many rows ----------------------------------------------------------------------------
 
 
-def _identity(given: _Problem, runs: list[DiscreteRun]) -> Row:
+def _identity(given: _Given, runs: list[DiscreteRun]) -> Row:
     """Return how far normalise(P b^K) is from normalise(P (b^0 - delta^K)), over all starts and K.
 
     Where P (b^0 - delta) is the tiny difference of large numbers no digits are left to compare.
@@ -187,7 +182,7 @@ def _identity(given: _Problem, runs: list[DiscreteRun]) -> Row:
     return {"identity": worst, "cancelled": cancelled}
 
 
-def _errors(given: _Problem, run: DiscreteRun) -> Row:
+def _errors(given: _Given, run: DiscreteRun) -> Row:
     """Return the largest ||e_O|| on the way, and its bounds: ours and the one printed."""
     v = given.found.estimated
     return {
@@ -198,7 +193,7 @@ def _errors(given: _Problem, run: DiscreteRun) -> Row:
     }
 
 
-def _ranks(given: _Problem, run: DiscreteRun) -> Row:
+def _ranks(given: _Given, run: DiscreteRun) -> Row:
     """Return Lemma 6, the condition that serves its purpose, and the ranks they are about.
 
     For all starts, and for the first c of them: the fewest that can span, which favours the lemma.
@@ -223,7 +218,7 @@ def _ranks(given: _Problem, run: DiscreteRun) -> Row:
     return row
 
 
-def _delta(given: _Problem) -> Row:
+def _delta(given: _Given) -> Row:
     """Return ||Delta|| and its bound at steps so short that the bound is finite."""
     schedule = Schedule(SHORT * given.certified.step_bound, BETA, K0=20, K_star=5)
     run = _run(given, schedule.steps(220))
@@ -235,7 +230,7 @@ def _delta(given: _Problem) -> Row:
     }
 
 
-def _theorem7(given: _Problem) -> Row:
+def _theorem7(given: _Given) -> Row:
     """Return both sides for c starts and the best steps, which favours the theorem.
 
     Without Assumption 1 for these starts there is nothing to evaluate.
@@ -259,7 +254,7 @@ def _theorem7(given: _Problem) -> Row:
 # -- the method ------------------------------------------------------------------------------------
 
 
-def _outcome(case: Case, given: _Problem) -> Row:
+def _outcome(case: Case, given: _Given) -> Row:
     """Return what descents from the same starts achieve, and what `DPCP()` does."""
     end = psgm(as_rows(given.data.X), given.B0, rule=AutoStep(), max_iter=1000, tol=1e-9)
     arrived = start_tangents(end.B, given.normals) < ARRIVED

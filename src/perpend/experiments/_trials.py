@@ -2,12 +2,12 @@
 
 import time
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from perpend._typing import Array
-from perpend.experiments._experiment import Row
+from perpend.experiments._experiment import Case, Row
 
 if TYPE_CHECKING:
     from perpend.datasets import SubspaceData
@@ -32,6 +32,27 @@ def n_outliers(N: int, r: float) -> int:
 def starts_rng(seed: int) -> np.random.Generator:
     """Return a generator for the starts that has nothing in common with that of the data."""
     return np.random.default_rng([1_000_003, seed])
+
+
+class Problem(NamedTuple):
+    """Data and random starts, as the theory needs them."""
+
+    data: "SubspaceData"
+    X_in: Array
+    X_out: Array
+    normals: Array  # (D, c)
+    B0: Array  # (D, k)
+
+
+def paper_problem(case: Case, n_starts: int) -> Problem:
+    """Return the data of a case (D, c, N, M or r, seed) and starts for it."""
+    from perpend.geometry import random_directions
+
+    D, N, seed = case["D"], case["N"], case["seed"]
+    M = case["M"] if "M" in case else n_outliers(N, case["r"])
+    data = paper_data(D, case["c"], N, M, seed)
+    B0 = random_directions(starts_rng(seed), D, n_starts)
+    return Problem(data, data.X[data.y == 1], data.X[data.y == -1], data.normals.T, B0)
 
 
 def dpcp_psgm(n_starts: int, seed: int, **options: Any) -> "SubspaceEstimator":
@@ -60,7 +81,7 @@ def fitted(model: "SubspaceEstimator", X: Array) -> tuple["SubspaceEstimator", f
 
 
 def measured(model: "SubspaceEstimator", data: "SubspaceData") -> Row:
-    """Fit the model and return how far its answer is from the truth."""
+    """Fit the model and return how far its estimate is from the truth."""
     from perpend import subspace_distance, subspace_error
 
     model, seconds = fitted(model, data.X)

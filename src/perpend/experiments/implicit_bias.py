@@ -10,22 +10,28 @@ from typing import Any
 import numpy as np
 
 from perpend._typing import Array
-from perpend.experiments import Case, Experiment, Results, Settings, Tables
+from perpend.experiments._experiment import (
+    Case,
+    Experiment,
+    Results,
+    Settings,
+    Tables,
+    grouped,
+    percent,
+)
 from perpend.experiments._implicit_bias import (
     EXPLAINED,
     FREE,
+    GIVEN,
     LONG,
     NORMAL,
     ORTHOGONAL,
     RSGM,
     SHORT,
-    TOLD,
     ablation,
     complement,
     sphere,
 )
-from perpend.experiments._implicit_bias_page import numbers
-from perpend.experiments._text import from_template, percent
 
 FULL = {"D": 200, "c": 10, "k": 30, "N": 1500}
 QUICK = {"D": 40, "c": 4, "k": 12, "N": 300}
@@ -37,7 +43,7 @@ def cases(settings: Settings) -> list[Case]:
     """Return both pictures, and all combinations of the ablation."""
     size, seeds, trials = (QUICK, 2, 10) if settings.quick else (FULL, 10, 100)
     found: list[Case] = [
-        {"part": "sphere", "c": c, "N": 500, "r": 0.6, "trials": trials} for c in TOLD
+        {"part": "sphere", "c": c, "N": 500, "r": 0.6, "trials": trials} for c in GIVEN
     ]
     for seed in range(settings.seeds or seeds):
         runs = [(FREE, 200), (FREE, 1000), (ORTHOGONAL, 200), (ORTHOGONAL, 1000)]
@@ -66,7 +72,21 @@ def cost(case: Case) -> float:
     return 2e-10 * size * min(steps, int(case["max_iter"])) + 0.1
 
 
-# -- pictures --------------------------------------------------------------------------------------
+# -- results ---------------------------------------------------------------------------------------
+
+
+def summary(results: Results) -> list[dict[str, str]]:
+    """Return how often each combination of the ablation has the right codimension."""
+    groups = grouped(results.rows("ablation"), "kind", "start")
+    return [
+        {
+            "columns": kind,
+            "start": start,
+            "codimension right": percent(np.mean([row["codimension"] == row["c"] for row in rows])),
+            "normals found": percent(np.mean([row["n_normals"] / row["k"] for row in rows])),
+        }
+        for (kind, start), rows in groups.items()
+    ]
 
 
 def draw(results: Results) -> dict[str, Any]:
@@ -76,7 +96,7 @@ def draw(results: Results) -> dict[str, Any]:
     spheres = plots.sphere(
         {
             _title(results, c, method): plots.OnSphere(**_scene(results, c, method))
-            for c in TOLD
+            for c in GIVEN
             for method in (SHORT, RSGM)
         },
         subspace="subspace of the inliers",
@@ -87,16 +107,15 @@ def draw(results: Results) -> dict[str, Any]:
         view=VIEW,
         columns=2,
     )
-    lines: dict[str, dict[str, tuple[Array, ...]]] = {}
-    for r in results.values("singular_values", "r"):
-        c = results.rows("ablation")[0]["c"]
-        lines[f"{percent(r)} outliers, c = {c}"] = {
+    ways = [(kind, start) for kind in (FREE, LONG) for start in ("random", "spectral")]
+    c = results.rows("ablation")[0]["c"]
+    lines: dict[str, dict[str, tuple[Array, ...]]] = {
+        f"{percent(r)} outliers, c = {c}": {
             f"{kind}, {start or 'either'} start": _median_spectrum(results, r, kind, start)
-            for kind, start in (
-                *((FREE, "random"), (FREE, "spectral")),
-                *((LONG, "random"), (LONG, "spectral"), (ORTHOGONAL, "")),
-            )
+            for kind, start in (*ways, (ORTHOGONAL, ""))
         }
+        for r in results.values("singular_values", "r")
+    }
     spectra = plots.curves(
         lines, xlabel="index", ylabel="singular value / largest", log_y=True, panel=(4.6, 3.8)
     )
@@ -105,15 +124,14 @@ def draw(results: Results) -> dict[str, Any]:
 
 def _median_spectrum(results: Results, r: float, kind: str, start: str) -> tuple[Array, Array]:
     where = {"r": r, "kind": kind} | ({"start": start} if start else {})
-    index = results.column("singular_values", "index", **where)
-    value = results.column("singular_values", "value", **where)
-    x = np.unique(index)
-    return x, np.array([np.median(value[index == j]) for j in x])
+    groups = grouped(results.rows("singular_values", **where), "index")
+    medians = [np.median([row["value"] for row in rows]) for rows in groups.values()]
+    return np.array([j for (j,) in groups]), np.array(medians)
 
 
 def _title(results: Results, c: int, method: str) -> str:
     ends = results.rows("limits", c=c, method=method, trial=0)
-    name = f"RSGM, told {TOLD[c]}" if method == RSGM else "DPCP-PSGM, 3 starts"
+    name = f"RSGM, given {GIVEN[c]}" if method == RSGM else "DPCP-PSGM, 3 starts"
     n_inside = sum(row["off_complement"] > INSIDE for row in ends)
     n_normals = sum(row["off_complement"] <= NORMAL for row in ends)
     verdict = "all limits are normals" if n_normals == len(ends) else f"{n_normals} normals"
@@ -152,6 +170,6 @@ EXPERIMENT = Experiment(
     cases=cases,
     run=run,
     draw=draw,
-    describe=from_template(__file__, numbers),
+    summary=summary,
     cost=cost,
 )
