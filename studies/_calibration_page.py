@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from perpend.experiments._experiment import Results, Row, percent
+from perpend.experiments._experiment import Results, Row
+from perpend.experiments._trials import percent
 from studies._calibration_suite import FITS, HELD_OUT, SIZE, SUITES, TUNING
 
 SURE_RIGHT, RIGHT_SURE = 0.99, 0.80  # the bars

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from perpend._typing import Array
-from perpend.experiments._experiment import Case, Results, Row, Tables, percent
-from perpend.experiments._trials import fitted, starts_rng
+from perpend.experiments._experiment import Case, Results, Row, Tables
+from perpend.experiments._trials import fitted, percent, starts_rng
 from perpend.metrics import outlier_auc, principal_angles
 from studies import _real_page as page
 from studies._real_files import read_arrays

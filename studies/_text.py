@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from perpend.experiments._experiment import percent
+from perpend.experiments._trials import percent
 
 if TYPE_CHECKING:
     from jinja2 import Environment

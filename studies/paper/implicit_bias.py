@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from perpend.experiments._experiment import Results, Row, grouped, select
+from perpend.experiments._experiment import Results, Row, select
 from perpend.experiments._implicit_bias import (
     FREE,
     GIVEN,
@@ -38,7 +38,7 @@ def numbers(results: Results) -> dict[str, Any]:
         "n_published": len(published),
         "n_stuck": len(stuck),
         "stuck_within": np.rad2deg(np.arcsin(max(stuck, default=0.0))),
-        "combinations": _combinations(rows),
+        "combinations": _combinations(results),
         "free": select(rows, kind=FREE, start="random"),
         "early": select(rows, kind=FREE, start="random", max_iter=200),
         "random": select(rows, kind=FREE, start="random", max_iter=1000),
@@ -82,10 +82,10 @@ def _limits(results: Results, c: int, method: str) -> Row:
     }
 
 
-def _combinations(rows: list[Row]) -> list[tuple[Row, list[Row]]]:
+def _combinations(results: Results) -> list[tuple[Row, list[Row]]]:
     """Return every combination of the ablation, and its trials."""
     names = ("r", "kind", "start", "max_iter")
-    groups = grouped(rows, *names)
-    ratios = list(dict.fromkeys(row["r"] for row in rows))
+    groups = results.groups("ablation", *names)
+    ratios = results.values("ablation", "r")
     keys = sorted(groups, key=lambda k: (ratios.index(k[0]), KINDS.index(k[1]), *k[2:]))
     return [(dict(zip(names, key, strict=True)), groups[key]) for key in keys]

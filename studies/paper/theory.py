@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from perpend.experiments._experiment import Results, Row, grouped
+from perpend.experiments._experiment import Results, Row
 from perpend.experiments.theory import CONDITIONS, ratios
 
 BOUNDS = {  # name on the page -> measured, bound
@@ -79,7 +79,7 @@ def _groups(results: Results) -> dict[str, list[Row]]:
 
 def _starts(results: Results) -> list[Row]:
     """Return the singular values of random starts beside their bounds, means over the trials."""
-    groups = grouped(results.rows("starts"), "D", "c", "k", "eps")
+    groups = results.groups("starts", "D", "c", "k", "eps")
     names = [name for name in results.rows("starts")[0] if name not in ("D", "c", "k", "seed")]
     return [
         {"size": f"{D}, {c}, {k}", **{n: np.mean([row[n] for row in rows]) for n in names}}

@@ -29,21 +29,11 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Experiments that one command runs.
+    """Experiments that one command runs."""
 
-    Attributes
-    ----------
-    command : str
-        What stands before the name of an experiment.
-    names : dict
-        The module of each experiment, in the order in which they are run and shown.
-    elsewhere : dict
-        Names of other commands' experiments, and how these are run.
-    """
-
-    command: str
-    names: dict[str, str]
-    elsewhere: dict[str, str] = field(default_factory=dict)
+    command: str  # what stands before the name of an experiment
+    names: dict[str, str]  # the module of each, in the order in which they are run and shown
+    elsewhere: dict[str, str] = field(default_factory=dict)  # how other commands' are run, by name
 
     def check_name(self, name: str) -> None:
         """Raise InputError for a name that no experiment has."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from perpend._typing import Array
-from perpend.datasets import make_subspace
+from perpend.datasets import SubspaceData, make_subspace
 from perpend.experiments._experiment import Case, Tables
 from perpend.experiments._trials import n_outliers
 from perpend.geometry import orthonormal, random_directions
@@ -22,6 +22,12 @@ FREE, LONG, ORTHOGONAL = "free", "free, long schedule", "orthogonal"
 def complement(c: int) -> Array:
     """Return the normals (c, 3) of the pictures: the horizontal plane, or the vertical axis."""
     return np.eye(3)[:2] if c == 2 else np.eye(3)[2:]
+
+
+def _data(case: Case, D: int, seed: int) -> SubspaceData:
+    N, c = case["N"], case["c"]
+    M = n_outliers(N, case["r"])
+    return make_subspace(N, M, n_features=D, codimension=c, random_state=seed)
 
 
 def sphere(case: Case) -> Tables:
@@ -57,9 +63,7 @@ def _descents(case: Case, trial: int) -> dict[str, Callable[[int], Array]]:
     from perpend.solvers import AutoStep, MBLSStep, psgm, riemannian, spectral_starts
 
     c = case["c"]
-    data = make_subspace(
-        case["N"], n_outliers(case["N"], case["r"]), n_features=3, codimension=c, random_state=trial
-    )
+    data = _data(case, 3, trial)
     parts = (data.normals, data.components) if c == 2 else (data.components, data.normals)
     rows = as_rows(data.X @ np.vstack(parts).T)  # turned so that the picture stands upright
     B0 = random_directions(np.random.default_rng(trial + OFFSET), 3, 3)
@@ -83,9 +87,7 @@ def ablation(case: Case) -> Tables:
     from perpend.theory import average_height
 
     D, c, k, seed = (case[name] for name in ("D", "c", "k", "seed"))
-    data = make_subspace(
-        case["N"], n_outliers(case["N"], case["r"]), n_features=D, codimension=c, random_state=seed
-    )
+    data = _data(case, D, seed)
     T = data.normals
     if case["start"] == "random":
         B0 = random_directions(np.random.default_rng(seed + OFFSET), D, k)

@@ -89,16 +89,9 @@ def watch(
     max_iter: int,
     tol: float,
 ) -> tuple[Directions, list[Path]]:
-    """Run `psgm` or `riemannian` and return its end, and the path of every start.
+    """Run `psgm` or `riemannian` on unit rows X and return its end, and the path of every start.
 
-    Parameters
-    ----------
-    solver, B, rule, max_iter, tol
-        `perpend.solvers.psgm` or `riemannian`, and what it needs. A frame is one start.
-    X : array
-        Rows of norm one.
-    measure : callable
-        ``measure(B)`` returns one number for each start.
+    ``measure(B)`` returns one number for each start; a frame is one.
     """
     rows = _WatchedRows(X, KERNELS[solver], measure)
     watched = _WatchedRule(rule, rows, max_iter)

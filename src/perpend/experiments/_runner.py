@@ -33,22 +33,12 @@ from perpend.plots import require_matplotlib, save
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is.
+    """How far a run is."""
 
-    Attributes
-    ----------
-    done, total : int
-        Cases, with those from earlier runs.
-    share : float
-        The part of the work that is done, by the cost of the cases.
-    seconds_left : float, optional
-        None before the first case is done.
-    """
-
-    done: int
+    done: int  # cases, with those from earlier runs
     total: int
-    share: float
-    seconds_left: float | None
+    share: float  # of the work that is done, by the cost of the cases
+    seconds_left: float | None  # unknown before the first case is done
 
 
 class CasesFailedError(PerpendError):
@@ -64,30 +54,11 @@ def reproduce(
     progress: Callable[[Progress], None] = lambda _: None,
     force: bool = False,
 ) -> Results:
-    """Compute what is missing of an experiment, store the results, and draw.
+    """Compute what is missing of an experiment, store the results in its own folder, and draw.
 
-    Parameters
-    ----------
-    experiment : Experiment
-        The ``EXPERIMENT`` of the module that its `run` is in, as workers load it from there.
-    settings : Settings
-    folder : path
-        Its own folder; made if need be.
-    jobs : int
-        Number of processes; the results do not depend on it.
-    progress : callable, optional
-        Called with a `Progress` now and then.
-    force : bool
-        Whether to compute everything anew.
-
-    Returns
-    -------
-    Results
-
-    Raises
-    ------
-    CasesFailedError
-        If a case raised an error; all others are computed and kept.
+    The experiment is the ``EXPERIMENT`` of the module that its `run` is in, as workers load it from
+    there. Results do not depend on the number of processes, `jobs`; `force` computes everything
+    anew. Raises CasesFailedError if a case raised an error; all others are computed and kept.
     """
     require_matplotlib()
     cases = {key(case): case for case in experiment.cases(settings)}

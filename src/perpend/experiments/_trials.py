@@ -2,12 +2,13 @@
 
 import time
 import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsFloat
 
 import numpy as np
 
 from perpend._typing import Array
-from perpend.experiments._experiment import Case, Row
+from perpend.experiments._experiment import Case, Results, Row
 
 if TYPE_CHECKING:
     from perpend.datasets import SubspaceData
@@ -93,3 +94,31 @@ def measured(model: "SubspaceEstimator", data: "SubspaceData") -> Row:
         "iterations": int(model.n_iter_),
         "seconds": seconds,
     }
+
+
+def percent(share: SupportsFloat) -> str:
+    """Return a share as a percentage; only all and nothing are written as such.
+
+    >>> percent(1.0), percent(0.996), percent(0.5), percent(0.9999), percent(0.0001)
+    ('100 %', '99.6 %', '50 %', '99.9 %', '0.1 %')
+    """
+    value = round(100 * float(share), 6)
+    if value.is_integer():
+        return f"{value:.0f} %"
+    return f"{min(max(round(value, 1), 0.1), 99.9):.1f} %"
+
+
+def shares(
+    results: Results, table: str, by: tuple[str, ...], across: str, **share: Callable[[Row], Any]
+) -> list[dict[str, str]]:
+    """Return the mean of a share over the trials: lines by some columns, across another one."""
+    ((what, value),) = share.items()
+    lines = []
+    for key in results.groups(table, *by):
+        line = dict(zip(by, key, strict=True))
+        means = {
+            f"{what}, {across} = {x}": percent(np.mean([value(row) for row in rows]))
+            for (x,), rows in results.groups(table, across, **line).items()
+        }
+        lines.append({name: str(x) for name, x in line.items()} | means)
+    return lines

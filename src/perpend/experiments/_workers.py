@@ -36,21 +36,10 @@ KILLED = -9  # exit code
 
 
 def compute(module: str, cases: Sequence[Case], jobs: int) -> Generator[Outcome | None]:
-    """Compute cases in worker processes, and yield the outcomes as they come.
+    """Compute cases by ``EXPERIMENT.run`` of a module, in so many processes.
 
-    Parameters
-    ----------
-    module : str
-        The module whose ``EXPERIMENT.run`` computes a case.
-    cases : sequence
-        In the order in which they are begun.
-    jobs : int
-        Number of processes.
-
-    Yields
-    ------
-    An outcome, or None when nothing has come for half a second. Closing the generator ends all
-    processes at once.
+    Yields outcomes as they come, or None when nothing has come for half a second. Closing the
+    generator ends all processes at once.
     """
     todo = deque(cases)
     workers: dict[Connection, tuple[SpawnProcess, Case]] = {}

@@ -10,16 +10,8 @@ from typing import Any
 import numpy as np
 
 from perpend._typing import Array
-from perpend.experiments._experiment import (
-    Case,
-    Experiment,
-    Results,
-    Row,
-    Settings,
-    Tables,
-    grouped,
-    percent,
-)
+from perpend.experiments._experiment import Case, Experiment, Results, Row, Settings, Tables
+from perpend.experiments._trials import percent, shares
 
 ARRIVED = 1e-6  # tan of the angle below which a start counts as being at a normal
 INSIDE = 0.8  # of the cone; starts closer to its edge would need ever longer schedules
@@ -65,15 +57,8 @@ def cost(case: Case) -> float:
 
 
 def summary(results: Results) -> list[dict[str, str]]:
-    """Return which share of the starts arrives at a normal, by rule."""
-    return [
-        {"rule": method}
-        | {
-            f"arrive at {percent(r)} outliers": percent(np.mean([row["arrived"] for row in trials]))
-            for (r,), trials in grouped(rows, "r").items()
-        }
-        for (method,), rows in grouped(results.rows("ends"), "method").items()
-    ]
+    """Return which share of the starts arrives at a normal, by rule and share of outliers."""
+    return shares(results, "ends", ("method",), "r", arrive=lambda row: row["arrived"])
 
 
 # -- the figures -----------------------------------------------------------------------------------
@@ -123,12 +108,12 @@ def _band(results: Results, method: str, r: float) -> tuple[Array, ...]:
     All are medians over the trials: the slowest of 30 starts, not of all 300. Only some iterations
     are stored; between them a line on the logarithmic axis is drawn, after the last one a flat one.
     """
-    rows = results.rows("paths", method=method, r=r)
-    x = np.unique([row["iteration"] for row in rows])
+    paths = results.groups("paths", "seed", method=method, r=r).values()
+    x = np.unique([row["iteration"] for path in paths for row in path])
 
     def over_trials(column: str) -> Array:
         logs = []
-        for path in grouped(rows, "seed").values():
+        for path in paths:
             values = np.maximum(np.array([row[column] for row in path], dtype=float), FLOOR / 10)
             logs.append(np.interp(x, [row["iteration"] for row in path], np.log(values)))
         return np.maximum(np.median(np.exp(logs), axis=0), FLOOR / 10)
@@ -153,7 +138,7 @@ def _bound_lines(rows: list[Row]) -> dict[str, tuple[Array, ...]]:
 
 def by_setting(results: Results, name: str) -> list[list[Row]]:
     """Return the rows of a table, those of each setting together."""
-    return list(grouped(results.rows(name), *SETTING).values())
+    return list(results.groups(name, *SETTING).values())
 
 
 def setting(row: Row, between: str = ", ") -> str:

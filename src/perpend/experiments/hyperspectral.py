@@ -11,28 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from perpend._typing import Array
-from perpend.experiments._experiment import (
-    Case,
-    Experiment,
-    Results,
-    Row,
-    Settings,
-    Tables,
-    grouped,
-    percent,
-)
-from perpend.experiments._scene import (
-    QUICK_SIDE,
-    SIDE,
-    SYNTHETIC,
-    Corrupted,
-    check_scene,
-    corrupted,
-    false_colours,
-    load_segment,
-    scene_path,
-)
-from perpend.experiments._trials import dpcp_psgm, fitted, starts_rng
+from perpend.experiments import _scene
+from perpend.experiments._experiment import Case, Experiment, Results, Row, Settings, Tables
+from perpend.experiments._trials import dpcp_psgm, fitted, shares, starts_rng
 from perpend.metrics import outlier_f1
 
 if TYPE_CHECKING:
@@ -75,11 +56,11 @@ def models(part: Part, draw: int) -> dict[str, "SubspaceEstimator"]:
 
 def cases(settings: Settings) -> list[Case]:
     """Return one case for each draw of bands and ratio; the fair part needs enough bands."""
-    path = scene_path(settings.scene, quick=settings.quick)
-    side = QUICK_SIDE if settings.quick else SIDE
-    n_bands, checksum = check_scene(path, settings.variable, PAPER.bands, side)
+    path = _scene.scene_path(settings.scene, quick=settings.quick)
+    side = _scene.QUICK_SIDE if settings.quick else _scene.SIDE
+    n_bands, checksum = _scene.check_scene(path, settings.variable, PAPER.bands, side)
     draws = settings.seeds or (2 if settings.quick else 20)
-    place = SYNTHETIC if str(path) == SYNTHETIC else str(path.resolve())
+    place = _scene.SYNTHETIC if str(path) == _scene.SYNTHETIC else str(path.resolve())
     scene = {"path": place, "variable": settings.variable, "checksum": checksum, "side": side}
     return [
         {"part": name, **scene, "ratio": ratio, "draw": draw}
@@ -93,8 +74,8 @@ def cases(settings: Settings) -> list[Case]:
 def run(case: Case) -> Tables:
     """Fit all methods to one corrupted scene."""
     part = PAPER if case["part"] == "paper" else FAIR
-    segment = load_segment(case["path"], case["variable"], case["side"])
-    data = corrupted(segment, part.bands, case["ratio"], case["draw"])
+    segment = _scene.load_segment(case["path"], case["variable"], case["side"])
+    data = _scene.corrupted(segment, part.bands, case["ratio"], case["draw"])
     scene = {"scene": Path(case["path"]).name, "bands": part.bands}
     given = {**scene, "ratio": case["ratio"], "draw": case["draw"]}
     scores, masks = [], {}
@@ -108,7 +89,7 @@ def run(case: Case) -> Tables:
     return tables
 
 
-def _scores(model: "SubspaceEstimator", data: Corrupted) -> Row:
+def _scores(model: "SubspaceEstimator", data: _scene.Corrupted) -> Row:
     """Return F1 of both classes, from the labels and from the best threshold."""
     distance = -model.score_samples(data.X)
     return {
@@ -126,17 +107,15 @@ def best_f1(positive: Array, score: Array) -> float:
 
     Scores that are equal up to rounding count as equal.
     """
-    score = np.round(score, 10)
-    order = np.argsort(score, kind="stable")
-    claimed = np.arange(1, len(order) + 1)
-    hits = np.cumsum(positive[order])
-    last = np.append(np.diff(score[order]) > 0, True)  # of the rows with the same score
-    return float(np.max((2 * hits / (claimed + hits[-1]))[last]))
+    from sklearn.metrics import precision_recall_curve
+
+    precision, recall, _ = precision_recall_curve(positive, -np.round(score, 10))
+    return float(np.max(2 * precision * recall / np.maximum(precision + recall, 1e-300)))
 
 
-def _pixels(segment: Array, data: Corrupted, masks: dict[str, Array]) -> list[Row]:
+def _pixels(segment: Array, data: _scene.Corrupted, masks: dict[str, Array]) -> list[Row]:
     """Return the pictures, line by line: colours as hexadecimal numbers, labels as 0 and 1."""
-    lines = {"scene": [line.tobytes().hex() for line in false_colours(segment)]}
+    lines = {"scene": [line.tobytes().hex() for line in _scene.false_colours(segment)]}
     for name, labels in {"truth": data.y, **{name: masks[name] for name in SHOWN}}.items():
         image = (labels == -1).astype(int).reshape(segment.shape[:2])
         lines[name] = ["".join(map(str, line)) for line in image]
@@ -159,16 +138,8 @@ RED, MISSED, FALSE_ALARM = (0.70, 0.17, 0.15), (0.0, 0.85, 1.0), (1.0, 0.85, 0.0
 
 def summary(results: Results) -> list[dict[str, str]]:
     """Return the mean F1 of every method, outliers being the positive class."""
-    (scene,) = results.values("scores", "scene")
-    head = "bands of a synthetic scene" if scene == SYNTHETIC else f"bands of {scene}"
-    return [
-        {head: f"{bands}", "method": method}
-        | {
-            f"F1 at {percent(ratio)}": f"{np.mean([row['f1_outliers'] for row in trials]):.4f}"
-            for (ratio,), trials in grouped(rows, "ratio").items()
-        }
-        for (bands, method), rows in grouped(results.rows("scores"), "bands", "method").items()
-    ]
+    by = ("scene", "bands", "method")
+    return shares(results, "scores", by, "ratio", F1=lambda row: row["f1_outliers"])
 
 
 def draw(results: Results) -> dict[str, Any]:

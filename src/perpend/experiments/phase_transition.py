@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 
 from perpend._typing import Array
-from perpend.experiments._experiment import (
-    Case,
-    Experiment,
-    Results,
-    Settings,
-    Tables,
-    grouped,
-    percent,
+from perpend.experiments._experiment import Case, Experiment, Results, Settings, Tables
+from perpend.experiments._trials import (
+    RECOVERED,
+    dpcp_psgm,
+    measured,
+    paper_data,
+    shares,
+    starts_rng,
 )
-from perpend.experiments._trials import RECOVERED, dpcp_psgm, measured, paper_data, starts_rng
 
 PSGM, GIVEN, TWICE, OURS = "DPCP-PSGM, c' = 2c", "RSGM, given c", "RSGM, given 2c", "DPCP()"
 METHODS = (PSGM, GIVEN, TWICE, OURS)
@@ -68,7 +67,7 @@ def cells(results: Results, method: str, column: str) -> Array:
 
     The column "recovered" is whether the subspace was recovered.
     """
-    groups = grouped(results.rows("trials", method=method), "M", "N")
+    groups = results.groups("trials", "M", "N", method=method)
 
     def value(row: dict[str, Any]) -> float:
         return float(row["error"] < RECOVERED if column == "recovered" else row[column])
@@ -78,16 +77,10 @@ def cells(results: Results, method: str, column: str) -> Array:
 
 
 def summary(results: Results) -> list[dict[str, str]]:
-    """Return how many cells and trials each method recovers."""
-    shares = {name: cells(results, name, "recovered") for name in METHODS}
-    return [
-        {
-            "method": name,
-            "cells recovered": f"{np.sum(share >= OFTEN)} of {share.size}",
-            "trials recovered": percent(np.mean(share)),
-        }
-        for name, share in shares.items()
-    ]
+    """Return which share of the trials each method recovers."""
+    return shares(
+        results, "trials", ("method",), "D", recovered=lambda row: row["error"] < RECOVERED
+    )
 
 
 def draw(results: Results) -> dict[str, Any]:

@@ -11,17 +11,8 @@ from typing import Any
 import numpy as np
 
 from perpend._typing import Array
-from perpend.experiments._experiment import (
-    Case,
-    Experiment,
-    Results,
-    Row,
-    Settings,
-    Tables,
-    grouped,
-    percent,
-)
-from perpend.experiments._trials import n_outliers
+from perpend.experiments._experiment import Case, Experiment, Results, Row, Settings, Tables
+from perpend.experiments._trials import n_outliers, percent
 
 CONDITIONS = {  # name on page and figure -> column
     "Theorem 1, balance": "dominates",
@@ -81,21 +72,13 @@ def cost(case: Case) -> float:
 
 
 def summary(results: Results) -> list[dict[str, str]]:
-    """Return how often each condition holds, and how often `DPCP()` succeeds with and without."""
+    """Return how often each condition holds, and how often the method succeeds."""
+    columns = {**CONDITIONS, "all descents reach normals": "descents", "DPCP() succeeds": "dpcp"}
     rows = results.rows("problem")
-    table = []
-    for name, column in CONDITIONS.items():
-        held = [row["dpcp"] for row in rows if row[column]]
-        rest = [row["dpcp"] for row in rows if not row[column]]
-        table.append(
-            {
-                "condition": name,
-                "holds": percent(len(held) / len(rows)),
-                "DPCP() succeeds there": percent(np.mean(held)) if held else "-",
-                "and elsewhere": percent(np.mean(rest)) if rest else "-",
-            }
-        )
-    return table
+    return [
+        {"condition": name, "holds": percent(np.mean([bool(row[column]) for row in rows]))}
+        for name, column in columns.items()
+    ]
 
 
 # -- the figures -----------------------------------------------------------------------------------
@@ -142,7 +125,7 @@ def _draw_conditions(results: Results) -> Any:
 
 def _by_problem(results: Results, D: int) -> tuple[Array, Array]:
     """Return the balance and the share of arriving starts of each problem, over its trials."""
-    groups = grouped(results.rows("problem", D=D), "c", "N", "M").values()
+    groups = results.groups("problem", "c", "N", "M", D=D).values()
     x = [np.median([row["cone"] for row in rows]) for rows in groups]
     y = [np.mean([row["arrived"] / row["k"] for row in rows]) for rows in groups]
     return np.array(x), np.array(y)
