@@ -1,8 +1,9 @@
-"""Beyond the l1 limit: how many outliers `DPCP()` tolerates, beside methods that are told c.
+"""Beyond the l1 limit: how many outliers `DPCP()` tolerates, beside methods that are given c.
 
 D = 200, c = 5, N inliers, outlier ratio r. Near r = 0.8 the minimisers of the l1 objective stop
-being normals, so no optimiser of it can succeed there. `DPCP()` is told nothing; DPCP-PSGM has
-twice the codimension as its number of starts and is told the codimension, as the others are.
+being normals, so no optimiser of it can succeed there. `DPCP()` is given only the rows;
+DPCP-PSGM has twice the codimension as its number of starts and is given the codimension, as the
+others are.
 """
 
 from typing import Any
@@ -133,7 +134,7 @@ def numbers(results: Results) -> dict[str, Any]:
 EXPERIMENT = Experiment(
     name="limits",
     title="Beyond the l1 limit",
-    about="how many outliers are tolerated, beside methods that are told the codimension",
+    about="how many outliers are tolerated, beside methods with the codimension given",
     cases=cases,
     run=run,
     draw=draw,

@@ -1,4 +1,4 @@
-"""Real data: what `DPCP()`, told nothing, does beside others, and where others are better.
+"""Real data: what `DPCP()`, given only the rows, does beside others, and where others are better.
 
 Road planes, table planes, anomalies in hyperspectral scenes, faces, homographies and tables with
 outliers, from the folder that ``PERPEND_DATA`` names. Each kind of data has a file of its own,

@@ -60,13 +60,13 @@ def _ends(rows: list[Row]) -> Row:
         values = [row[column] for row in rows]
         return None if None in values else max(values)
 
-    columns = ("arrived", "resting_elsewhere", "median_iterations_to", "spread")
+    columns = ("arrived", "converged_elsewhere", "median_iterations_to", "spread")
     values = {name: [row[name] for row in rows] for name in columns}
     to = values["median_iterations_to"]
     frame = None in values["spread"]
     return {
         "arrive": np.mean(values["arrived"]),
-        "elsewhere": None if frame else np.mean(values["resting_elsewhere"]),
+        "elsewhere": None if frame else np.mean(values["converged_elsewhere"]),
         "median": None if None in to else np.median(to),
         "slowest": worst("slowest_iterations_to"),
         "scans": worst("slowest_scans_to"),

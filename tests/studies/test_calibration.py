@@ -1,4 +1,4 @@
-"""The calibration's suites, what is a right answer, and that the page says what was counted."""
+"""The calibration's suites, what a right estimate is, and that the page says what was counted."""
 
 from collections import Counter
 
@@ -7,13 +7,13 @@ import pytest
 
 from perpend.experiments import Results, Settings
 from studies import STUDIES
-from studies._calibration_page import counts, held
+from studies._calibration_page import counts, met
 from studies._calibration_suite import (
     SIZE,
     SUITES,
     Problem,
     draw,
-    judge,
+    score,
     own_normals,
     problem,
     starts,
@@ -133,10 +133,10 @@ def labels(p, inliers=0, outliers=0):
         ("cluster", 8, (0, 40), ""),
     ],
 )
-def test_right_answers(kind, codimension, accepted, expected):
+def test_right_estimates(kind, codimension, accepted, expected):
     p = invented(kind)
     y, predicted = labels(p, *accepted)
-    verdict = judge(p, y, codimension, predicted)
+    verdict = score(p, y, codimension, predicted)
     assert verdict.subspace == expected
     assert verdict.right == (expected != "")
 
@@ -148,22 +148,22 @@ def test_outliers_no_more_than_their_dimension_have_no_subspace(kind, M, right):
     p = invented(kind, M=M)
     y, predicted = labels(p, 0, M)
     own = {"plane": 8, "cluster": 9}[kind]
-    assert judge(p, y, own, predicted).right is right
+    assert score(p, y, own, predicted).right is right
     assert (own_normals(p, np.eye(10)[:M]) is not None) is right
 
 
 def test_without_outliers_all_rows_are_the_inliers():
     p = invented("cluster", M=0)
     y, predicted = labels(p, 60)
-    assert judge(p, y, 3, predicted).subspace == "inliers"
-    assert not judge(p, y, 9, predicted).right
+    assert score(p, y, 3, predicted).subspace == "inliers"
+    assert not score(p, y, 9, predicted).right
 
 
 def test_where_both_have_one_codimension_the_labels_say_whose_it_is():
     p = invented("plane", D=3, c=1)
     for accepted, expected in [((60, 0), "inliers"), ((0, 40), "outliers"), ((30, 20), "")]:
         y, predicted = labels(p, *accepted)
-        assert judge(p, y, 1, predicted).subspace == expected
+        assert score(p, y, 1, predicted).subspace == expected
 
 
 @pytest.mark.parametrize("kind", ["plane", "cluster"])
@@ -176,7 +176,7 @@ def test_the_outliers_own_normals(kind):
     assert own_normals(invented("heavy"), outliers) is None
 
 
-# -- answers and the page ------------------------------------------------------------------------
+# -- estimates and the page -----------------------------------------------------------------------
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -200,7 +200,7 @@ def test_an_easy_problem_is_right_and_sure_and_a_hopeless_one_warns():
 
 
 def answers(suite, *groups):
-    """Invented answers: (number, right, sure) each."""
+    """Invented estimates: (number, right, sure) each."""
     made = []
     for n, right, sure in groups:
         for _ in range(n):
@@ -226,7 +226,7 @@ def answers(suite, *groups):
     ],
 )
 def test_the_bars(groups, expected):
-    assert held(answers("first", *groups)) == expected
+    assert met(answers("first", *groups)) == expected
 
 
 def test_counts_are_those_of_a_plain_loop(seed):
@@ -238,7 +238,7 @@ def test_counts_are_those_of_a_plain_loop(seed):
     assert both == sum(row["right"] and row["sure"] for row in rows)
 
 
-def test_the_page_says_what_is_missed_and_names_every_sure_and_wrong_answer():
+def test_the_page_says_what_is_missed_and_names_every_sure_and_wrong_estimate():
     rows = answers("first", (99, True, True), (1, False, True)) + answers(
         "second", (40, True, True), (3, False, True), (30, True, False)
     )
@@ -251,11 +251,11 @@ def test_the_page_says_what_is_missed_and_names_every_sure_and_wrong_answer():
     assert "99 of 100, 99 %" in page
     assert "40 of 43, 93.0 %" in page
     assert "40 of 70, 57.1 %" in page
-    assert "4 answers are both" in page
+    assert "4 estimates are both" in page
     for suite, index in [("first", 99), ("second", 40), ("second", 41), ("second", 42)]:
         assert f"| {suite}, {index} |" in page
     assert "| only … rows lie there (more rows would help) | 30 | 30 |" in page
-    assert "Each of the 30 answers that are not sure" in page
+    assert "Each of the 30 estimates that are not sure" in page
     (drawing,) = experiment.draw(results).values()
     assert len(drawing.axes) == 2
 
@@ -264,7 +264,7 @@ def test_a_missing_warning_is_said():
     rows = answers("first", (3, True, True), (2, False, False))
     rows[-1]["warned"] = False
     page = description("calibration", Results("calibration", True, {"answers": rows}, 0.0, {}))
-    assert "**1 of the 2 answers that are not sure come without" in page
+    assert "**1 of the 2 estimates that are not sure come without" in page
 
 
 @pytest.mark.filterwarnings("ignore")

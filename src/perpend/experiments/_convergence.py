@@ -104,7 +104,7 @@ def _end(watched: _Watched) -> Row:
     arrived = np.isfinite(iterations)
     return {
         "arrived": np.mean(arrived),
-        "resting_elsewhere": None if converged is None else np.mean(converged & ~arrived),
+        "converged_elsewhere": None if converged is None else np.mean(converged & ~arrived),
         "median_end": np.median(ends),
         "largest_end": np.max(ends),
         "iterations": max(len(path.tangents) for path in paths) - 1,

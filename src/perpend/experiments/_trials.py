@@ -69,11 +69,12 @@ def dpcp_psgm(n_starts: int, seed: int, **options: Any) -> "SubspaceEstimator":
 def fitted(model: "SubspaceEstimator", X: Array) -> tuple["SubspaceEstimator", float]:
     """Fit, and return the model and the CPU seconds it took; no warnings on screen.
 
-    Where there is a GPU, it computes.
+    Where there is a GPU, it computes. A model without a seed gets one.
     """
     from perpend.rows.kinds import has_gpu
 
-    model.set_params(device="cuda" if has_gpu() else None)
+    seed = 0 if model.random_state is None else model.random_state
+    model.set_params(device="cuda" if has_gpu() else None, random_state=seed)
     start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
