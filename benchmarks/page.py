@@ -27,7 +27,7 @@ from _page import (
     robustness,
     several,
 )
-from _page.section import TEMPLATES, Bar, Result, Section, bars_table
+from _page.section import TEMPLATES, Result, Section, Target, targets_table
 from _store import RESULTS
 from _text import anchor, filled
 
@@ -65,33 +65,35 @@ def usable(section: Section, results: dict[str, Result]) -> bool:
     return all(key in results.get(section.name, {}) for key in section.keys)
 
 
-def all_bars(results: dict[str, Result]) -> list[tuple[str, Bar]]:
-    """Return every bar with the title of its section."""
+def all_targets(results: dict[str, Result]) -> list[tuple[str, Target]]:
+    """Return every target with the title of its section."""
     found = [
-        (section.title, bar)
+        (section.title, target)
         for section in SECTIONS
         if usable(section, results)
-        for bar in section.bars(results[section.name])
+        for target in section.targets(results[section.name])
     ]
     if "recovery" in results:
-        found += [("Right answers", bar) for bar in quality.recovery_bars(results["recovery"])]
+        found += [
+            ("Right estimates", target) for target in quality.recovery_targets(results["recovery"])
+        ]
     return found
 
 
 def page(results: dict[str, Result]) -> str:
     """Return the page as Markdown."""
     there = {section.name for section in SECTIONS if usable(section, results)}
-    bars = all_bars(results)
+    targets = all_targets(results)
     return filled(
         TEMPLATES / "benchmarks.md",
         sections=SECTIONS,
         results=results,
         there=there,
         anchor=anchor,
-        bars_table=bars_table,
+        targets_table=targets_table,
         hardware={name: _hardware(results[name]) for name in there},
-        n_bars=len(bars),
-        missed=[(title, bar) for title, bar in bars if not bar.held],
+        n_targets=len(targets),
+        missed=[(title, target) for title, target in targets if not target.met],
     )
 
 

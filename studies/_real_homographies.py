@@ -86,8 +86,8 @@ def turned(rows: Array, rng: np.random.Generator) -> Array:
     """Turn each pair of rows by a random angle.
 
     The two rows of a correspondence have three zeros each, at places of their own: half of all rows
-    would lie, exactly, on a subspace of codimension 3, which is not the one that is sought. A turned
-    pair spans the same plane and is as orthogonal to h, without the zeros.
+    would lie, exactly, on a subspace of codimension 3, which is not the one sought. A turned pair
+    spans the same plane and is as orthogonal to h, without the zeros.
     """
     angle = rng.uniform(0, 2 * np.pi, len(rows) // 2)[:, None]
     first, second = rows[::2], rows[1::2]

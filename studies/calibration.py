@@ -21,9 +21,9 @@ from studies._calibration_suite import (
     TUNING,
     Problem,
     draw,
-    score,
     own_normals,
     problem,
+    score,
     starts,
 )
 

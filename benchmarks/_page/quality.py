@@ -1,16 +1,16 @@
-"""Recovery's bars, which the benchmark has judged itself."""
+"""Recovery's targets, which the benchmark has checked itself."""
 
 from _text import percent
 
-from _page.section import Bar, Result
+from _page.section import Result, Target
 
 
-def recovery_bars(result: Result) -> list[Bar]:
-    """Return a bar for each setting."""
+def recovery_targets(result: Result) -> list[Target]:
+    """Return a target for each setting."""
     made = []
-    for setting, verdict in result["bars"].items():
+    for setting, verdict in result["targets"].items():
         kind = "exact" if "exact" in verdict else "right"
         measured = f"{verdict[kind]} of {verdict['of']}, {verdict['sure_and_wrong']} sure and wrong"
-        asked = f"{percent(verdict['asked'])} {kind}, none sure and wrong"
-        made.append(Bar(f"recovery, {setting}", asked, measured, bool(verdict["holds"])))
+        required = f"{percent(verdict['required'])} {kind}, none sure and wrong"
+        made.append(Target(f"recovery, {setting}", required, measured, bool(verdict["met"])))
     return made

@@ -13,9 +13,9 @@ from studies._calibration_suite import (
     SUITES,
     Problem,
     draw,
-    score,
     own_normals,
     problem,
+    score,
     starts,
 )
 from studies._pages import description
