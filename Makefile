@@ -102,6 +102,7 @@ bench: $(VENV)/.installed ## time the hot loop and whole fits, and print what wa
 	@$(BIN)/python benchmarks/low_dimension.py --seeds 2
 
 bench-store: $(VENV)/.installed-dev ## the same at full size, stored; makes docs/benchmarks.md
+	@$(BIN)/python benchmarks/imports.py --store
 	@$(BIN)/python benchmarks/hotloop.py --store
 	@$(BIN)/python benchmarks/products.py --store
 	@$(BIN)/python benchmarks/fits.py --store

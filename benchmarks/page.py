@@ -21,6 +21,7 @@ from _page import (
     gpu_fits,
     growth,
     hotloop,
+    imports,
     labels,
     low_dimension,
     quality,
@@ -42,6 +43,7 @@ SECTIONS = [
     growth.GROWTH,
     growth.MANY_ROWS,
     low_dimension.SECTION,
+    imports.SECTION,
     gpu.SECTION,
     gpu_fits.SECTION,
     batched.SECTION,
@@ -51,6 +53,10 @@ SECTIONS = [
     decisions.SECTION,
     constants.SECTION,
 ]
+QUALITY = {
+    "recovery": quality.recovery_targets,
+    "grid_search": quality.grid_search_targets,
+}
 HARDWARE = {"cpu": "", "device": "", "python": "Python ", "numpy": "NumPy ", "torch": "torch "}
 HARDWARE |= {"cuda": "CUDA ", "driver": "driver "}
 
@@ -73,10 +79,9 @@ def all_targets(results: dict[str, Result]) -> list[tuple[str, Target]]:
         if usable(section, results)
         for target in section.targets(results[section.name])
     ]
-    if "recovery" in results:
-        found += [
-            ("Right estimates", target) for target in quality.recovery_targets(results["recovery"])
-        ]
+    for name, targets in QUALITY.items():
+        if name in results:
+            found += [("Right estimates", target) for target in targets(results[name])]
     return found
 
 

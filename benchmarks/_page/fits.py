@@ -106,7 +106,7 @@ def draw_fits(result: Result) -> dict[str, Any]:
             above(left, middle, i, span(row["gram_pcas"] for row in rows), COLORS[0])
         left.set_xlim(0, 1.25 * max(row["target"] for row in result["gram_pcas"]))
         left.set(xlabel="time in gram-PCAs of the same rows")
-        left.set_title("50,000 × 200, nothing given", pad=16)
+        left.set_title("50,000 × 200, only the rows given", pad=16)
         seeds = range(min(len(rows) for rows in given.values()))
         each = {
             f"{i}": Dots([rows[i]["times_dpcp"] for rows in given.values()], COLORS[1])
