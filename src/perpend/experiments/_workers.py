@@ -52,7 +52,7 @@ def compute(module: str, cases: Sequence[Case], jobs: int) -> Generator[Outcome 
             if not ready:
                 yield None
             for pipe in cast("list[Connection]", ready):
-                process, case = workers.pop(pipe)
+                process, case = workers[pipe]
                 try:
                     outcome = Outcome(case, *pipe.recv())
                     alive = True
@@ -61,6 +61,7 @@ def compute(module: str, cases: Sequence[Case], jobs: int) -> Generator[Outcome 
                 if alive and todo:
                     workers[pipe] = process, _send(pipe, todo.popleft())
                 else:
+                    del workers[pipe]
                     pipe.close()
                     process.join()
                 yield outcome
