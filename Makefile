@@ -102,6 +102,7 @@ bench: $(VENV)/.installed ## time the hot loop and whole fits, and print what wa
 	@$(BIN)/python benchmarks/low_dimension.py --seeds 2
 
 bench-store: $(VENV)/.installed-dev ## the same at full size, stored; makes docs/benchmarks.md
+	@$(BIN)/python benchmarks/imports.py --store
 	@$(BIN)/python benchmarks/hotloop.py --store
 	@$(BIN)/python benchmarks/products.py --store
 	@$(BIN)/python benchmarks/fits.py --store
@@ -119,6 +120,7 @@ bench-cuda: $(VENV)/.installed-torch ## the GPU benchmarks, stored; makes docs/b
 
 reproduction: $(VENV)/.installed-dev ## every figure and table of the paper, at full size (up to two hours)
 	@$(BIN)/perpend reproduce all --out docs/reproduction
+	@$(BIN)/python -m studies pages --out docs/reproduction
 
 studies: $(VENV)/.installed-dev ## our own studies, at full size (two hours; real data from PERPEND_DATA)
 	@$(BIN)/python -m studies all --out docs/reproduction

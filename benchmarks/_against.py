@@ -26,22 +26,22 @@ class Version:
 
     def __init__(self, process: subprocess.Popen[str], source: Path) -> None:
         self.process = process
-        self.told = self._answer()
-        if not Path(self.told["file"]).is_relative_to(source):
+        self.about = self._reply()
+        if not Path(self.about["file"]).is_relative_to(source):
             raise SystemExit(f"{source}: is no `src` folder of perpend.")
 
     def seconds(self, rows: Path, problem: Problem, seed: int) -> float:
         """Return the CPU seconds of a fit to the rows in a file."""
         task = {"rows": str(rows), "affine": problem.affine, "seed": seed}
         print(json.dumps(task), file=self.process.stdin, flush=True)
-        return float(self._answer()["seconds"])
+        return float(self._reply()["seconds"])
 
-    def _answer(self) -> dict[str, Any]:
+    def _reply(self) -> dict[str, Any]:
         line = self.process.stdout.readline()
         if not line:
             raise SystemExit("the process that fits has ended; its error is above.")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
+        reply: dict[str, Any] = json.loads(line)
+        return reply
 
 
 @contextmanager
@@ -64,7 +64,7 @@ def times(name: str, seeds: range, before: Path) -> Row:
     folders = {NOW: Path(perpend.__file__).parents[1], BEFORE: before.resolve()}
     with ExitStack() as stack:
         versions = {w: stack.enter_context(started(folder)) for w, folder in folders.items()}
-        if versions[NOW].told["compiled"] != versions[BEFORE].told["compiled"]:
+        if versions[NOW].about["compiled"] != versions[BEFORE].about["compiled"]:
             raise SystemExit("only one of the versions has compiled kernels: build both, or none.")
         file = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "rows.npy"
         for seed in seeds:
@@ -77,7 +77,7 @@ def times(name: str, seeds: range, before: Path) -> Row:
                 print(f"{problem.settings}: {taken[NOW]:.3f} s, {taken[BEFORE]:.3f} s", flush=True)
     names = suite.by[0] if suite.n_cases > 1 else ()
     return {
-        "compiled": versions[NOW].told["compiled"],
+        "compiled": versions[NOW].about["compiled"],
         "rows": [
             {**settings, **_summary(some)} for settings, some in grouped(rows, names, in_order=True)
         ],

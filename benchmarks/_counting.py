@@ -1,4 +1,4 @@
-"""Rows that count what they are asked for, in the measure of the papers: products.
+"""Rows that count what they compute, in the measure of the papers: products.
 
 A product is one multiplication of the whole data with all starts: 2 n D k operations. Scans count,
 and so do the matrix products of rows that were brought to memory.
@@ -13,7 +13,7 @@ from perpend.kernels import residuals
 
 
 class CountingRows:
-    """A row source that counts the scans and floating-point operations it is asked for."""
+    """A row source that counts the scans and floating-point operations of what it computes."""
 
     def __init__(self, rows: Any, counts: "CountingRows | None" = None) -> None:
         self._rows = rows
@@ -38,7 +38,7 @@ class CountingRows:
         return self.flops / (2 * n * D * n_starts)
 
     def mapped(self, A: Any, **options: Any) -> Any:
-        """Hand out the rows times A; what they are asked for counts here."""
+        """Hand out the rows times A; what they compute counts here."""
         turned = self._rows.mapped(A, **options)
         if turned is None:
             return None

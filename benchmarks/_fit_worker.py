@@ -1,7 +1,7 @@
-"""A process that fits what it is told to by the perpend it finds, and answers with CPU seconds.
+"""A process that fits what it is given by the perpend it finds, and returns CPU seconds.
 
 benchmarks/_against.py starts one for each version. A line on standard input is a JSON object with
-the file of the rows, `affine` and the seed; so is the answer. The first answer says which perpend
+the file of the rows, `affine` and the seed; so is the reply. The first reply says which perpend
 it is.
 """
 
@@ -27,7 +27,7 @@ def fit(X: np.ndarray, *, affine: bool, seed: int) -> float:
 
 
 def main() -> None:
-    """Load what fits need, say what was loaded, and answer until the input ends."""
+    """Load what fits need, say what was loaded, and reply until the input ends."""
     X = np.random.default_rng(0).standard_normal((80, 3)) * [1, 1, 0.01]
     for affine in (False, True):
         fit(X, affine=affine, seed=0)

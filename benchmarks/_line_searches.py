@@ -27,7 +27,7 @@ class Plain:
         """Return X.T sign(X B)."""
         return self.X.T @ np.sign(self.P)
 
-    def look(self, v: Any) -> None:
+    def visit(self, v: Any) -> None:
         """Prepare trials along v."""
         self.v: Any = v
         self.ahead: Any = None
@@ -65,7 +65,7 @@ class Free(Plain):
         """Return X.T sign(X B)."""
         return sum(np.sign(self.P[s]).T @ self.X[s] for s in self.blocks).T
 
-    def look(self, v: Any) -> None:
+    def visit(self, v: Any) -> None:
         """Prepare trials along v."""
         self.v, self.Q = v, np.empty_like(self.P)
         for s in self.blocks:
@@ -100,7 +100,7 @@ def synchronous(products: Plain, max_iter: int) -> float:
             everyone = np.ones(len(mu), dtype=bool)
             mu = RULE.following(mu, Outcome(everyone, streak, n_iter, turn, turn, turn))
         before = products.B
-        products.look(v)
+        products.visit(v)
         searching = np.flatnonzero(mu > TOL)
         accepted = np.zeros(len(mu), dtype=bool)
         while searching.size:

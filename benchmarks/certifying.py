@@ -1,8 +1,8 @@
-"""What it costs to certify an answer, counted in weighted gram matrices: no clock.
+"""What it costs to certify an estimate, counted in weighted gram matrices: no clock.
 
 The descents propose normals, and joint reweighting finishes and certifies them, one weighted gram
-matrix a step. A fit is *clear* if the descents' proposal was certified before others were asked to
-propose; otherwise their steps count as well, and are told apart.
+matrix a step. A fit is *clear* if the descents' proposal was certified before others had to
+propose; otherwise their steps count as well, and are counted apart.
 
 Run ``python benchmarks/certifying.py``; ``--store`` writes benchmarks/results/certifying.json.
 """
@@ -26,7 +26,7 @@ from perpend.kernels import l1_objective_and_gradient, weighted_gram
 from perpend.rows import as_rows
 from perpend.structure import effort
 
-BAR = 3
+TARGET = 3
 SHAPES = ((10, 6, 2000, 0.8), (30, 5, 1000, 0.7), (200, 10, 1500, 0.6), (200, 10, 1500, 0.7))
 NOISES = (0.0, 0.01, 0.05, 0.1, 0.2)
 
@@ -40,19 +40,19 @@ class Trial(NamedTuple):
 
 
 def trial(shape: tuple[int, int, int, float], noise: float, seed: int) -> Trial:
-    """Fit one problem, told nothing, and count."""
+    """Fit one problem, given only the rows, and count."""
     D, c, N, r = shape
     M = round(N * r / (1 - r))
     data = make_subspace(N, M, n_features=D, codimension=c, noise=noise, random_state=seed)
     rows = CountingRows(as_rows(data.X))
     solution = dpcp(rows, rng=np.random.default_rng(1_000_000 + seed))
-    asked = effort.TAKE_OVER * (1 if D <= effort.WIDE else 2)
-    clear = rows.n_scans[l1_objective_and_gradient.__name__] < asked
+    required = effort.TAKE_OVER * (1 if D <= effort.WIDE else 2)
+    clear = rows.n_scans[l1_objective_and_gradient.__name__] < required
     return Trial(solution.normals.shape[1] == c, clear, rows.n_scans[weighted_gram.__name__])
 
 
 def summary(trials: list[Trial]) -> dict[str, Any]:
-    """Return the counts of one setting; without clear fits there is nothing to ask."""
+    """Return the counts of one setting; without clear fits there is nothing to require."""
     grams = np.array([trial.grams for trial in trials])
     clear = np.array([trial.clear for trial in trials])
     row: dict[str, Any] = {
@@ -67,7 +67,7 @@ def summary(trials: list[Trial]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Print the table; store it if asked to."""
+    """Print the table; store it with --store."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=50)
     parser.add_argument("--first", type=int, default=0, help="first seed")
@@ -89,7 +89,7 @@ def main() -> None:
                 flush=True,
             )
     if chosen.store:
-        store("certifying", {"first_seed": chosen.first, "bar": BAR, "results": results})
+        store("certifying", {"first_seed": chosen.first, "target": TARGET, "results": results})
 
 
 if __name__ == "__main__":

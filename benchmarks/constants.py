@@ -1,9 +1,9 @@
-"""How far answers move when one constant of `perpend.structure.constants` is another.
+"""How far estimates move when one constant of `perpend.structure.constants` is another.
 
 A fixed set of problems is answered by `DPCP(affine=..., random_state=seed)`, once with the
 constants as they are, and then with each of them made smaller and larger, one at a time: numbers by
 factors of 0.8 and 1.25, those near one by the same factors of their distance to one, small whole
-numbers by one. An answer has *moved* if its codimension is another one, if it became sure or
+numbers by one. An estimate has *moved* if its codimension is another one, if it became sure or
 unsure, or if more than 1 % of the rows have another label. For comparison, the same with other
 starts (another `random_state`) and no change.
 
@@ -11,7 +11,7 @@ Each change has a process of its own, in which the module of the constants is re
 anything reads it: values that others compute from it when they are imported follow, too.
 
 Run ``python benchmarks/constants.py`` (some 40 CPU minutes); ``--only LENGTH`` changes one
-constant, ``--count 1`` is a quick look, ``--first`` chooses the seeds, ``--store`` writes
+constant, ``--count 1`` is a quick try, ``--first`` chooses the seeds, ``--store`` writes
 benchmarks/results/constants.json.
 """
 
@@ -56,7 +56,7 @@ class Change(NamedTuple):
     seed: int = 0
 
 
-class Answer(NamedTuple):
+class Estimate(NamedTuple):
     """What is compared."""
 
     codimension: int
@@ -119,8 +119,8 @@ def problems(first: int, most: int | None = None) -> list[Task]:
     return tasks
 
 
-def answers(change: Change, tasks: list[Task]) -> list[Answer]:
-    """Answer all problems with one change; in a process that has not loaded the constants yet."""
+def estimates(change: Change, tasks: list[Task]) -> list[Estimate]:
+    """Estimate all problems with one change; in a process that has not loaded the constants yet."""
     if "perpend.structure" in sys.modules:
         raise RuntimeError("perpend.structure is loaded: values taken from it would not follow.")
     module = load_constants()
@@ -134,19 +134,19 @@ def answers(change: Change, tasks: list[Task]) -> list[Answer]:
         Watched.read = set()
         model, _ = fitted(problem, seed + change.seed)
         found.append(
-            Answer(
+            Estimate(
                 int(model.codimension_),
                 bool(model.confidence_ >= SURE),
                 np.asarray(model.labels_, np.int8),
-                SUITES[name].judge(problem, model)["right"],
+                SUITES[name].score(problem, model)["right"],
                 frozenset(Watched.read),
             )
         )
     return found
 
 
-def moves(before: list[Answer], after: list[Answer]) -> dict[str, int]:
-    """Count the answers that moved, in which way, and what is right now."""
+def moves(before: list[Estimate], after: list[Estimate]) -> dict[str, int]:
+    """Count the estimates that moved, in which way, and what is right now."""
     pairs = list(zip(before, after, strict=True))
     other = [a.codimension != b.codimension for a, b in pairs]
     surer = [a.sure != b.sure for a, b in pairs]
@@ -159,12 +159,12 @@ def moves(before: list[Answer], after: list[Answer]) -> dict[str, int]:
     return {**{name: sum(which) for name, which in counts.items()}, **quality(after)}
 
 
-def quality(found: list[Answer]) -> dict[str, int]:
-    """Count right answers, sure ones, and sure and wrong ones."""
+def quality(found: list[Estimate]) -> dict[str, int]:
+    """Count right estimates, sure ones, and sure and wrong ones."""
     return {
-        "right": sum(answer.right for answer in found),
-        "sure": sum(answer.sure for answer in found),
-        "sure_and_wrong": sum(answer.sure and not answer.right for answer in found),
+        "right": sum(estimate.right for estimate in found),
+        "sure": sum(estimate.sure for estimate in found),
+        "sure_and_wrong": sum(estimate.sure and not estimate.right for estimate in found),
     }
 
 
@@ -177,7 +177,7 @@ def study(
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=spawn, max_tasks_per_child=1) as pool:
         runs = [
-            pool.submit(answers, change, tasks)
+            pool.submit(estimates, change, tasks)
             for change in (Change(), Change(seed=OTHER_STARTS), *steps)
         ]
         plain, other_starts = (run.result() for run in runs[:2])
@@ -186,7 +186,7 @@ def study(
         results: dict[str, dict[str, Any]] = {}
         for change, run in zip(steps, runs[2:], strict=True):
             name = change.name
-            read = sum(name in answer.read for answer in plain)
+            read = sum(name in estimate.read for estimate in plain)
             row = {"name": name, "value": known[name], "read_in": read, "changes": []}
             step = {"to": change.value, **moves(plain, run.result())}
             results.setdefault(name, row)["changes"].append(step)
@@ -195,7 +195,7 @@ def study(
 
 
 def main() -> None:
-    """Print how many answers move; store it if asked to."""
+    """Print how many estimates move; store it with --store."""
     names = list(values())
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

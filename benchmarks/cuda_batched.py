@@ -221,8 +221,8 @@ def solve_grid(k: int, kernels: str | None, **options: Any) -> dict[str, Any]:
             T = np.stack([starts[seed] for _, _, seed in batch])
             torch.cuda.synchronize()
             t.append(time.perf_counter())
-            answer = dpcp_batch(X, starts=T, n_rows=rows, **options)
-            normals, codimension = answer.normals.cpu().numpy(), answer.codimension.tolist()
+            estimate = dpcp_batch(X, starts=T, n_rows=rows, **options)
+            normals, codimension = estimate.normals.cpu().numpy(), estimate.codimension.tolist()
             t.append(time.perf_counter())
             for case, V, c, true in zip(batch, normals, codimension, truth, strict=True):
                 found[case] = {"error": subspace_error(V[:, :c].T, true), "codimension": c}
@@ -283,7 +283,7 @@ def grid() -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure everything, print it, and store it if asked to."""
+    """Measure everything, print it, and store it with --store."""
     properties = torch.cuda.get_device_properties(0)
     content = {
         "hardware": {

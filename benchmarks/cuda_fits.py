@@ -1,7 +1,7 @@
 """Whole fits on a GPU: time, agreement with the processor, and gram-PCAs of the same tensor.
 
 Tensors that are on the device already, codimension 10, 40 % outliers, no noise. The first fit
-compiles kernels and is not timed. The answers are compared with a fit to the same rows in memory.
+compiles kernels and is not timed. The estimates are compared with a fit to the same rows in memory.
 
 Run ``python benchmarks/cuda_fits.py``; ``--store`` writes benchmarks/results/cuda_fits.json.
 """
@@ -62,7 +62,7 @@ def row(n: int, D: int, dtype: Any, sample_size: Any) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Print the figures; store them if asked to."""
+    """Print the figures; store them with --store."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--store", action="store_true", help="write results/cuda_fits.json")
     chosen = parser.parse_args()

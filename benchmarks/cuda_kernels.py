@@ -33,12 +33,12 @@ PLAIN = {
 
 
 class Case(NamedTuple):
-    """One line of the table; `bar` is the share that we ask for, if any."""
+    """One line of the table; `target` is the share that we require, if any."""
 
     precision: str
     D: int
     k: int
-    bar: float | None
+    target: float | None
     gigabytes: float = 2.0
     weighted: bool = False
 
@@ -124,7 +124,7 @@ def measure(case: Case, bandwidth: float) -> dict[str, Any]:
         "weighted": case.weighted,
         "ms": ms,
         "share_of_copy_bandwidth": n * size / (ms / 1e3) / bandwidth,
-        "bar": case.bar,
+        "target": case.target,
         "faster_than_plain_torch": plain_ms / ms,
         "objective_error": float(((f - f_true).abs() / f_true).max()),
         "gradient_error": float((G - G_true).norm() / G_true.norm()),
@@ -149,11 +149,11 @@ def device() -> dict[str, Any]:
 
 
 def main() -> None:
-    """Print the table; store it if asked to."""
+    """Print the table; store it with --store."""
     bandwidth = copy_bandwidth()
     print(f"{torch.cuda.get_device_name()}: copy {bandwidth / 1e12:.2f} TB/s, read and written")
     print(
-        "precision           n    D   k  w      ms   share   bar  x plain    f error  G error  same"
+        "precision           n    D   k  w      ms   share  goal  x plain    f error  G error  same"
     )
     results = []
     for case in CASES:
@@ -161,10 +161,10 @@ def main() -> None:
         torch.cuda.empty_cache()
         results.append(row)
         n, D, k = row["shape"]
-        bar = "    " if case.bar is None else f"{case.bar:.2f}"
+        target = "    " if case.target is None else f"{case.target:.2f}"
         print(
             f"{case.precision:10} {n:10} {D:4} {k:3} {'w' if case.weighted else '-':>2}"
-            f"{row['ms']:8.3f}{row['share_of_copy_bandwidth']:8.3f}  {bar}"
+            f"{row['ms']:8.3f}{row['share_of_copy_bandwidth']:8.3f}  {target}"
             f"{row['faster_than_plain_torch']:9.1f}{row['objective_error']:11.1e}"
             f"{row['gradient_error']:9.1e}  {row['same_bits_again']}",
             flush=True,

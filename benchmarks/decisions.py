@@ -1,7 +1,7 @@
-"""Whether the decision is right on data that people have, and unsure where nothing can be told.
+"""Whether the decision is right on data that people have, and unsure where nothing can be known.
 
 Each suite is answered by `DPCP(affine=..., random_state=seed).fit(X)`, with all other parameters at
-their defaults, and judged against what was put there; `_suites/` says what the problems are.
+their defaults, and scored against what was put there; `_suites/` says what the problems are.
 
 - *scans*: a road in LiDAR frames, a table in depth images (needs the data, ``PERPEND_DATA``)
 - *slab*: a plane with noise in a slab 5 to 30 times as thick
@@ -10,7 +10,7 @@ their defaults, and judged against what was put there; `_suites/` says what the 
 - *third*: the third calibration suite
 
 Run ``python benchmarks/decisions.py slab``; ``--first 20000`` and ``--count 300`` choose seeds,
-``--show`` prints every answer that is not right, ``--store`` writes what was counted to
+``--show`` prints every estimate that is not right, ``--store`` writes what was counted to
 benchmarks/results/decisions.json and keeps what it holds of other suites.
 
 ``--against SRC`` times fits instead, with this version and with the one in the folder SRC (the
@@ -30,21 +30,20 @@ from typing import Any
 
 import numpy as np
 from _against import times
-from _page.decision_bars import bars
+from _page.decision_targets import targets
 from _page.decisions import times_table
-from _page.section import bars_table
+from _page.section import targets_table
 from _store import RESULTS, hardware, store
 from _suites import SUITES, TIMED
 from _suites.counting import stored
 from _suites.suite import Problem, Row, answered, fitted
-
-from perpend.experiments._text import table
+from _text import table
 
 TIMED_DRAWS = {"scans": 2, "third": 60, "clear": 5}  # version 0.1 takes up to 30 s for a fit
 
 
 def trial(name: str, seed: int, case: int) -> Row:
-    """Answer one problem."""
+    """Estimate one problem."""
     return {"seed": seed, "case": case, **answered(SUITES[name], seed, case)}
 
 
@@ -55,8 +54,8 @@ def warm_up() -> None:
         fitted(Problem(X, 1, affine), 0)
 
 
-def answers(name: str, seeds: range, jobs: int) -> list[Row]:
-    """Answer all problems of a suite."""
+def estimates(name: str, seeds: range, jobs: int) -> list[Row]:
+    """Estimate all problems of a suite."""
     tasks = [(name, seed, case) for seed in seeds for case in range(SUITES[name].n_cases)]
     with ProcessPoolExecutor(jobs, initializer=warm_up) as pool:
         return list(pool.map(trial, *zip(*tasks, strict=True)))
@@ -80,15 +79,15 @@ def store_with_the_others(measured: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Print bars and tables; store the counts if asked to."""
+    """Print targets and tables; store the counts with --store."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("suite", choices=SUITES | TIMED)
     parser.add_argument("--first", type=int, default=0, help="first seed (default: 0)")
-    parser.add_argument("--count", type=int, help="seeds of each setting (default: the bar's)")
+    parser.add_argument("--count", type=int, help="seeds of each setting (default: the target's)")
     parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
-    parser.add_argument("--show", action="store_true", help="print answers that are not right")
+    parser.add_argument("--show", action="store_true", help="print estimates that are not right")
     parser.add_argument("--against", type=Path, metavar="SRC", help="time, beside another version")
     parser.add_argument("--store", action="store_true", help="write results/decisions.json")
     chosen = parser.parse_args()
@@ -101,19 +100,19 @@ def main() -> None:
     if chosen.against:
         found = times(name, seeds, chosen.against)
     else:
-        rows = answers(name, seeds, chosen.jobs)
+        rows = estimates(name, seeds, chosen.jobs)
         found = {"full": _full()[name], **stored(SUITES[name], rows)}
         if chosen.show:
             print(*(row for row in rows if not row["right"]), sep="\n")
     measured[part][name] = {"first_seed": chosen.first, "draws": draws, **found}
     print(times_table(measured) if chosen.against else _tables(found), end="\n\n")
-    print(bars_table(bars(measured)))
+    print(targets_table(targets(measured)))
     if chosen.store:
         store_with_the_others(measured)
 
 
 def _tables(found: Row) -> str:
-    """Show all counts by setting, then those of all answers."""
+    """Show all counts by setting, then those of all estimates."""
     tables = [table(list(rows[0]), map(dict.values, rows)) for rows in found["by"].values()]
     return "\n\n".join([*tables, *(f"{name}: {found[name]}" for name in ("all", "seconds"))])
 

@@ -53,7 +53,7 @@ def seconds(n: int, D: int, starts: int) -> float:
 
 
 def main() -> None:
-    """Print times and slopes; store them if asked to."""
+    """Print times and slopes; store them with --store."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--store", action="store_true", help="write results/growth.json")
     chosen = parser.parse_args()

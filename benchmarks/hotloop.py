@@ -158,7 +158,7 @@ def one_iteration(X: Any, B: Any) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Print both tables; store them if asked to."""
+    """Print both tables; store them with --store."""
     if not compiled.available():
         print('There is no compiled library here: "compiled" means NumPy, too.')
     bandwidth = read_bandwidth()

@@ -39,7 +39,7 @@ def seconds(arguments: list[str]) -> float:
 
 
 def main() -> None:
-    """Print the medians and the ratios; store them if asked to."""
+    """Print the medians and the ratios; store them with --store."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--store", action="store_true", help="write results/imports.json")
     chosen = parser.parse_args()

@@ -2,13 +2,13 @@
 
 Inliers are uniform on the unit sphere of the subspace, with Gaussian noise; outliers are uniform on
 the whole sphere. The *ratio* is the F1 of the own threshold over the F1 of the best threshold
-for the same distances, which is chosen in hindsight, with the labels at hand. The bar, 0.99, is on
-the mean over the seeds, with outliers as the positive class. The threshold of *true odds*, which is
-told share and noise and so where a row is as likely an inlier as an outlier, shows what is possible
-without hindsight. Settings in which the subspace is not found in two seeds are given up. Where
-there is no outlier, at most 1 % of the rows may be flagged.
+for the same distances, which is chosen in hindsight, with the labels at hand. The target, 0.99,
+is on the mean over the seeds, with outliers as the positive class. The threshold of *true odds*,
+which is given share and noise and so where a row is as likely an inlier as an outlier, shows what
+is possible without hindsight. Settings in which the subspace is not found in two seeds are given
+up. Where there is no outlier, at most 1 % of the rows may be flagged.
 
-Run ``python benchmarks/labels.py`` (about half an hour on one core). ``--seeds 5`` is a quick look,
+Run ``python benchmarks/labels.py`` (about half an hour on one core). ``--seeds 5`` is a quick try,
 ``--first 1000`` takes other seeds, ``--store`` writes benchmarks/results/labels.json.
 """
 
@@ -91,7 +91,7 @@ def true_odds(setting: Setting) -> float:
 
 
 def fitted(X: Array, seed: int, **options: Any) -> DPCP:
-    """Fit without being told anything; starts have seeds of their own."""
+    """Fit, given only the rows; starts have seeds of their own."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return DPCP(random_state=seed + 1_000_000, **options).fit(X)
@@ -126,7 +126,7 @@ def run(setting: Setting, seeds: range) -> dict[str, Any]:
     """Run all seeds of a setting; the ratios are over those in which the codimension is right."""
     trials = [trial(setting, seed) for seed in seeds[:TRIES]]
     if not any(trials):
-        return {**setting._asdict(), "seeds": len(trials), "right": 0, "bar": None}
+        return {**setting._asdict(), "seeds": len(trials), "right": 0, "target": None}
     trials += [trial(setting, seed) for seed in seeds[TRIES:]]
     numbers = [found for found in trials if found is not None]
     own, best, ratio, true, inlier, miscount = np.array(numbers).T
@@ -145,12 +145,12 @@ def run(setting: Setting, seeds: range) -> dict[str, Any]:
         "true_odds_ratio": float(true.mean()),
         "inliers_positive_ratio": float(inlier.mean()),
         "miscounted_by_probabilities": float(np.median(miscount)),
-        "bar": RATIO,
+        "target": RATIO,
     }
 
 
 def clean_rows(D: int, c: int, n: int, kind: str, seed: int) -> Array:
-    """Return rows without an outlier, not all of norm one where that is not asked for."""
+    """Return rows without an outlier, not all of norm one where that is not required."""
     noise, options = KINDS[kind]
     if kind != STUDENT and not options:
         return make_subspace(n, 0, n_features=D, codimension=c, noise=noise, random_state=seed).X
@@ -178,12 +178,12 @@ def run_clean(D: int, c: int, n: int, kind: str, seeds: range) -> dict[str, Any]
         "seeds": len(seeds),
         "right": right,
         "flagged": {"mean": float(np.mean(flagged)), "worst": max(flagged)},
-        "bar": None if kind == STUDENT else FLAGGED,
+        "target": None if kind == STUDENT else FLAGGED,
     }
 
 
 def main() -> None:
-    """Print the tables; store them if asked to."""
+    """Print the tables; store them with --store."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=SEEDS, help="seeds of each setting")
     parser.add_argument("--first", type=int, default=0, help="first seed (default: 0)")
@@ -196,7 +196,7 @@ def main() -> None:
         row = run(setting, seeds)
         mixed.append(row)
         place = "{:4} {:3} {:4} {:5} {:5} {:5}".format(*setting, row["right"])
-        if row["bar"] is None:
+        if row["target"] is None:
             print(place, "the subspace is not found", flush=True)
             continue
         ratios = " ".join(f"{value:.4f}" for value in row["ratio"].values())

@@ -1,4 +1,4 @@
-"""Low dimension, large codimension: `DPCP()`, told nothing, against reweighted PCA told d.
+"""Low dimension, large codimension: `DPCP()`, given only the rows, against reweighted PCA given d.
 
 Settings with 1024 features and a subspace of dimension 9, noise 0.05, from 200 rows, fewer than
 features, to 5000; and 50 rows of 1000 features, dimension 3. The rival is the usual one,
@@ -6,7 +6,7 @@ features, to 5000; and 50 rows of 1000 features, dimension 3. The rival is the u
     U <- the d largest eigenvectors of sum_i x_i x_i.T / max(||x_i - U U.T x_i||, eps)
 
 from PCA of the unit rows, by the smaller of the two gram matrices and only d of its eigenvectors.
-It is told d, and run twice: with 30 steps, and to the first step that lowers the sum of distances
+It is given d, and run twice: with 30 steps, and to the first step that lowers the sum of distances
 by less than 1e-6 of it. Times are those of the processor, in turns, on one thread.
 
 Run ``python benchmarks/low_dimension.py``; ``--store`` writes results/low_dimension.json.
@@ -75,7 +75,7 @@ def one(setting: dict[str, Any], seed: int, *, timed: bool) -> dict[str, Any]:
             start = time.process_time()
             ways[name]()
             seconds[name].append(time.process_time() - start)
-    told = reweighted_pca(data.X, d, TOL)
+    given = reweighted_pca(data.X, d, TOL)
     right = model.n_components_ == d
     inliers = data.X[data.y == 1]
     best = np.linalg.svd(inliers, full_matrices=False)[2][:d]
@@ -83,7 +83,7 @@ def one(setting: dict[str, Any], seed: int, *, timed: bool) -> dict[str, Any]:
         "right": bool(right),
         "sure": bool(model.confidence_ >= 0.95),
         "error": float(subspace_error(model.components_, data.components)) if right else 1.0,
-        "error_told": float(subspace_error(told.T, data.components)),
+        "error_given": float(subspace_error(given.T, data.components)),
         "error_of_inliers_pca": float(subspace_error(best, data.components)),
         "wrong_labels": int(np.sum(model.labels_ != data.y)),
         "seconds": {name: min(taken) for name, taken in seconds.items() if timed},
@@ -91,9 +91,9 @@ def one(setting: dict[str, Any], seed: int, *, timed: bool) -> dict[str, Any]:
 
 
 def summary(setting: dict[str, Any], fits: list[dict[str, Any]]) -> dict[str, Any]:
-    """Count right answers, and compare times within each fit."""
+    """Count right estimates, and compare times within each fit."""
     timed = [fit["seconds"] for fit in fits if fit["seconds"]]
-    errors = ("error", "error_told", "error_of_inliers_pca")
+    errors = ("error", "error_given", "error_of_inliers_pca")
     return {
         **setting,
         "seeds": len(fits),
@@ -110,22 +110,22 @@ def summary(setting: dict[str, Any], fits: list[dict[str, Any]]) -> dict[str, An
 
 
 def main() -> None:
-    """Print the table; store it if asked to."""
+    """Print the table; store it with --store."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--store", action="store_true", help="write results/low_dimension.json")
     parser.add_argument("--seeds", type=int, default=SEEDS, help="at most so many for a setting")
     chosen = parser.parse_args()
     results = []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an unsure answer is counted, not announced
+        warnings.simplefilter("ignore")  # an unsure estimate is counted, not announced
         for setting in SETTINGS:
             n_seeds = min(chosen.seeds, SEEDS_OF_MANY if setting["rows"] >= MANY else SEEDS)
             fits = [one(setting, s, timed=s < TIMED_SEEDS) for s in range(n_seeds)]
             results.append(summary(setting, fits))
             print(results[-1], flush=True)
     if chosen.store:
-        told = {"noise": NOISE, "steps": STEPS, "tol": TOL, "timed_seeds": TIMED_SEEDS}
-        store("low_dimension", {"hardware": hardware(), **told, "results": results})
+        settings = {"noise": NOISE, "steps": STEPS, "tol": TOL, "timed_seeds": TIMED_SEEDS}
+        store("low_dimension", {"hardware": hardware(), **settings, "results": results})
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ def scans_of(X: Any) -> dict[str, int]:
 
 
 def main() -> None:
-    """Print the figures; store them if asked to."""
+    """Print the figures; store them with --store."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--store", action="store_true", help="write results/many_rows.json")

@@ -2,7 +2,7 @@
 
 For Gaussian rows, which lie on no subspace, this prints the largest gain that any candidate
 subspace reaches at any scale, of the descents, of joint reweighting or of a path, divided by the
-gain that `perpend.structure.profile` asks for. An answer is "no accident" above 1.
+gain that `perpend.structure.profile` requires. An estimate is "no accident" above 1.
 
 Run ``python benchmarks/no_structure.py``; ``--jobs 4`` takes more processes than two, ``--store``
 writes the table.
@@ -60,13 +60,13 @@ def largest_gain(n_rows: int, n_features: int, seed: int) -> tuple[float, float]
         ground.add(ground.fitted(evidence.basis[:, :candidate]))
         candidate //= 2
     sweep = smallest_axes(ground, sweep_sizes(rank))
-    decision = find_structure(ground.profile, rng, proposals=sweep, told=None)
+    decision = find_structure(ground.profile, rng, proposals=sweep, fixed=None)
     gain, needed = ground.profile.best, ground.profile.cloud.needed[:, None]
     return float(np.max(1 + gain / needed)), 0.0 if decision is None else decision.confidence
 
 
 def main() -> None:
-    """Print the table; store it if asked to."""
+    """Print the table; store it with --store."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
     parser.add_argument("--store", action="store_true", help="write results/no_structure.json")

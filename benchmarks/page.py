@@ -21,17 +21,17 @@ from _page import (
     gpu_fits,
     growth,
     hotloop,
+    imports,
     labels,
     low_dimension,
     quality,
     robustness,
     several,
 )
-from _page.section import TEMPLATES, Bar, Result, Section, bars_table
+from _page.section import TEMPLATES, Result, Section, Target, targets_table
 from _store import RESULTS
+from _text import anchor, filled
 
-from perpend.experiments._pages import anchor
-from perpend.experiments._text import filled
 from perpend.plots import save
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -43,6 +43,7 @@ SECTIONS = [
     growth.GROWTH,
     growth.MANY_ROWS,
     low_dimension.SECTION,
+    imports.SECTION,
     gpu.SECTION,
     gpu_fits.SECTION,
     batched.SECTION,
@@ -52,6 +53,10 @@ SECTIONS = [
     decisions.SECTION,
     constants.SECTION,
 ]
+QUALITY = {
+    "recovery": quality.recovery_targets,
+    "grid_search": quality.grid_search_targets,
+}
 HARDWARE = {"cpu": "", "device": "", "python": "Python ", "numpy": "NumPy ", "torch": "torch "}
 HARDWARE |= {"cuda": "CUDA ", "driver": "driver "}
 
@@ -66,33 +71,34 @@ def usable(section: Section, results: dict[str, Result]) -> bool:
     return all(key in results.get(section.name, {}) for key in section.keys)
 
 
-def all_bars(results: dict[str, Result]) -> list[tuple[str, Bar]]:
-    """Return every bar with the title of its section."""
+def all_targets(results: dict[str, Result]) -> list[tuple[str, Target]]:
+    """Return every target with the title of its section."""
     found = [
-        (section.title, bar)
+        (section.title, target)
         for section in SECTIONS
         if usable(section, results)
-        for bar in section.bars(results[section.name])
+        for target in section.targets(results[section.name])
     ]
-    if "recovery" in results:
-        found += [("Right answers", bar) for bar in quality.recovery_bars(results["recovery"])]
+    for name, targets in QUALITY.items():
+        if name in results:
+            found += [("Right estimates", target) for target in targets(results[name])]
     return found
 
 
 def page(results: dict[str, Result]) -> str:
     """Return the page as Markdown."""
     there = {section.name for section in SECTIONS if usable(section, results)}
-    bars = all_bars(results)
+    targets = all_targets(results)
     return filled(
         TEMPLATES / "benchmarks.md",
         sections=SECTIONS,
         results=results,
         there=there,
         anchor=anchor,
-        bars_table=bars_table,
+        targets_table=targets_table,
         hardware={name: _hardware(results[name]) for name in there},
-        n_bars=len(bars),
-        missed=[(title, bar) for title, bar in bars if not bar.held],
+        n_targets=len(targets),
+        missed=[(title, target) for title, target in targets if not target.met],
     )
 
 

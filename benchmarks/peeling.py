@@ -4,7 +4,7 @@ Members are uniform on the unit sphere of their subspace, outliers on the whole 
 then has a length of its own, as rows that are equal count once. *All found*: as many subspaces as
 there are, each with the right codimension and a member F1 of 0.95 or more.
 
-Run ``python benchmarks/peeling.py`` (about an hour on two cores). ``--seeds 5`` is a quick look,
+Run ``python benchmarks/peeling.py`` (about an hour on two cores). ``--seeds 5`` is a quick try,
 ``--first 1000`` takes other seeds, ``--only "R^3"`` the settings with this in their name,
 ``--store`` writes benchmarks/results/peeling.json and keeps what it holds of other settings.
 """
@@ -133,13 +133,13 @@ def run(setting: Setting, seeds: range, pool: ProcessPoolExecutor) -> dict[str, 
 
 
 def verdicts(results: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return, for each setting with a bar, how often it held and whether that is enough."""
+    """Return, for each setting with a target, how often it is met and whether that is enough."""
     return {
         f"{row['name']}, noise {row['noise']:g}": {
             "right": row["right"],
             "of": row["seeds"],
-            "asked": row["least"],
-            "holds": row["right"] >= row["least"] * row["seeds"],
+            "required": row["least"],
+            "met": row["right"] >= row["least"] * row["seeds"],
         }
         for row in results
         if row["least"] is not None
@@ -154,7 +154,7 @@ def kept_before() -> dict[tuple[str, float], dict[str, Any]]:
 
 
 def main() -> None:
-    """Print the table; store it if asked to."""
+    """Print the table; store it with --store."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, help="seeds of each setting (default: the table's)")
     parser.add_argument("--first", type=int, default=0, help="first seed (default: 0)")
@@ -181,10 +181,12 @@ def main() -> None:
         known = kept_before() | measured
         keys = [(setting.name, setting.noise) for setting in table]
         results = [known[key] for key in keys if key in known]
-        store("peeling", {"hardware": hardware(), "bars": verdicts(results), "results": results})
-    missed = [name for name, bar in verdicts(list(measured.values())).items() if not bar["holds"]]
+        store("peeling", {"hardware": hardware(), "targets": verdicts(results), "results": results})
+    missed = [
+        name for name, target in verdicts(list(measured.values())).items() if not target["met"]
+    ]
     if missed:
-        raise SystemExit(f"bars that do not hold: {'; '.join(missed)}")
+        raise SystemExit(f"targets that are missed: {'; '.join(missed)}")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""How often is the subspace recovered, and how sure is the answer? Many seeds, stored results.
+"""How often is the subspace recovered, and how sure is the estimate? Many seeds, stored results.
 
 Inliers are uniform on the unit sphere of the subspace, outliers on the whole sphere; r is the share
 of outliers. *Exact*: right codimension and subspace error below 1e-9. *Sure*: confidence 0.95.
 
 Run ``python benchmarks/recovery.py`` (about 20 minutes on two cores). ``--seeds 5`` is a quick
-look, ``--first 1000`` takes other seeds, ``--store`` writes benchmarks/results/recovery.json. A bar
-is judged over all codimensions of a setting together.
+try, ``--first 1000`` takes other seeds, ``--store`` writes benchmarks/results/recovery.json. A
+target is checked over all codimensions of a setting together.
 """
 
 import os
@@ -26,15 +26,15 @@ from perpend.datasets import make_subspace
 
 
 class Setting(NamedTuple):
-    """One row of the table; `bar` names what must hold."""
+    """One row of the table; `target` names what must be met."""
 
     n_features: int
     codimension: int
     n_inliers: int
     n_outliers: int
     seeds: int
-    bar: str  # "exact" or "right"
-    least: float  # share of the seeds in which the bar must hold
+    target: str  # "exact" or "right"
+    least: float  # share of the seeds in which the target must be met
     noise: float = 0.0
     n_starts: Any = "auto"
 
@@ -106,29 +106,29 @@ def run(setting: Setting, seeds: range, pool: ProcessPoolExecutor) -> dict[str, 
 
 
 def verdicts(table: list[Setting], results: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return, for each group of settings, how often its bar held and whether that is enough."""
+    """Return, for each group of settings, how often its target is met, and if that is enough."""
     found: dict[str, Any] = {}
     for group in dict.fromkeys(setting.group for setting in table):
         members = [i for i, setting in enumerate(table) if setting.group == group]
-        bar, least = table[members[0]].bar, table[members[0]].least
-        held = sum(results[i][bar] for i in members)
+        target, least = table[members[0]].target, table[members[0]].least
+        met = sum(results[i][target] for i in members)
         seeds = sum(results[i]["seeds"] for i in members)
         wrong = sum(results[i]["sure_and_wrong"] for i in members)
         name = "D={} N={} M={} noise={} n_starts={}".format(*group)
         found[name] = {
-            bar: held,
+            target: met,
             "of": seeds,
-            "asked": least,
+            "required": least,
             "sure_and_wrong": wrong,
-            "holds": held >= least * seeds and wrong == 0,
+            "met": met >= least * seeds and wrong == 0,
         }
     return found
 
 
 def main() -> None:
-    """Print the table; store it if asked to."""
+    """Print the table; store it with --store."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, help="seeds of each setting (default: the bar's)")
+    parser.add_argument("--seeds", type=int, help="seeds of each setting (default: the target's)")
     parser.add_argument("--first", type=int, default=0, help="first seed (default: 0)")
     parser.add_argument("--store", action="store_true", help="write results/recovery.json")
     chosen = parser.parse_args()
@@ -150,10 +150,10 @@ def main() -> None:
     for name, verdict in summary.items():
         print(name, verdict)
     if chosen.store:
-        content = {"hardware": hardware(), "first_seed": chosen.first, "bars": summary}
+        content = {"hardware": hardware(), "first_seed": chosen.first, "targets": summary}
         store("recovery", {**content, "results": results})
-    if not all(verdict["holds"] for verdict in summary.values()):
-        raise SystemExit("some bars do not hold")
+    if not all(verdict["met"] for verdict in summary.values()):
+        raise SystemExit("some targets are missed")
 
 
 if __name__ == "__main__":

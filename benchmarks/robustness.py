@@ -1,6 +1,6 @@
-"""How much the answer bears: noise, stretched inliers, and more outliers than the l1 limit.
+"""How much the estimate tolerates: noise, stretched inliers, and more outliers than the l1 limit.
 
-Three parts, each with `DPCP()` that is told nothing; r is the share of outliers, uniform on the
+Three parts, each with `DPCP()` given only the rows; r is the share of outliers, uniform on the
 sphere. *noise*: the error over that of an oracle, PCA on the true inliers. *stretched*: inliers
 whose standard deviations fall geometrically from 1 to the stretch, without noise. *beyond*:
 without noise, at shares of outliers at which descents on the l1 objective alone mostly fail.
@@ -8,7 +8,7 @@ without noise, at shares of outliers at which descents on the l1 objective alone
 confidence 0.95.
 
 Run ``python benchmarks/robustness.py`` (about 40 minutes on two cores). ``--only noise`` runs one
-part, ``--seeds 3`` is a quick look, ``--first 1000`` takes other seeds, ``--store`` writes
+part, ``--seeds 3`` is a quick try, ``--first 1000`` takes other seeds, ``--store`` writes
 benchmarks/results/robustness.json after every setting and keeps what it holds of other settings.
 """
 
@@ -107,7 +107,7 @@ def trial(setting: Setting, seed: int) -> Trial:
     )
     start = time.process_time()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an unsure answer is counted, not announced
+        warnings.simplefilter("ignore")  # an unsure estimate is counted, not announced
         # The same seed would draw the starts from the numbers that drew the subspace.
         device = "cuda" if has_gpu() else None
         model = DPCP(random_state=seed + 1_000_000, device=device).fit(data.X)
@@ -158,14 +158,14 @@ def run(setting: Setting, seeds: range, pool: ProcessPoolExecutor) -> dict[str, 
 
 
 def verdict(row: dict[str, Any]) -> dict[str, Any]:
-    """Return what is asked of a setting, what was found, and whether that is enough."""
+    """Return what is required of a setting, what was found, and whether that is enough."""
     found = {name: row[name] for name in ("recovered", "least", "seeds", "sure_and_wrong")}
     holds = row["recovered"] >= row["least"] * row["seeds"]
     if row["noise"] > 0:
         found |= {name: row[name] for name in ("ratio_of_medians", "median_noise")}
         holds &= row["ratio_of_medians"] <= RATIO
         holds &= abs(row["median_noise"] / row["noise"] - 1) <= NOISE_OFF
-    return {**found, "holds": bool(holds)}
+    return {**found, "met": bool(holds)}
 
 
 def verdicts(results: list[dict[str, Any]]) -> dict[str, Any]:
@@ -191,17 +191,17 @@ def store_with_the_others(measured: dict[tuple[Any, ...], dict[str, Any]]) -> No
         "hardware": hardware(),
         "limits": {"ratio": RATIO, "noise": NOISE_OFF},
         "settings": {part: parts.count(part) for part in dict.fromkeys(parts)},
-        "bars": verdicts(results),
+        "targets": verdicts(results),
     }
     store("robustness", {**content, "results": results})
 
 
 def main() -> None:
-    """Print the table; store it if asked to."""
+    """Print the table; store it with --store."""
     table, measured = settings(), {}
     parts = list(dict.fromkeys(setting.part for setting in table))
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, help="seeds of each setting (default: the bar's)")
+    parser.add_argument("--seeds", type=int, help="seeds of each setting (default: the target's)")
     parser.add_argument("--first", type=int, default=0, help="first seed (default: 0)")
     parser.add_argument("--only", choices=parts, help="one part alone (default: all)")
     parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
@@ -218,9 +218,11 @@ def main() -> None:
             print(_line(row), flush=True)
             if chosen.store:
                 store_with_the_others(measured)
-    missed = [name for name, bar in verdicts(list(measured.values())).items() if not bar["holds"]]
+    missed = [
+        name for name, target in verdicts(list(measured.values())).items() if not target["met"]
+    ]
     if missed:
-        raise SystemExit(f"bars that do not hold: {'; '.join(missed)}")
+        raise SystemExit(f"targets that are missed: {'; '.join(missed)}")
 
 
 def _line(row: dict[str, Any]) -> str:

@@ -1,7 +1,8 @@
-"""Our own studies: how sure answers do, how many outliers are tolerated, and real data.
+"""Our own studies (calibration, how many outliers are tolerated, real data), and all pages.
 
-They run in the frame of `perpend.experiments` and are not installed. From a checkout:
-``python -m studies NAME``.
+Studies run in the frame of `perpend.experiments`, and are not installed. From a checkout:
+``python -m studies NAME``. ``python -m studies pages`` makes the Markdown pages, also those of the
+paper's experiments, from results that are stored.
 """
 
 from perpend.experiments import Catalogue
@@ -14,4 +15,3 @@ STUDIES = Catalogue(
         "real-data": "studies.real_data",
     },
 )
-NAMES, check_name, load = STUDIES.names, STUDIES.check_name, STUDIES.load

@@ -1,4 +1,4 @@
-"""The calibration's picture, and the numbers on its page, from the stored answers alone."""
+"""The calibration's picture, and the numbers on its page, from the stored rows alone."""
 
 import re
 from collections import Counter
@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from perpend.experiments._experiment import Results, Row
-from perpend.experiments._text import percent
+from perpend.experiments._trials import percent
 from studies._calibration_suite import FITS, HELD_OUT, SIZE, SUITES, TUNING
 
-SURE_RIGHT, RIGHT_SURE = 0.99, 0.80  # the bars
+SURE_RIGHT, RIGHT_SURE = 0.99, 0.80  # the targets
 KINDS = {
     "sphere": "on the sphere",
     "heavy": "heavy-tailed",
@@ -34,7 +34,7 @@ def draw(results: Results) -> dict[str, Any]:
 
 
 def numbers(results: Results) -> dict[str, Any]:
-    """Return counts by suite and kind, and every answer that was sure and wrong."""
+    """Return counts by suite and kind, and every estimate that was sure and wrong."""
     from perpend.structure import SURE
 
     answers = {suite: results.rows("answers", suite=suite) for suite in SUITES}
@@ -46,15 +46,15 @@ def numbers(results: Results) -> dict[str, Any]:
         "SIZE": SIZE,
         "TUNING": TUNING,
         "HELD_OUT": HELD_OUT,
-        "bars": (SURE_RIGHT, RIGHT_SURE),
-        "held": held,
+        "targets": (SURE_RIGHT, RIGHT_SURE),
+        "met": met,
         "counts": counts,
         "share": share,
         "answers": answers,
         "groups": {suite: _groups(rows) for suite, rows in answers.items()},
         "wrong": [row for row in everything if row["sure"] and not row["right"]],
         "shy": [row for row in everything if row["right"] and not row["sure"]],
-        "doubts": _doubts_of_right_answers(everything),
+        "doubts": _doubts_of_right(everything),
         "unsure": [row for row in everything if not row["sure"]],
         "silent": sum(not row["warned"] for row in everything if not row["sure"]),
         "loud": sum(row["warned"] for row in everything if row["sure"]),
@@ -64,14 +64,14 @@ def numbers(results: Results) -> dict[str, Any]:
 # -- counting ----------------------------------------------------------------------------------
 
 
-def held(rows: list[Row]) -> tuple[bool, bool]:
-    """Whether the two bars are held: sure answers right, right answers sure."""
+def met(rows: list[Row]) -> tuple[bool, bool]:
+    """Whether the two targets are met: sure estimates right, right estimates sure."""
     right, sure, both = counts(rows)
     return sure == 0 or both / sure >= SURE_RIGHT, right > 0 and both / right >= RIGHT_SURE
 
 
 def counts(rows: Iterable[Row]) -> tuple[int, int, int]:
-    """Return the number of answers that are right, that are sure, and that are both."""
+    """Return the number of estimates that are right, that are sure, and that are both."""
     pairs = Counter((row["right"], row["sure"]) for row in rows)
     both = pairs[True, True]
     return both + pairs[True, False], both + pairs[False, True], both
@@ -93,7 +93,7 @@ def share(hits: int, n: int) -> str:
 
 
 def _groups(rows: list[Row]) -> dict[str, list[Row]]:
-    """Return the answers by kind of outliers, noise and stretch."""
+    """Return the estimates by kind of outliers, noise and stretch."""
     suite = SUITES[TUNING]
     wanted: list[tuple[str, str, Any]] = [
         *((f"outliers {words}", "kind", kind) for kind, words in KINDS.items()),
@@ -103,8 +103,8 @@ def _groups(rows: list[Row]) -> dict[str, list[Row]]:
     return {words: [r for r in rows if r[name] == value] for words, name, value in wanted}
 
 
-def _doubts_of_right_answers(rows: list[Row]) -> list[tuple[str, int, int]]:
-    """Return what right answers warn of: how many, and how many of nothing else."""
+def _doubts_of_right(rows: list[Row]) -> list[tuple[str, int, int]]:
+    """Return what right estimates warn of: how many, and how many of nothing else."""
     alone: Counter[str] = Counter()
     among: Counter[str] = Counter()
     for row in rows:

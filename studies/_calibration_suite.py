@@ -1,4 +1,4 @@
-"""The problems of the calibration, what is a right answer to them, and how one is judged.
+"""The problems of the calibration, what a right estimate is, and how one is scored.
 
 A suite is a fixed list of problems. Kinds of outliers, noise and stretch have exact shares; D, c, N
 and the share of outliers are drawn uniformly. Everything follows from the suite's seed and the
@@ -47,7 +47,7 @@ SUITES = {
         stretch={1.0: 150, 0.3: 200, 0.1: 250},
     ),
 }
-"""The suite that may be looked at while the method is changed, and the one that may not."""
+"""The suite that may be seen while the method is changed, and the one that may not."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def own_normals(problem: Problem, outliers: Array) -> Array | None:
 
 
 class Verdict(NamedTuple):
-    """How an answer compares with the subspaces that were put there."""
+    """How an estimate compares with the subspaces that were put there."""
 
     right: bool
     subspace: str  # whose: that of the "inliers" or of the "outliers", "" for neither
@@ -142,8 +142,8 @@ class Verdict(NamedTuple):
     f1_outliers: float  # with the outliers as what was to be found
 
 
-def judge(problem: Problem, y: Array, codimension: int, labels: Array) -> Verdict:
-    """Judge an answer: the codimension of a subspace with points on it, and labels that fit it.
+def score(problem: Problem, y: Array, codimension: int, labels: Array) -> Verdict:
+    """Score an estimate: the codimension of a subspace with points on it, and labels that fit it.
 
     The subspaces are the inliers' and, where the outliers have one, their own: the plane, or the
     line through the tight cluster, if they are more than its dimension. The sum of both was not put

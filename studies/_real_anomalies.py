@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from perpend.estimator import SubspaceEstimator
 
 SHOWN = "abu-airport-4"  # the scene that is drawn
-TOLD = 12  # dimensions, for those that are told
+GIVEN = 12  # dimensions, for methods that need them
 AFFINE = "DPCP(affine=True)"
 RX, PCA, LINEAR = "RX", "PCA residual, same d", "PCA residual, same d, not centred"
-ROBUST_TOLD, PCA_TOLD = f"reweighted PCA, d = {TOLD}", f"PCA residual, d = {TOLD}"
+ROBUST_GIVEN, PCA_GIVEN = f"reweighted PCA, d = {GIVEN}", f"PCA residual, d = {GIVEN}"
 
 
 def run(case: Case) -> Tables:
@@ -55,8 +55,8 @@ def run(case: Case) -> Tables:
         PCA: residuals(centred, principal_axes(centred, d[AFFINE])),
         LINEAR: residuals(X, principal_axes(X, d[page.OURS])),
         RX: rx_scores(X),
-        ROBUST_TOLD: residuals(X, reweighted_pca(X, TOLD)),
-        PCA_TOLD: residuals(centred, principal_axes(centred, TOLD)),
+        ROBUST_GIVEN: residuals(X, reweighted_pca(X, GIVEN)),
+        PCA_GIVEN: residuals(centred, principal_axes(centred, GIVEN)),
     }
     given = {"scene": scene, "seed": seed, "bands": X.shape[1]}
     rows = [

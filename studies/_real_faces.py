@@ -11,8 +11,7 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.experiments._experiment import Case, Results, Row, Tables
-from perpend.experiments._text import percent
-from perpend.experiments._trials import fitted, starts_rng
+from perpend.experiments._trials import fitted, percent, starts_rng
 from perpend.metrics import outlier_auc, principal_angles
 from studies import _real_page as page
 from studies._real_files import read_arrays
@@ -25,7 +24,7 @@ from studies._real_references import (
 )
 
 SHARES = (0.3, 0.5, 0.7)  # of other people's images
-TOLD = 9  # dimensions of a face, for those that are told
+GIVEN = 9  # dimensions of a face, for methods that need them
 SUBJECTS = (1, 6, 11, 16, 21, 26)
 
 
@@ -36,7 +35,7 @@ def run(case: Case) -> Tables:
     subject, share, seed = case["subject"], case["share"], case["seed"]
     images, who = read_arrays(case["path"], "images", "subject")
     X, y = _mixed(images.astype(float), who == subject, share, [seed, subject, round(100 * share)])
-    truth = principal_axes(unit_rows(X[y == 1]), TOLD)
+    truth = principal_axes(unit_rows(X[y == 1]), GIVEN)
     model, seconds = fitted(DPCP(random_state=starts_rng(seed)), X)
     rows = [
         {
@@ -48,12 +47,12 @@ def run(case: Case) -> Tables:
     ]
     for name, method in {"spherical PCA": spherical_pca, "reweighted PCA": reweighted_pca}.items():
         began = time.process_time()
-        basis = method(X, TOLD)
+        basis = method(X, GIVEN)
         seconds = time.process_time() - began
         rows.append(
             {
-                "method": f"{name}, told d = {TOLD}",
-                "codimension": X.shape[1] - TOLD,
+                "method": f"{name}, given d = {GIVEN}",
+                "codimension": X.shape[1] - GIVEN,
                 "confidence": None,
                 **_row(X, y, basis, truth, seconds),
             }
@@ -104,5 +103,5 @@ def draw(results: Results) -> dict[str, Any]:
 
 
 def numbers(results: Results) -> dict[str, Any]:
-    """Return how many people there are, and what the others are told."""
-    return {"people": len(results.values("faces", "subject")), "told": TOLD}
+    """Return how many people there are, and what the others are given."""
+    return {"people": len(results.values("faces", "subject")), "given": GIVEN}

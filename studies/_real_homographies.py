@@ -2,7 +2,7 @@
 
 A correspondence puts two linear equations on the nine entries h of a homography, so the rows of the
 inliers are orthogonal to h: codimension 1. Many scenes have several; the one with most
-correspondences is what is looked for, and the others are outliers, with a structure of their own.
+correspondences is sought, and the others are outliers, with a structure of their own.
 """
 
 import time
@@ -37,7 +37,7 @@ def scene_names(path: Any) -> list[str]:
 
 
 def run(case: Case) -> Tables:
-    """Look for the dominant homography of one scene."""
+    """Search for the dominant homography of one scene."""
     from perpend import DPCP, RSGM
 
     scene, seed = case["scene"], case["seed"]
@@ -52,7 +52,7 @@ def run(case: Case) -> Tables:
     rows = []
     models: dict[str, Any] = {
         page.OURS: DPCP(random_state=starts_rng(seed)),
-        "RSGM, told c": RSGM(1),
+        "RSGM, given c": RSGM(1),
     }
     for name, model in models.items():
         model, seconds = fitted(model, X)  # noqa: PLW2901
@@ -70,7 +70,7 @@ def run(case: Case) -> Tables:
     errors = ransac_homography(a, b, PIXELS * scale, DRAWS, rng)
     rows.append(
         {
-            "method": "RANSAC, told c",
+            "method": "RANSAC, given c",
             "codimension": 1,
             "confidence": None,
             "f1": outlier_f1(y, np.where(errors < PIXELS * scale, 1, -1), positive=1),
@@ -86,8 +86,8 @@ def turned(rows: Array, rng: np.random.Generator) -> Array:
     """Turn each pair of rows by a random angle.
 
     The two rows of a correspondence have three zeros each, at places of their own: half of all rows
-    would lie, exactly, on a subspace of codimension 3, which is a right answer to another
-    question. A turned pair spans the same plane and is as orthogonal to h, without the zeros.
+    would lie, exactly, on a subspace of codimension 3, which is not the one sought. A turned pair
+    spans the same plane and is as orthogonal to h, without the zeros.
     """
     angle = rng.uniform(0, 2 * np.pi, len(rows) // 2)[:, None]
     first, second = rows[::2], rows[1::2]
@@ -114,7 +114,7 @@ def draw(results: Results) -> dict[str, Any]:
 
 
 def numbers(results: Results) -> dict[str, Any]:
-    """Return the methods with their mean F1, and what RANSAC is told."""
+    """Return the methods with their mean F1, and what RANSAC is given."""
     means = {
         method: np.mean(page.over_items(results, "homographies", "f1", "scene", method))
         for method in results.values("homographies", "method")

@@ -6,7 +6,7 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.experiments._experiment import Results
-from perpend.experiments._text import table
+from studies._text import table
 
 OURS = "DPCP()"
 CLEARLY = 0.005  # of AUC or F1: smaller differences are called equal

@@ -21,7 +21,7 @@ from studies._real_references import pca_plane, ransac_plane, unit_rows
 TRUTH = {"roads": "is_road", "tables": "is_table"}
 THRESHOLD = {"roads": 0.1, "tables": 0.01}  # metres, for RANSAC: what the sensors can do
 DRAWS = 1000
-RSGM_TOLD, RANSAC = "RSGM, told c", "RANSAC, told c"
+RSGM_GIVEN, RANSAC = "RSGM, given c", "RANSAC, given c"
 FROM_ABOVE = "kitti_0929_0071_0221"  # the frame that is drawn
 REACH, CELL = 40.0, 1.0  # metres: the picture, and a pixel of it
 FAR = 0.05  # relative distance that is drawn as the darkest
@@ -47,7 +47,7 @@ def run(case: Case) -> Tables:
     given = {"frame": frame, "seed": seed}
     tables: Tables = {kind: [{**given, **row} for row in rows]}
     if frame == FROM_ABOVE and seed == 0:
-        shown = {name: distances[name] for name in (page.OURS, RSGM_TOLD)}
+        shown = {name: distances[name] for name in (page.OURS, RSGM_GIVEN)}
         tables["from_above"] = _from_above(points, truth, {**shown, RANSAC: ransac})
     if frame == TO_PEEL:
         tables["peeled"] = [{**given, **row} for row in _peeled(X, y, seed)]
@@ -63,7 +63,7 @@ def _ours(X: Array, y: Array, seed: int) -> tuple[list[Row], dict[str, Array]]:
         "DPCP-PSGM, c' = 2": dpcp_psgm(2, seed),
     }
     if seed == 0:  # they start from the spectrum, so chance plays no part
-        models |= {RSGM_TOLD: RSGM(1), "DPCP-IRLS, told c": DPCPIRLS(1)}
+        models |= {RSGM_GIVEN: RSGM(1), "DPCP-IRLS, given c": DPCPIRLS(1)}
     rows, distances = [], {}
     for name, model in models.items():
         model, seconds = fitted(model, X)  # noqa: PLW2901
@@ -90,7 +90,7 @@ def _references(
     planes = {RANSAC: ransac_plane(X[:, :3], threshold, DRAWS, rng)}
     seconds = time.process_time() - began
     if once:
-        planes["PCA, told c"] = pca_plane(X[:, :3])
+        planes["PCA, given c"] = pca_plane(X[:, :3])
     rows, distances = [], {}
     for name, plane in planes.items():
         relative = np.abs(unit_rows(X) @ plane) / np.linalg.norm(plane)

@@ -4,7 +4,7 @@ import numpy as np
 
 from perpend._typing import Array
 
-BATCH = 25  # planes that are judged together
+BATCH = 25  # planes that are scored together
 
 
 def pca_plane(points: Array) -> Array:
@@ -17,7 +17,7 @@ def pca_plane(points: Array) -> Array:
 def ransac_plane(points: Array, threshold: float, draws: int, rng: np.random.Generator) -> Array:
     """Return the plane through three points that has most points within `threshold` of it.
 
-    It is fitted again, by least squares, to these points. The answer is homogeneous, (4,).
+    It is fitted again, by least squares, to these points. The plane is homogeneous, (4,).
     """
     best, most = np.zeros(4), -1
     for _ in range(-(-draws // BATCH)):

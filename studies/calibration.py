@@ -1,4 +1,4 @@
-"""How often are sure answers right, and right answers sure: two suites of 600 problems.
+"""How often are sure estimates right, and right estimates sure: two suites of 600 problems.
 
 The first suite is there while the method is changed. The second has another seed and other shares,
 and only the full size runs it: ``--quick`` never does, whatever the number of problems.
@@ -13,8 +13,7 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.experiments._experiment import Case, Experiment, Row, Settings, Tables
-from perpend.experiments._text import from_template
-from studies import _calibration_page as page
+from studies import _calibration_page
 from studies._calibration_suite import (
     HELD_OUT,
     OWN_DIMENSION,
@@ -22,9 +21,9 @@ from studies._calibration_suite import (
     TUNING,
     Problem,
     draw,
-    judge,
     own_normals,
     problem,
+    score,
     starts,
 )
 
@@ -40,7 +39,7 @@ def cases(settings: Settings) -> list[Case]:
 
 
 def run(case: Case) -> Tables:
-    """Answer one problem and judge the answer."""
+    """Fit one problem and score the estimate."""
     from perpend import DPCP
     from perpend.exceptions import CodimensionWarning
     from perpend.structure import SURE
@@ -54,10 +53,10 @@ def run(case: Case) -> Tables:
     seconds = time.process_time() - start
     codimension, labels = int(model.codimension_), model.labels_
     doubts = [str(w.message) for w in caught if issubclass(w.category, CodimensionWarning)]
-    answer: Row = {
+    found: Row = {
         "found": codimension,
         "confidence": float(model.confidence_),
-        **judge(given, data.y, codimension, labels)._asdict(),
+        **score(given, data.y, codimension, labels)._asdict(),
         "sure": bool(model.confidence_ >= SURE),
         "labelled": int(np.sum(labels == 1)),
         "angle_inliers": _angle(model.normals_, data.normals),
@@ -66,7 +65,7 @@ def run(case: Case) -> Tables:
         "doubts": reasons(doubts[0]) if doubts else "",
         "seconds": seconds,
     }
-    return {"answers": [{**case, **answer}]}
+    return {"answers": [{**case, **found}]}
 
 
 def _angle(normals: Array, true_normals: Array | None) -> float | None:
@@ -95,13 +94,15 @@ def cost(case: Case) -> float:
     return float(0.3 + case["D"] / 30 * (10 * case["noise"] + 2 * (case["stretch"] < 0.3)))
 
 
+numbers = _calibration_page.numbers  # on the page
+
+
 EXPERIMENT = Experiment(
     name="calibration",
-    title="Whether sure answers are right",
-    about="how often sure answers are right, and right answers sure, on 1200 problems",
+    title="Whether sure estimates are right",
+    about="how often sure estimates are right, and right ones sure, on 1200 problems",
     cases=cases,
     run=run,
-    draw=page.draw,
-    describe=from_template(__file__, page.numbers),
+    draw=_calibration_page.draw,
     cost=cost,
 )

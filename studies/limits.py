@@ -1,8 +1,9 @@
-"""Beyond the l1 limit: how many outliers `DPCP()` tolerates, beside methods that are told c.
+"""Beyond the l1 limit: how many outliers `DPCP()` tolerates, beside methods that are given c.
 
 D = 200, c = 5, N inliers, outlier ratio r. Near r = 0.8 the minimisers of the l1 objective stop
-being normals, so no optimiser of it can succeed there. `DPCP()` is told nothing; DPCP-PSGM has
-twice the codimension as its number of starts and is told the codimension, as the others are.
+being normals, so no optimiser of it can succeed there. `DPCP()` is given only the rows;
+DPCP-PSGM has twice the codimension as its number of starts and is given the codimension, as the
+others are.
 """
 
 from typing import Any
@@ -10,9 +11,7 @@ from typing import Any
 import numpy as np
 
 from perpend._typing import Array
-from perpend.experiments._cells import OFTEN, TEST, falls_behind
 from perpend.experiments._experiment import Case, Experiment, Results, Settings, Tables
-from perpend.experiments._text import from_template
 from perpend.experiments._trials import (
     RECOVERED,
     dpcp_psgm,
@@ -21,8 +20,10 @@ from perpend.experiments._trials import (
     paper_data,
     starts_rng,
 )
+from perpend.experiments.phase_transition import OFTEN
+from studies._cells import TEST, falls_behind
 
-OURS, PSGM, RSGM_, IRLS = "DPCP()", "DPCP-PSGM, told c", "RSGM, told c", "DPCP-IRLS, told c"
+OURS, PSGM, RSGM_, IRLS = "DPCP()", "DPCP-PSGM, given c", "RSGM, given c", "DPCP-IRLS, given c"
 METHODS = (OURS, PSGM, RSGM_, IRLS)
 
 
@@ -133,10 +134,9 @@ def numbers(results: Results) -> dict[str, Any]:
 EXPERIMENT = Experiment(
     name="limits",
     title="Beyond the l1 limit",
-    about="how many outliers are tolerated, beside methods that are told the codimension",
+    about="how many outliers are tolerated, beside methods with the codimension given",
     cases=cases,
     run=run,
     draw=draw,
-    describe=from_template(__file__, numbers),
     cost=cost,
 )

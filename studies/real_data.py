@@ -1,4 +1,4 @@
-"""Real data: what `DPCP()`, told nothing, does beside others, and where others are better.
+"""Real data: what `DPCP()`, given only the rows, does beside others, and where others are better.
 
 Road planes, table planes, anomalies in hyperspectral scenes, faces, homographies and tables with
 outliers, from the folder that ``PERPEND_DATA`` names. Each kind of data has a file of its own,
@@ -12,7 +12,6 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from perpend.experiments._experiment import Case, Experiment, Results, Settings, Tables
-from perpend.experiments._text import from_template
 from studies import (
     _real_anomalies,
     _real_detectors,
@@ -130,6 +129,5 @@ EXPERIMENT = Experiment(
     cases=cases,
     run=run,
     draw=draw,
-    describe=from_template(__file__, numbers),
     cost=cost,
 )

@@ -32,7 +32,7 @@ def timed(**more):
 
 
 def decisions():
-    """Return results that hold every bar."""
+    """Return results that hold every target."""
     shapes = [(30, 5, 500, 0.5, 0.1, 0.05), (10, 1, 300, 0.7, 1.0, 0.05)]
     scans = frames(**COUNTS, auc=0.998, smallest_auc=0.9975, best_auc=0.999)
     clouds = {**RUN, "by": by((("law",), [("Gauss",), ("box",)]), (("features",), [("2 to 5",)]))}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from _against import times
 from _suites import SUITES
-from constants import SET, Answer, Change, answers, moves, neighbours, problems, values
+from constants import SET, Change, Estimate, estimates, moves, neighbours, problems, values
 
 import perpend
 from perpend.structure import constants
@@ -42,25 +42,25 @@ def test_a_changed_constant_reaches_the_fit():
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn, max_tasks_per_child=1) as pool:
         plain, again, changed = (
-            pool.submit(answers, change, tasks).result()
+            pool.submit(estimates, change, tasks).result()
             for change in (Change(), Change(), Change("LENGTH", 1000.0))
         )
     assert moves(plain, again)["moved"] == 0
-    assert sum(answer.sure for answer in plain) > sum(answer.sure for answer in changed)
+    assert sum(estimate.sure for estimate in plain) > sum(estimate.sure for estimate in changed)
     assert moves(plain, changed)["sureness"] > 0
-    assert any("LENGTH" in answer.read for answer in plain)
+    assert any("LENGTH" in estimate.read for estimate in plain)
     assert constants.LENGTH < 1  # here nothing has changed
 
 
 def test_the_constants_must_not_be_loaded_before():
     with pytest.raises(RuntimeError, match="would not follow"):
-        answers(Change(), [])
+        estimates(Change(), [])
 
 
 def test_moves_are_counted_by_their_kind():
     labels = np.ones(200, np.int8)
     relabelled = np.where(np.arange(200) < 3, -1, 1)
-    plain = Answer(2, sure=True, labels=labels, right=True, read=frozenset())
+    plain = Estimate(2, sure=True, labels=labels, right=True, read=frozenset())
     others = {
         "codimension": plain._replace(codimension=3, labels=relabelled),
         "sureness": plain._replace(sure=False),

@@ -1,4 +1,4 @@
-"""The problems of benchmarks/decisions.py are what their pages say, and judged by what is known."""
+"""The problems of benchmarks/decisions.py are what their pages say, and scored by what is known."""
 
 from types import SimpleNamespace
 
@@ -18,7 +18,7 @@ DRAWN = ["slab", "cloud", "gap", "stretched", "third"]
 
 
 def model(problem, **other):
-    """A fitted model with the true answer, but for what is said otherwise."""
+    """A fitted model with the true estimate, but for what is said otherwise."""
     c, D = problem.codimension, problem.X.shape[1]
     known = {"codimension_": c, "confidence_": 1.0, "normals_": problem.normals}
     known |= {"noise_": problem.known.get("noise", 0) * np.sqrt(D), "labels_": problem.y}
@@ -151,12 +151,12 @@ def test_a_scan_is_answered_and_judged(scans):
 
 def test_the_true_answer_is_right_and_others_are_not():
     slab, gap = SUITES["slab"].draw(1, 0), SUITES["gap"].draw(1, 0)
-    judge = SUITES["slab"].judge
-    assert judge(slab, model(slab))["right"]
+    score = SUITES["slab"].score
+    assert score(slab, model(slab))["right"]
     for factor, right in ((FACTOR * 0.999, True), (FACTOR * 1.001, False), (1 / 1.501, False)):
-        assert judge(slab, model(slab, noise_=factor * model(slab).noise_))["right"] is right
-    assert not judge(slab, model(slab, codimension_=slab.codimension + 1))["right"]
-    assert SUITES["gap"].judge(gap, model(gap))["right"]
+        assert score(slab, model(slab, noise_=factor * model(slab).noise_))["right"] is right
+    assert not score(slab, model(slab, codimension_=slab.codimension + 1))["right"]
+    assert SUITES["gap"].score(gap, model(gap))["right"]
     turned = np.roll(gap.normals, 1, axis=1)
     assert not same_subspace(gap, model(gap, normals_=turned))
     assert not same_subspace(gap, model(gap, normals_=gap.normals[1:]))
@@ -167,19 +167,19 @@ def test_the_true_answer_is_right_and_others_are_not():
 )
 def test_only_a_sure_subspace_of_a_cloud_is_wrong(c, confidence, right):
     cloud = SUITES["cloud"].draw(1, 0)
-    row = SUITES["cloud"].judge(cloud, model(cloud, codimension_=c, confidence_=confidence))
+    row = SUITES["cloud"].score(cloud, model(cloud, codimension_=c, confidence_=confidence))
     assert row["right"] is right
 
 
 def test_the_outliers_own_subspace_is_right_in_the_third_suite():
     problems = (SUITES["third"].draw(seed, 0) for seed in range(1000))
     problem = next(p for p in problems if p.known["own"] and p.settings["noise"] == "none")
-    judge, own = SUITES["third"].judge, problem.X.shape[1] - problem.known["own"]
-    found = judge(problem, model(problem, codimension_=own, labels_=-problem.y))
+    score, own = SUITES["third"].score, problem.X.shape[1] - problem.known["own"]
+    found = score(problem, model(problem, codimension_=own, labels_=-problem.y))
     assert found["right"]
     assert found["outliers_own"]
-    assert not judge(problem, model(problem, codimension_=own))["right"]
-    assert judge(problem, model(problem))["right"]
+    assert not score(problem, model(problem, codimension_=own))["right"]
+    assert score(problem, model(problem))["right"]
     assert can_be_right(problem)
 
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from _page.drawing import beside, level_bars, name_lines, upright_bar
-from _page.section import Bar, Result, Section, at_most, number
+from _page.drawing import beside, level_bars, name_lines, upright_line
+from _page.section import Result, Section, Target, at_most, number
 from perpend.plots import COLORS, figure
 from perpend.plots._style import MUTED
 
@@ -19,7 +19,7 @@ FITS = {
 PARTS = {"data": MUTED, "copy": COLORS[2], "solve": COLORS[0], "measure": COLORS[1]}
 
 
-def bars(result: Result) -> list[Bar]:
+def targets(result: Result) -> list[Target]:
     """An iteration, a fit, and each run of the grid."""
     small = result["small"]
     size = "{:,} × {}, {} starts".format(*small["shape"])
@@ -52,13 +52,15 @@ def _draw_small(small: Result) -> Any:
 
 
 def _bars_of(
-    ax: Any, values: dict[str, float], names: dict[str, str], bar: float, unit: str
+    ax: Any, values: dict[str, float], names: dict[str, str], target: float, unit: str
 ) -> None:
     shown = {name: values[key] for key, name in names.items()}
     colors = [MUTED if "eager" in name else COLORS[0] for name in shown]
     level_bars(ax, shown, [number(value) for value in shown.values()], colors)
-    upright_bar(ax, bar, f"bar {bar} {unit}", (1 - 1 / len(names), 1))  # of the first line alone
-    ax.set_xlim(0, 1.2 * max(bar, *shown.values()))
+    upright_line(
+        ax, target, f"target {target} {unit}", (1 - 1 / len(names), 1)
+    )  # of the first line alone
+    ax.set_xlim(0, 1.2 * max(target, *shown.values()))
 
 
 def _draw_grid(grid: dict[str, Result]) -> Any:
@@ -73,7 +75,7 @@ def _draw_grid(grid: dict[str, Result]) -> Any:
                 start += run["seconds"][part]
             beside(ax, start, i, f"{number(run['seconds']['total'])} s")
         name_lines(ax, list(grid))
-        upright_bar(ax, GRID_SECONDS, f"bar {GRID_SECONDS} s")
+        upright_line(ax, GRID_SECONDS, f"target {GRID_SECONDS} s")
         largest = max(run["seconds"]["total"] for run in grid.values())
         ax.set(xlabel="seconds for the whole grid", xlim=(0, 1.2 * max(GRID_SECONDS, largest)))
         drawing.legend(loc="outside right center")
@@ -85,6 +87,6 @@ SECTION = Section(
     "Small problems and many at once, on a GPU",
     ("small", "many", "grid"),
     draw,
-    bars,
+    targets,
     lambda _: {"kernels": KERNELS, "fits": FITS},
 )

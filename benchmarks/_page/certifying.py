@@ -2,20 +2,21 @@
 
 from typing import Any
 
-from _page.drawing import Dots, dot_plot, upright_bar, whole_ticks
-from _page.section import Bar, Result, Section, at_most, number
-from perpend.experiments._text import percent
+from _text import percent
+
+from _page.drawing import Dots, dot_plot, upright_line, whole_ticks
+from _page.section import Result, Section, Target, at_most, number
 from perpend.plots import COLORS, figure
 
 
-def bars(result: Result) -> list[Bar]:
-    """Ask it of every clear fit."""
+def targets(result: Result) -> list[Target]:
+    """For every clear fit."""
     return [
         at_most(
             f"{row['D']} features, {percent(row['r'])} outliers, noise {row['noise']:g}, "
             f"the costliest of {row['clear']} clear fits",
             [row["clear_grams"][2]],
-            result["bar"],
+            result["target"],
             " weighted grams",
             f" (median {number(row['clear_grams'][0])})",
         )
@@ -36,7 +37,7 @@ def draw(result: Result) -> dict[str, Any]:
                 "clear: median": Dots([_at(row["clear_grams"], 0) for row in rows]),
             }
             dot_plot(ax, [f"noise {row['noise']:g}" for row in rows], series)
-            upright_bar(ax, result["bar"], f"bar {result['bar']}")
+            upright_line(ax, result["target"], f"target {result['target']}")
             ax.set(xscale="log", xlim=(1.5, 90))
             whole_ticks(ax.xaxis, [2, 3, 5, 10, 20, 50])
             ax.set_title(f"{D} features, {percent(r)} outliers", loc="left", fontsize=10, pad=15)
@@ -49,4 +50,4 @@ def _at(counts: list[float] | None, place: int) -> float:
     return float("nan") if counts is None else counts[place]
 
 
-SECTION = Section("certifying", "What certifying costs", ("bar", "results"), draw, bars)
+SECTION = Section("certifying", "What certifying costs", ("target", "results"), draw, targets)

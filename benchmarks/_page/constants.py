@@ -1,4 +1,4 @@
-"""The section on the constants: how far answers move when one of them is another."""
+"""The section on the constants: how far estimates move when one of them is another."""
 
 from typing import Any
 
@@ -12,12 +12,12 @@ def _most(row: Result) -> int:
 
 
 def _moving(result: Result) -> list[Result]:
-    """Return the constants that move an answer, those that move most first."""
+    """Return the constants that move an estimate, those that move most first."""
     return sorted((row for row in result["results"] if _most(row)), key=_most, reverse=True)
 
 
 def numbers(result: Result) -> dict[str, Any]:
-    """Return the constants that move an answer, and those that move none, read or not."""
+    """Return the constants that move an estimate, and those that move none, read or not."""
     moving = _moving(result)
     still = [row for row in result["results"] if row not in moving]
     return {
@@ -30,7 +30,7 @@ def numbers(result: Result) -> dict[str, Any]:
 
 
 def draw(result: Result) -> dict[str, Any]:
-    """Draw the share of answers that move, a line for each constant that moves any."""
+    """Draw the share of estimates that move, a line for each constant that moves any."""
     moving, n = _moving(result), sum(result["problems"].values())
     if not moving:
         return {}
@@ -40,8 +40,8 @@ def draw(result: Result) -> dict[str, Any]:
         "larger": Dots(larger, COLORS[1], ">", filled=False),
     }
     names = [row["name"] for row in moving]
-    bars = {"other starts": 100 * result["other_starts"]["moved"] / n}
-    drawing = dot_panels({"": series}, names, xlabel="% of the answers that move", bars=bars)
+    lines = {"other starts": 100 * result["other_starts"]["moved"] / n}
+    drawing = dot_panels({"": series}, names, xlabel="% of the estimates that move", lines=lines)
     return {"constants": drawing}
 
 

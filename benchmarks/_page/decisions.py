@@ -2,21 +2,22 @@
 
 from typing import Any
 
-from _page.decision_bars import (
+from _text import percent, table
+
+from _page.decision_targets import (
     RIGHT_SURE,
     SLAB_RIGHT,
     SLAB_SURE_AND_WRONG,
     SURE_RIGHT,
-    bars,
     fraction,
     frame,
     setting,
     share,
+    targets,
     time_limit,
 )
 from _page.drawing import Dots, dot_panels, whole_ticks
 from _page.section import Result, Section, number
-from perpend.experiments._text import percent, table
 from perpend.plots import COLORS, figure
 from perpend.plots._style import MARKERS, MUTED
 
@@ -37,7 +38,7 @@ def time_lines(result: Result) -> list[list[Any]]:
 
 
 def _time_rows(times: Result) -> list[tuple[str, int, Result, float, float | None]]:
-    """Return name, number of fits, both times, their ratio and the bar of every line."""
+    """Return name, number of fits, both times, their ratio and the target of every line."""
     found = []
     for name, stored in times.items():
         word = "longest" if name == "third" else "median"
@@ -90,7 +91,7 @@ def _draw_slab(stored: Result) -> Any:
                 )  # fmt: skip
             ax.axhline(100 * limit, color=MUTED, linestyle="--", linewidth=1.1, zorder=1)
             ax.set(xscale="log", xlabel="slab over noise", ylabel="% of the draws")
-            ax.set_title(f"{key.replace('_', ' ')} (bar {percent(limit)})")
+            ax.set_title(f"{key.replace('_', ' ')} (target {percent(limit)})")
             whole_ticks(ax.xaxis, ratios)
         axes.flat[0].set_ylim(top=103)
         axes.flat[1].set_ylim(bottom=-0.5)
@@ -109,20 +110,20 @@ def _draw_third(stored: Result) -> Any:
         "right ones that are sure": Dots(right, COLORS[1], "s", filled=False),
         "sure ones that are right": Dots(sure),
     }
-    bars = {f"bar {100 * limit:g}": 100 * limit for limit in (SURE_RIGHT, RIGHT_SURE)}
-    return dot_panels({"": series}, names, xlabel="% of the answers", bars=bars)
+    lines = {f"target {100 * limit:g}": 100 * limit for limit in (SURE_RIGHT, RIGHT_SURE)}
+    return dot_panels({"": series}, names, xlabel="% of the estimates", lines=lines)
 
 
 def _draw_times(times: Result) -> Any:
-    """Draw the ratios, each with its bar."""
+    """Draw the ratios, each with its target."""
     rows = _time_rows(times)
     ratios = [ratio for *_, ratio, _ in rows]
     limits = [float("nan") if limit is None else limit for *_, limit in rows]
-    series = {"measured": Dots(ratios), "bar": Dots(limits, COLORS[1], "|")}
+    series = {"measured": Dots(ratios), "target": Dots(limits, COLORS[1], "|")}
     low, high = 0.7 * min(*ratios, ROUND[0]), 1.3 * max(*ratios, ROUND[-1])
     names = [label for label, *_ in rows]
     drawing = dot_panels(
-        {"": series}, names, xlabel="CPU time over that of version 0.1", bars={}, xlim=(low, high),
+        {"": series}, names, xlabel="CPU time over that of version 0.1", lines={}, xlim=(low, high),
         xscale="log",
     )  # fmt: skip
     drawing.axes[0].xaxis.set_ticks(ROUND, [fraction(ratio) for ratio in ROUND])
@@ -135,7 +136,7 @@ SECTION = Section(
     "Decisions on scans, slabs and clouds",
     ("suites", "times"),
     draw,
-    bars,
+    targets,
     numbers,
     "decisions.py SUITE",
 )

@@ -35,12 +35,12 @@ def dot_panels(
     names: Sequence[str],
     *,
     xlabel: str,
-    bars: Mapping[str, float],
+    lines: Mapping[str, float],
     width: float = 6.4,
     ticks: Iterable[float] = (),
     **options: Any,
 ) -> Any:
-    """Draw dot plots side by side, with the same names, bars and axes, and one legend above.
+    """Draw dot plots side by side, with the same names, lines and axes, and one legend above.
 
     `ticks` are those of a logarithmic axis; `options` are properties of the axes.
     """
@@ -48,8 +48,8 @@ def dot_panels(
     with figure(1, len(panels), panel=size, sharex=True, sharey=True) as (drawing, axes):
         for ax, (title, series) in zip(axes.flat, panels.items(), strict=True):
             dot_plot(ax, names, series)
-            for text, value in bars.items():
-                upright_bar(ax, value, text)
+            for text, value in lines.items():
+                upright_line(ax, value, text)
             ax.set_title(title, pad=16)
         if ticks:
             axes[0, 0].set_xscale("log")
@@ -68,8 +68,8 @@ def name_lines(ax: Any, names: Sequence[str]) -> None:
     ax.grid(visible=False, axis="x")
 
 
-def upright_bar(ax: Any, value: float, text: str, within: tuple[float, float] = (0, 1)) -> None:
-    """Draw a bar as a thin upright line with its name at the top; `within` is a share of height."""
+def upright_line(ax: Any, value: float, text: str, within: tuple[float, float] = (0, 1)) -> None:
+    """Draw a thin upright line with its name at the top; `within` is a share of height."""
     ax.axvline(value, *within, color=MUTED, linestyle="--", linewidth=1.1, zorder=1)
     ax.annotate(
         text, (value, within[1]), xycoords=("data", "axes fraction"), xytext=(0, 2),
@@ -88,7 +88,7 @@ def level_bars(
 
 
 def level(ax: Any, value: float, text: str, x: tuple[float, float]) -> None:
-    """Draw a bar as a thin level line from x to x, with its name below its right end."""
+    """Draw a thin level line from x to x, with its name below its right end."""
     ax.plot(x, [value, value], color=MUTED, linestyle="--", linewidth=1.1, zorder=1)
     ax.annotate(
         text, (x[1], value), xytext=(0, -3), textcoords="offset points",

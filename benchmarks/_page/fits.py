@@ -3,9 +3,10 @@
 from statistics import median
 from typing import Any
 
-from _page.drawing import Dots, above, beside, dot_plot, name_lines, upright_bar, whole_ticks
-from _page.section import Bar, Result, Section, at_least, at_most, number, span
-from perpend.experiments._text import percent
+from _text import percent
+
+from _page.drawing import Dots, above, beside, dot_plot, name_lines, upright_line, whole_ticks
+from _page.section import Result, Section, Target, at_least, at_most, number, span
 from perpend.plots import COLORS, figure
 from perpend.plots._style import MUTED
 
@@ -14,13 +15,13 @@ OURS = "DPCP"
 # -- products --------------------------------------------------------------------------------------
 
 
-def bars_products(result: Result) -> list[Bar]:
-    """The bar is on the median fit; how many fits are within stands beside it."""
+def targets_products(result: Result) -> list[Target]:
+    """The target is on the median fit; how many fits are within stands beside it."""
     return [
         at_most(
             f"{percent(row['r'])} outliers, median of {row['seeds']} fits",
             [row["median"]],
-            row["bar"],
+            row["target"],
             " products",
             f"; {percent(row['within'])} of the fits within",
         )
@@ -44,7 +45,7 @@ def draw_products(result: Result) -> dict[str, Any]:
                 ax.plot(row["median"], i, "o", color=color, markersize=7)
                 beside(ax, row["largest"], i, f"median {number(row['median'])}", color)
             name_lines(ax, [row["way"] for row in rows])
-            upright_bar(ax, rows[0]["bar"], f"bar {rows[0]['bar']}")
+            upright_line(ax, rows[0]["target"], f"target {rows[0]['target']}")
             ax.set(xscale="log")
             ax.set_title(f"{percent(r)} outliers", loc="left", fontsize=10, pad=15)
         low = min(row["median"] for row in result["results"])
@@ -69,13 +70,13 @@ def _by_method(rows: list[Result]) -> dict[str, list[Result]]:
     return groups
 
 
-def bars_fits(result: Result) -> list[Bar]:
-    """Ask it of every data set."""
+def targets_fits(result: Result) -> list[Target]:
+    """For every data set."""
     return [
         at_most(
             f"`{name}`, each of {len(rows)} data sets",
             [row["gram_pcas"] for row in rows],
-            rows[0]["bar"],
+            rows[0]["target"],
             " gram-PCAs",
         )
         for name, rows in _by_method(result["gram_pcas"]).items()
@@ -85,14 +86,14 @@ def bars_fits(result: Result) -> list[Bar]:
             [row["times_dpcp"] for row in rows],
             1,
         )
-        for name, rows in _by_method(result["told"]).items()
-        if name == "RSGM, told c, to 1e-6"
+        for name, rows in _by_method(result["given"]).items()
+        if name == "RSGM, given c, to 1e-6"
     ]
 
 
 def draw_fits(result: Result) -> dict[str, Any]:
     """Draw one dot for each data set."""
-    gram, told = _by_method(result["gram_pcas"]), _by_method(result["told"])
+    gram, given = _by_method(result["gram_pcas"]), _by_method(result["given"])
     with figure(1, 2, panel=(5.2, 2.5)) as (drawing, axes):
         left, right = axes.flat
         seeds = range(min(len(rows) for rows in gram.values()))
@@ -100,35 +101,37 @@ def draw_fits(result: Result) -> dict[str, Any]:
         dot_plot(left, list(gram), each)
         for i, rows in enumerate(gram.values()):
             edge = 1 - (i + 1) / len(gram), 1 - i / len(gram)
-            upright_bar(left, rows[0]["bar"], f"bar {rows[0]['bar']}", edge)
+            upright_line(left, rows[0]["target"], f"target {rows[0]['target']}", edge)
             middle = median(row["gram_pcas"] for row in rows)
             above(left, middle, i, span(row["gram_pcas"] for row in rows), COLORS[0])
-        left.set_xlim(0, 1.25 * max(row["bar"] for row in result["gram_pcas"]))
+        left.set_xlim(0, 1.25 * max(row["target"] for row in result["gram_pcas"]))
         left.set(xlabel="time in gram-PCAs of the same rows")
-        left.set_title("50,000 × 200, nothing told", pad=16)
-        seeds = range(min(len(rows) for rows in told.values()))
+        left.set_title("50,000 × 200, only the rows given", pad=16)
+        seeds = range(min(len(rows) for rows in given.values()))
         each = {
-            f"{i}": Dots([rows[i]["times_dpcp"] for rows in told.values()], COLORS[1])
+            f"{i}": Dots([rows[i]["times_dpcp"] for rows in given.values()], COLORS[1])
             for i in seeds
         }
-        dot_plot(right, list(told), each)
-        for i, rows in enumerate(told.values()):
+        dot_plot(right, list(given), each)
+        for i, rows in enumerate(given.values()):
             middle = median(row["times_dpcp"] for row in rows)
             if middle != 1:
                 above(right, middle, i, f"{number(middle)} ×", COLORS[1])
         right.axvline(1, color=MUTED, linewidth=1.1, zorder=1)
-        largest = max(row["times_dpcp"] for row in result["told"])
-        right.set(xlabel="time in fits of DPCP(), which is told nothing", xlim=(0, 1.25 * largest))
+        largest = max(row["times_dpcp"] for row in result["given"])
+        right.set(xlabel="time in fits of DPCP(), given only the rows", xlim=(0, 1.25 * largest))
         right.set_title("5,000 × 200, 70 % outliers", pad=16)
     return {"fits": drawing}
 
 
-PRODUCTS = Section("products", "Fewer iterations", ("results",), draw_products, bars_products)
+PRODUCTS = Section("products", "Fewer iterations", ("results",), draw_products, targets_products)
 FITS = Section(
     "fits",
     "Whole fits",
-    ("gram_pcas", "told"),
+    ("gram_pcas", "given"),
     draw_fits,
-    bars_fits,
-    lambda r: {name: _by_method(rows) for name, rows in r.items() if name in ("gram_pcas", "told")},
+    targets_fits,
+    lambda r: {
+        name: _by_method(rows) for name, rows in r.items() if name in ("gram_pcas", "given")
+    },
 )

@@ -3,7 +3,7 @@
 from typing import Any
 
 from _page.drawing import level, whole_ticks
-from _page.section import Bar, Result, Section, at_least, span
+from _page.section import Result, Section, Target, at_least, span
 from perpend.plots import COLORS, figure
 from perpend.plots._style import MARKERS
 
@@ -24,19 +24,19 @@ def _groups(cases: list[Result]) -> dict[tuple[str, int, bool], list[Result]]:
     return dict(sorted(groups.items(), key=lambda g: (g[0][2], names.index(g[0][0]), g[0][1])))
 
 
-def bars(result: Result) -> list[Bar]:
+def targets(result: Result) -> list[Target]:
     """One line for each precision and number of starts; the features that miss it are named."""
     made = []
     for (precision, starts, _), cases in _groups(result["results"]).items():
-        for limit in dict.fromkeys(case["bar"] for case in cases if case["bar"] is not None):
-            asked = [case for case in cases if case["bar"] == limit]
-            features = [case["shape"][1] for case in asked]
-            rows = f"{asked[0]['shape'][0]:,} rows, " if len(asked) == 1 else ""
-            low = [c["shape"][1] for c in asked if not c["share_of_copy_bandwidth"] >= limit]
+        for limit in dict.fromkeys(case["target"] for case in cases if case["target"] is not None):
+            required = [case for case in cases if case["target"] == limit]
+            features = [case["shape"][1] for case in required]
+            rows = f"{required[0]['shape'][0]:,} rows, " if len(required) == 1 else ""
+            low = [c["shape"][1] for c in required if not c["share_of_copy_bandwidth"] >= limit]
             made.append(
                 at_least(
                     f"{PRECISIONS[precision]}, {rows}{span(features)} features, {starts} starts",
-                    [case["share_of_copy_bandwidth"] for case in asked],
+                    [case["share_of_copy_bandwidth"] for case in required],
                     limit,
                     " of copy bandwidth",
                     f"; too low with {', '.join(map(str, low))} features" if low else "",
@@ -95,13 +95,13 @@ def _lines(groups: dict[Any, list[Result]]) -> dict[str, list[Result]]:
 
 
 def _draw_bars(ax: Any, cases: list[Result]) -> None:
-    """Draw each bar over the features that it is asked of."""
-    for limit in dict.fromkeys(case["bar"] for case in cases if case["bar"] is not None):
-        x = [case["shape"][1] for case in cases if case["bar"] == limit]
+    """Draw each target over the features that it is for."""
+    for limit in dict.fromkeys(case["target"] for case in cases if case["target"] is not None):
+        x = [case["shape"][1] for case in cases if case["target"] == limit]
         wide = (min(x), max(x)) if len(x) > 1 else (x[0] / 1.4, x[0] * 1.4)
-        whose = {PRECISIONS[case["precision"]] for case in cases if case["bar"] == limit}
+        whose = {PRECISIONS[case["precision"]] for case in cases if case["target"] == limit}
         only = f", {whose.pop()}" if len(whose) == 1 else ""
-        level(ax, limit, f"bar {limit:.2f}{only}", wide)
+        level(ax, limit, f"target {limit:.2f}{only}", wide)
 
 
 SECTION = Section(
@@ -109,7 +109,7 @@ SECTION = Section(
     "GPU kernels",
     ("results", "copy_bytes_per_second"),
     draw,
-    bars,
+    targets,
     lambda r: {"groups": _groups(r["results"]), "precisions": PRECISIONS},
     "cuda_kernels.py",
 )

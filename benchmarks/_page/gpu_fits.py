@@ -31,7 +31,7 @@ def draw(result: Result) -> dict[str, Any]:
         names,
         xlabel="times faster than the same fit in memory",
         ylabel="rows × features",
-        bars={"in memory": 1},
+        lines={"in memory": 1},
         width=9.2,
         ticks=[0.5, 1, 2, 5, 10, 20, 50, 100, 200],
         xlim=(0.8 * min(1, *values), 1.3 * max(values)),

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from _page.drawing import level_bars, upright_bar, whole_ticks
-from _page.section import Bar, Result, Section, at_most
+from _page.drawing import level_bars, upright_line, whole_ticks
+from _page.section import Result, Section, Target, at_most
 from perpend.plots import COLORS, figure
 from perpend.plots._style import MUTED
 
@@ -16,11 +16,11 @@ MEMORY_GIB, SCANS = 1.0, 3
 # -- growth ----------------------------------------------------------------------------------------
 
 
-def bars_growth(result: Result) -> list[Bar]:
+def targets_growth(result: Result) -> list[Target]:
     """Twice the rows must take twice the time."""
     slope = result["results"]["n"]["slope"]
-    held = abs(slope - SLOPE_IN_ROWS) <= SLACK
-    return [Bar("slope in the rows", f"{SLOPE_IN_ROWS:.2f} ± {SLACK}", f"{slope:.3f}", held)]
+    met = abs(slope - SLOPE_IN_ROWS) <= SLACK
+    return [Target("slope in the rows", f"{SLOPE_IN_ROWS:.2f} ± {SLACK}", f"{slope:.3f}", met)]
 
 
 def draw_growth(result: Result) -> dict[str, Any]:
@@ -38,8 +38,10 @@ def draw_growth(result: Result) -> dict[str, Any]:
             text = f"slope {part['slope']:.2f}"
             ax.text(0.06, 0.93, text, transform=ax.transAxes, color=COLORS[i], va="top")
             if name == "n":
-                bar = f"bar {SLOPE_IN_ROWS:.2f} ± {SLACK}"
-                ax.text(0.06, 0.83, bar, transform=ax.transAxes, color=MUTED, va="top", fontsize=8)
+                target = f"target {SLOPE_IN_ROWS:.2f} ± {SLACK}"
+                ax.text(
+                    0.06, 0.83, target, transform=ax.transAxes, color=MUTED, va="top", fontsize=8
+                )
             ax.text(0.94, 0.06, "dashed: slope 1", transform=ax.transAxes, color=MUTED,
                     ha="right", fontsize=8)  # fmt: skip
             whole_ticks(ax.xaxis, part["sizes"])
@@ -55,7 +57,7 @@ def _scans(result: Result) -> int:
     return int(sum(result["scans_after_validating"].values()))
 
 
-def bars_many_rows(result: Result) -> list[Bar]:
+def targets_many_rows(result: Result) -> list[Target]:
     """Little memory and few scans."""
     size = f"{result['rows']:,} rows"
     memory = result["memory_beyond_the_data_gib"]
@@ -66,7 +68,7 @@ def bars_many_rows(result: Result) -> list[Bar]:
 
 
 def draw_many_rows(result: Result) -> dict[str, Any]:
-    """Draw memory and scans beside their bars."""
+    """Draw memory and scans beside their targets."""
     memory = {
         "the data": result["data_gib"],
         "beyond the data": result["memory_beyond_the_data_gib"],
@@ -75,13 +77,13 @@ def draw_many_rows(result: Result) -> dict[str, Any]:
         left, right = axes.flat
         sizes = [f"{value:.2f} GiB" for value in memory.values()]
         level_bars(left, memory, sizes, (MUTED, COLORS[0]))
-        upright_bar(left, MEMORY_GIB, f"bar {MEMORY_GIB:g} GiB", (0, 0.5))
+        upright_line(left, MEMORY_GIB, f"target {MEMORY_GIB:g} GiB", (0, 0.5))
         left.set(xlabel="memory (GiB)", xlim=(0, 1.25 * max(MEMORY_GIB, *memory.values())))
         scans = {n.replace("_", " "): k for n, k in result["scans_after_validating"].items()}
         colors = [*(MUTED for _ in scans), COLORS[0]]
         scans["all"] = _scans(result)
         level_bars(right, scans, [f"{count}" for count in scans.values()], colors)
-        upright_bar(right, SCANS, f"bar {SCANS}", (0, 1 / len(scans)))
+        upright_line(right, SCANS, f"target {SCANS}", (0, 1 / len(scans)))
         right.set(xlabel="scans of all rows", xlim=(0, 1.25 * max(SCANS, _scans(result))))
         right.set_xticks(range(max(SCANS, _scans(result)) + 1))
     return {"many-rows": drawing}
@@ -92,7 +94,7 @@ GROWTH = Section(
     "How the time grows",
     ("results", "around"),
     draw_growth,
-    bars_growth,
+    targets_growth,
     lambda _: {"words": WORDS},
 )
 MANY_ROWS = Section(
@@ -100,5 +102,5 @@ MANY_ROWS = Section(
     "Many rows",
     ("scans_after_validating", "memory_beyond_the_data_gib"),
     draw_many_rows,
-    bars_many_rows,
+    targets_many_rows,
 )

@@ -3,13 +3,13 @@
 from typing import Any
 
 from _page.drawing import Dots, dot_panels
-from _page.section import Bar, Result, Section, at_least, sizes
+from _page.section import Result, Section, Target, at_least, sizes
 from perpend.plots import COLORS
 from perpend.plots._style import MUTED
 
 COMPILED, NUMPY, FREE = COLORS[0], COLORS[1], COLORS[2]
 LINES = "rows × features, starts"
-WIDE, MANY, NARROW = 200, 30, 20  # features and starts of the shapes that have bars
+WIDE, MANY, NARROW = 200, 30, 20  # features and starts of the shapes that have targets
 SHAPES = f"float64, {WIDE} features and {MANY} starts or more"
 SHARE, TWO_THREADS, TIMES_PLAIN = 0.6, 1.6, 2.0
 
@@ -20,8 +20,8 @@ def numbers(result: Result) -> dict[str, Any]:
     return {"double": _of(result["passes"], "float64"), "passes_each": each, "sizes": sizes}
 
 
-def bars(result: Result) -> list[Bar]:
-    """Ask for a share of the limit, for a use of two threads, and for more than plain NumPy."""
+def targets(result: Result) -> list[Target]:
+    """A share of the limit, use of two threads, and more than plain NumPy."""
     large = [
         row for row in result["iterations"] if row["shape"][1] >= WIDE and row["shape"][2] >= MANY
     ]
@@ -84,10 +84,10 @@ def _draw_shares(result: Result) -> Any:
         for rows in [_of(result["passes"], dtype)]
     }
     names = [sizes(row["shape"]) for row in _of(result["passes"], "float64")]
-    bars = {"one thread's limit": 1, "of two": 2}
+    lines = {"one thread's limit": 1, "of two": 2}
     label = "share of the GEMM limit of one thread"
     return dot_panels(
-        panels, names, xlabel=label, ylabel=LINES, bars=bars, width=9.2, xlim=(0, 2.15)
+        panels, names, xlabel=label, ylabel=LINES, lines=lines, width=9.2, xlim=(0, 2.15)
     )
 
 
@@ -117,7 +117,7 @@ def _draw_ratios(result: Result) -> Any:
         names,
         xlabel="times faster than plain NumPy, one thread",
         ylabel=LINES,
-        bars={"plain": 1},
+        lines={"plain": 1},
         width=10.2,
         ticks=[0.2, 0.5, 1, 2, 5, 10, 20],
         xlim=(0.85 * min(1, *values), 1.2 * max(values)),
@@ -125,5 +125,5 @@ def _draw_ratios(result: Result) -> Any:
 
 
 SECTION = Section(
-    "hotloop", "The hot loop on the CPU", ("passes", "iterations"), draw, bars, numbers
+    "hotloop", "The hot loop on the CPU", ("passes", "iterations"), draw, targets, numbers
 )

@@ -2,15 +2,16 @@
 
 from typing import Any
 
+from _text import percent
+
 from _page.drawing import Dots, dot_panels
-from _page.section import Bar, Result, Section, at_least, at_most
-from perpend.experiments._text import percent
+from _page.section import Result, Section, Target, at_least, at_most
 from perpend.plots import COLORS
 
 
-def judged(result: Result) -> list[Result]:
+def scored(result: Result) -> list[Result]:
     """Return the settings in which the subspace is found."""
-    return [row for row in result["mixed"] if row["bar"] is not None]
+    return [row for row in result["mixed"] if row["target"] is not None]
 
 
 def _shape(row: Result) -> tuple[int, int, int]:
@@ -25,36 +26,36 @@ def numbers(result: Result) -> dict[str, Any]:
     """Return the settings in which the subspace is found, and the rows without outliers by kind."""
     kinds = dict.fromkeys(row["kind"] for row in result["clean"])
     return {
-        "rows": judged(result),
-        "lost": [row for row in result["mixed"] if row["bar"] is None],
+        "rows": scored(result),
+        "lost": [row for row in result["mixed"] if row["target"] is None],
         "share": _share,
         "clean": {k: [row for row in result["clean"] if row["kind"] == k] for k in kinds},
     }
 
 
-def bars(result: Result) -> list[Bar]:
-    """A bar for each shape with outliers, and one for all rows without."""
-    rows = judged(result)
+def targets(result: Result) -> list[Target]:
+    """A target for each shape with outliers, and one for all rows without."""
+    rows = scored(result)
     found = []
     for shape in dict.fromkeys(_shape(row) for row in rows):
         some = [row for row in rows if _shape(row) == shape]
         least = min(some, key=lambda row: row["ratio"]["mean"])
         note = ""
-        if least["ratio"]["mean"] < least["bar"]:
+        if least["ratio"]["mean"] < least["target"]:
             note = f"; {least['true_odds_ratio']:.3f} with the true odds"
         D, c, n = shape
         what = f"F1 over the best F1, {D} features, codimension {c}, {n:,} inliers"
         values = [row["ratio"]["mean"] for row in some]
-        found.append(at_least(what, values, some[0]["bar"], note=note))
-    clean = [row for row in result["clean"] if row["bar"] is not None]
+        found.append(at_least(what, values, some[0]["target"], note=note))
+    clean = [row for row in result["clean"] if row["target"] is not None]
     flagged = [row["flagged"]["mean"] for row in clean]
-    found.append(at_most("share flagged without an outlier", flagged, clean[0]["bar"]))
+    found.append(at_most("share flagged without an outlier", flagged, clean[0]["target"]))
     return found
 
 
 def draw(result: Result) -> dict[str, Any]:
     """Draw the mean ratio of each setting beside what the true odds reach."""
-    rows = judged(result)
+    rows = scored(result)
     names = [
         f"{row['D']} features, {row['n_inliers']:,} inliers, {percent(_share(row))}, {row['noise']}"
         for row in rows
@@ -66,8 +67,10 @@ def draw(result: Result) -> dict[str, Any]:
         'threshold="auto"': Dots([row["ratio"]["mean"] for row in rows]),
     }
     label = "F1 over the best F1, mean over the seeds (outliers, noise)"
-    bars = {f"bar {rows[0]['bar']}": rows[0]["bar"]}
-    return {"labels": dot_panels({"": series}, names, xlabel=label, bars=bars)}
+    lines = {f"target {rows[0]['target']}": rows[0]["target"]}
+    return {"labels": dot_panels({"": series}, names, xlabel=label, lines=lines)}
 
 
-SECTION = Section("labels", "Labels without contamination", ("mixed", "clean"), draw, bars, numbers)
+SECTION = Section(
+    "labels", "Labels without contamination", ("mixed", "clean"), draw, targets, numbers
+)

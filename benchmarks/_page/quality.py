@@ -1,15 +1,24 @@
-"""Recovery's bars, which the benchmark has judged itself."""
+"""Targets of the benchmarks that count estimates and have no section of their own."""
 
-from _page.section import Bar, Result
-from perpend.experiments._text import percent
+from _text import percent
+
+from _page.section import Result, Target
 
 
-def recovery_bars(result: Result) -> list[Bar]:
-    """Return a bar for each setting."""
+def recovery_targets(result: Result) -> list[Target]:
+    """Return a target for each setting, which the benchmark has checked itself."""
     made = []
-    for setting, verdict in result["bars"].items():
+    for setting, verdict in result["targets"].items():
         kind = "exact" if "exact" in verdict else "right"
         measured = f"{verdict[kind]} of {verdict['of']}, {verdict['sure_and_wrong']} sure and wrong"
-        asked = f"{percent(verdict['asked'])} {kind}, none sure and wrong"
-        made.append(Bar(f"recovery, {setting}", asked, measured, bool(verdict["holds"])))
+        required = f"{percent(verdict['required'])} {kind}, none sure and wrong"
+        made.append(Target(f"recovery, {setting}", required, measured, bool(verdict["met"])))
     return made
+
+
+def grid_search_targets(result: Result) -> list[Target]:
+    """Return the share of the draws in which the true codimension is picked."""
+    share, least = result["right"] / result["draws"], result["target"]
+    measured = f"{result['right']} of {result['draws']} draws"
+    what = "grid search, true codimension"
+    return [Target(what, f"at least {percent(least)}", measured, share >= least)]

@@ -1,10 +1,11 @@
-"""The section on what the answer bears: noise, stretched inliers, outliers beyond the l1 limit."""
+"""The section on what is tolerated: noise, stretched inliers, outliers beyond the l1 limit."""
 
 from typing import Any
 
+from _text import percent
+
 from _page.drawing import Dots, beside, dot_panels, name_lines
-from _page.section import Bar, Result, Section, at_least, at_most, span
-from perpend.experiments._text import percent
+from _page.section import Result, Section, Target, at_least, at_most, span
 from perpend.plots import COLORS, figure
 from perpend.plots._style import MARKERS
 
@@ -24,8 +25,8 @@ def _name(row: Result) -> str:
     return f"{_shape(row)} outliers{end}"
 
 
-def bars(result: Result) -> list[Bar]:
-    """With noise a bar for each shape, and for counts and noise one; elsewhere for each setting."""
+def targets(result: Result) -> list[Target]:
+    """With noise a target for each shape, one for counts and noise; elsewhere for each setting."""
     limits, noisy = result["limits"], _of(result, "noise")
     found = []
     for shape in dict.fromkeys(map(_shape, noisy)):
@@ -36,9 +37,9 @@ def bars(result: Result) -> list[Bar]:
         right = [row["recovered"] / row["seeds"] for row in noisy]
         what = "share of seeds with the right codimension, each noisy setting"
         found.append(at_least(what, right, noisy[0]["least"]))
-        found.append(_noise_bar(noisy, limits["noise"]))
+        found.append(_noise_target(noisy, limits["noise"]))
     found += [
-        Bar(
+        Target(
             _name(row),
             f"{percent(row['least'])} recovered",
             f"{row['recovered']} of {row['seeds']}",
@@ -50,11 +51,11 @@ def bars(result: Result) -> list[Bar]:
     return found
 
 
-def _noise_bar(noisy: list[Result], off: float) -> Bar:
+def _noise_target(noisy: list[Result], off: float) -> Target:
     values = [row["median_noise"] / row["noise"] for row in noisy]
-    held = all(abs(value - 1) <= off for value in values)
+    met = all(abs(value - 1) <= off for value in values)
     what = "`noise_` over the true noise, each noisy setting"
-    return Bar(what, f"{1 - off:g} to {1 + off:g}", span(values), held)
+    return Target(what, f"{1 - off:g} to {1 + off:g}", span(values), met)
 
 
 def draw(result: Result) -> dict[str, Any]:
@@ -82,11 +83,11 @@ def _draw_ratios(rows: list[Result], limit: float) -> Any:
         for noise, color, marker in zip(levels, COLORS, MARKERS, strict=False)
     }  # fmt: skip
     label = "median error over that of PCA on the true inliers"
-    return dot_panels({"": series}, shapes, xlabel=label, bars={f"bar {limit:g}": limit})
+    return dot_panels({"": series}, shapes, xlabel=label, lines={f"target {limit:g}": limit})
 
 
 def _draw_shares(rows: list[Result]) -> Any:
-    """Draw the share of recovered seeds, each with the share that is asked."""
+    """Draw the share of recovered seeds, each with the share that is required."""
     with figure(1, 1, panel=(6.8, 0.32 * len(rows) + 0.9)) as (drawing, axes):
         ax = axes[0, 0]
         for i, row in enumerate(rows):
@@ -95,7 +96,7 @@ def _draw_shares(rows: list[Result]) -> Any:
             ax.plot([row["least"]] * 2, [i - 0.4, i + 0.4], color=COLORS[1], linewidth=2)
             beside(ax, max(share, row["least"]), i, f"{row['recovered']} of {row['seeds']}")
         name_lines(ax, [_name(row) for row in rows])
-        ax.set(xlabel="share of the seeds; marks: the bars")
+        ax.set(xlabel="share of the seeds; marks: the targets")
         ax.set_xlim(0, 1.2)
         ax.set_xticks([0, 0.25, 0.5, 0.75, 1])
     return drawing
@@ -104,8 +105,8 @@ def _draw_shares(rows: list[Result]) -> Any:
 SECTION = Section(
     "robustness",
     "Noise, stretched inliers, many outliers",
-    ("results", "bars", "limits", "settings"),
+    ("results", "targets", "limits", "settings"),
     draw,
-    bars,
+    targets,
     lambda r: {"parts": {part: _of(r, part) for part in PARTS}, "name": _name},
 )

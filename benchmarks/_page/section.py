@@ -1,31 +1,31 @@
-"""What a section of the page is, what a bar is, and how sizes are written."""
+"""What a section of the page is, what a target is, and how sizes are written."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from perpend.experiments._text import filled, number, span, table
+from _text import filled, number, span, table
 
-__all__ = ["Bar", "Result", "Section", "at_least", "at_most", "number", "sizes", "span"]
+__all__ = ["Result", "Section", "Target", "at_least", "at_most", "number", "sizes", "span"]
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 
 Result = dict[str, Any]
 
 
-class Bar(NamedTuple):
-    """What we ask of a figure, what was measured, and whether that is enough."""
+class Target(NamedTuple):
+    """What a figure should be, what was measured, and whether that is enough."""
 
     what: str
-    asked: str
+    required: str
     measured: str
-    held: bool
+    met: bool
 
     @property
     def verdict(self) -> str:
         """Return the word for the page."""
-        return "met" if self.held else "**missed**"
+        return "met" if self.met else "**missed**"
 
 
 def _nothing(result: Result) -> Any:
@@ -45,7 +45,7 @@ class Section:
     title: str
     keys: tuple[str, ...]
     draw: Callable[[Result], dict[str, Any]]
-    bars: Callable[[Result], list[Bar]] = _nothing
+    targets: Callable[[Result], list[Target]] = _nothing
     numbers: Callable[[Result], dict[str, Any]] = lambda _: {}
     script: str = ""  # that measures it, if it is not called NAME.py
 
@@ -61,25 +61,25 @@ class Section:
 
 def at_most(
     what: str, values: Iterable[float], limit: float, unit: str = "", note: str = ""
-) -> Bar:
-    """Ask that no value exceeds the limit; one that is not a number does."""
+) -> Target:
+    """Require that no value exceeds the limit; one that is not a number does."""
     values = list(values)
-    held = bool(values) and all(value <= limit for value in values)
-    return Bar(what, f"at most {limit:g}{unit}", span(values) + note, held)
+    met = bool(values) and all(value <= limit for value in values)
+    return Target(what, f"at most {limit:g}{unit}", span(values) + note, met)
 
 
 def at_least(
     what: str, values: Iterable[float], limit: float, unit: str = "", note: str = ""
-) -> Bar:
-    """Ask that no value is below the limit."""
+) -> Target:
+    """Require that no value is below the limit."""
     values = list(values)
-    held = bool(values) and all(value >= limit for value in values)
-    return Bar(what, f"at least {limit:g}{unit}", span(values) + note, held)
+    met = bool(values) and all(value >= limit for value in values)
+    return Target(what, f"at least {limit:g}{unit}", span(values) + note, met)
 
 
-def bars_table(bars: Sequence[Bar]) -> str:
-    """Return the bars with their verdicts."""
-    rows = [[bar.what, bar.asked, bar.measured, bar.verdict] for bar in bars]
+def targets_table(targets: Sequence[Target]) -> str:
+    """Return the targets with their verdicts."""
+    rows = [[target.what, target.required, target.measured, target.verdict] for target in targets]
     return table(["target", "required", "measured", ""], rows)
 
 

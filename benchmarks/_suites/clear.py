@@ -34,9 +34,9 @@ def draw(seed: int, case: int) -> Problem:
     return Problem(data.X, c, normals=data.normals, y=data.y, settings=settings)
 
 
-def judge(problem: Problem, model: Any) -> Row:
-    """Ask for the subspace."""
+def score(problem: Problem, model: Any) -> Row:
+    """Require the subspace."""
     return {"right": same_subspace(problem, model)}
 
 
-CLEAR = Suite(draws=5, draw=draw, judge=judge, n_cases=len(SETTINGS), by=(("data",),))
+CLEAR = Suite(draws=5, draw=draw, score=score, n_cases=len(SETTINGS), by=(("data",),))

@@ -1,7 +1,7 @@
 """Smooth clouds: without a subspace, and with one that is nothing but a gap between the axes.
 
 Elliptical Gaussian and Student clouds (3 to 10 degrees of freedom) and boxes, turned; half of them
-lie away from the origin, and there an affine subspace is asked for. There are no outliers.
+lie away from the origin, and there an affine subspace is required. There are no outliers.
 
 *cloud*: D = 2 to 30, n = 50 to 20,000; neighbouring axes differ by a factor of at most 2.5, so no
 axis is noise beside the next, and a sure subspace is wrong. *gap*: neighbouring axes differ by at
@@ -78,17 +78,17 @@ def _cloud(rng: np.random.Generator, n: int, steps: Array, codimension: int) -> 
     )
 
 
-def judge(problem: Problem, model: Any) -> Row:
+def score(problem: Problem, model: Any) -> Row:
     """Being sure of a subspace is wrong; all columns, or none, are no subspace."""
     sure = bool(model.confidence_ >= SURE and 0 < model.codimension_ < problem.X.shape[1])
     return {"right": not sure, "sure": sure}
 
 
-def judge_gap(problem: Problem, model: Any) -> Row:
-    """Ask for the subspace of the long axes."""
+def score_gap(problem: Problem, model: Any) -> Row:
+    """Require the subspace of the long axes."""
     return {"right": same_subspace(problem, model)}
 
 
 BY = ("law",), ("features",), ("rows",), ("affine",)
-CLOUD = Suite(draws=1000, draw=draw, judge=judge, by=BY)
-GAP = Suite(draws=200, draw=draw_gap, judge=judge_gap, by=BY)
+CLOUD = Suite(draws=1000, draw=draw, score=score, by=BY)
+GAP = Suite(draws=200, draw=draw_gap, score=score_gap, by=BY)

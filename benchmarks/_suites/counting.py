@@ -1,4 +1,4 @@
-"""From answers to what is stored: counts, by setting, and times."""
+"""From estimates to what is stored: counts, by setting, and times."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -10,7 +10,7 @@ from _suites.suite import Row, Suite
 
 
 def stored(suite: Suite, rows: list[Row]) -> Row:
-    """Return what is kept of a run: counts of all answers and by setting, and CPU seconds."""
+    """Return what is kept of a run: counts of all estimates and by setting, and CPU seconds."""
     return {
         "all": counted(suite, rows),
         "by": {
@@ -25,7 +25,7 @@ def stored(suite: Suite, rows: list[Row]) -> Row:
 
 
 def counted(suite: Suite, rows: list[Row]) -> Row:
-    """Count what is true of the answers."""
+    """Count what is true of the estimates."""
     flags = [name for name, value in rows[0].items() if isinstance(value, bool)]
     return {
         "problems": len(rows),
@@ -54,7 +54,7 @@ def _by_numbers(key: tuple[Any, ...]) -> list[tuple[int, str]]:
 
 
 def seconds(rows: list[Row]) -> Row:
-    """Return the median where the answer is sure and where it is not, and the longest fit."""
+    """Return the median where the estimate is sure and where it is not, and the longest fit."""
     times = {
         "sure": [row["seconds"] for row in rows if row["sure"]],
         "unsure": [row["seconds"] for row in rows if not row["sure"]],

@@ -68,7 +68,7 @@ def draw(seed: int, case: int) -> Problem:
     )
 
 
-def judge(problem: Problem, model: Any) -> Row:
+def score(problem: Problem, model: Any) -> Row:
     """Rank the points by the distance that decides the labels."""
     auc = outlier_auc(problem.y, model.score_samples(problem.X))
     right = bool(model.codimension_ == 1 and auc > WRONG)
@@ -88,7 +88,7 @@ def summary(rows: list[Row]) -> Row:
 SCANS = Suite(
     draws=20,
     draw=draw,
-    judge=judge,
+    score=score,
     n_cases=len(CASES),
     by=(("kind", "frame", "form"),),
     summary=summary,

@@ -1,4 +1,4 @@
-"""A plane with noise inside a uniform slab: both are there, and the plane is the answer.
+"""A plane with noise inside a uniform slab: both are there, and the plane is what is sought.
 
 4000 rows, 15 to 60 % of them near a subspace (D = 3, c = 1 or D = 8, c = 3). Across it they have
 Gaussian, Laplace or Student-3 noise; the others are uniform in a slab 5, 10 or 30 times as thick,
@@ -76,8 +76,8 @@ def _noise(rng: np.random.Generator, law: str, size: tuple[int, int]) -> Any:
             return rng.standard_t(3, size)
 
 
-def judge(problem: Problem, model: Any) -> Row:
-    """Ask for the codimension, and for the plane's noise instead of the slab's."""
+def score(problem: Problem, model: Any) -> Row:
+    """Require the codimension, and the plane's noise instead of the slab's."""
     noise = model.noise_ / np.sqrt(problem.X.shape[1])  # along one direction
     found = model.codimension_ == problem.codimension
 
@@ -94,6 +94,6 @@ def judge(problem: Problem, model: Any) -> Row:
 SLAB = Suite(
     draws=300,
     draw=draw,
-    judge=judge,
+    score=score,
     by=(("ratio", "share"), ("ratio", "thickness"), ("law", "size"), ("shape",)),
 )

@@ -51,8 +51,8 @@ def draw(seed: int, case: int) -> Problem:
     return Problem(data.X, setting.c, normals=data.normals, y=data.y, settings=setting._asdict())
 
 
-def judge(problem: Problem, model: Any) -> Row:
-    """Ask for the subspace; labels are counted beside it, with what the true subspace allows."""
+def score(problem: Problem, model: Any) -> Row:
+    """Require the subspace; labels are counted beside it, with what the true subspace allows."""
     distance = np.linalg.norm(unit(problem.X) @ problem.normals.T, axis=1)
     return {
         "right": same_subspace(problem, model),
@@ -61,4 +61,4 @@ def judge(problem: Problem, model: Any) -> Row:
     }
 
 
-STRETCHED = Suite(draws=50, draw=draw, judge=judge, n_cases=len(SETTINGS), by=(Setting._fields,))
+STRETCHED = Suite(draws=50, draw=draw, score=score, n_cases=len(SETTINGS), by=(Setting._fields,))

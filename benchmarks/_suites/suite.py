@@ -1,4 +1,4 @@
-"""What a suite is: problems that follow from a seed, the call that answers them, and a judge."""
+"""What a suite is: problems that follow from a seed, the call that fits them, and a score."""
 
 import time
 import warnings
@@ -25,16 +25,16 @@ class Problem:
     affine: bool = False
     normals: Array | None = None  # (c, D), orthonormal rows
     y: Array | None = None  # +1 inlier, -1 outlier
-    settings: Row = field(default_factory=dict)  # what answers are counted by
-    known: Row = field(default_factory=dict)  # what else is known, mostly for the judge
+    settings: Row = field(default_factory=dict)  # what estimates are counted by
+    known: Row = field(default_factory=dict)  # what else is known, mostly for `score`
 
 
 class Suite(NamedTuple):
-    """A kind of problems; `draw` takes a seed and a case, `judge` a problem and a fitted model."""
+    """A kind of problems; `draw` takes a seed and a case, `score` a problem and a fitted model."""
 
     draws: int  # of each case, at full size
     draw: Callable[[int, int], Problem]
-    judge: Callable[[Problem, Any], Row]
+    score: Callable[[Problem, Any], Row]
     n_cases: int = 1
     by: tuple[tuple[str, ...], ...] = ()  # settings to count by, alone or together
     summary: Callable[[list[Row]], Row] = lambda _: {}  # of some rows, beside the counts
@@ -47,15 +47,15 @@ def fitted(problem: Problem, seed: int) -> tuple[Any, float]:
     model = DPCP(affine=problem.affine, random_state=seed)
     start = time.process_time()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an unsure answer is counted, not announced
+        warnings.simplefilter("ignore")  # an unsure estimate is counted, not announced
         model.fit(problem.X)
     return model, time.process_time() - start
 
 
 def answered(suite: Suite, seed: int, case: int = 0) -> Row:
-    """Draw a problem, fit it, and say how the answer compares with the truth.
+    """Draw a problem, fit it, and say how the estimate compares with the truth.
 
-    Truth values of the row are counted; `sure` may be judged, too.
+    Truth values of the row are counted; `sure` may be scored, too.
     """
     problem = suite.draw(seed, case)
     try:
@@ -64,7 +64,7 @@ def answered(suite: Suite, seed: int, case: int = 0) -> Row:
         error.add_note(f"while fitting seed {seed}, case {case}: {problem.settings}")
         raise
     sure = bool(model.confidence_ >= SURE)
-    found = {"right": False, "sure": sure, **suite.judge(problem, model)}
+    found = {"right": False, "sure": sure, **suite.score(problem, model)}
     return {"settings": problem.settings, "seconds": seconds, **found}
 
 

@@ -1,10 +1,10 @@
 """The third calibration suite: laws of inliers, noise and outliers that the other two do not have.
 
 D = 3 to 60, N = 5 D to 40 D inliers, 10 to 80 % outliers; every kind of inliers meets every kind of
-noise and of outliers. A *right* answer is what it is on the calibration page: the codimension of a
+noise and of outliers. A *right* estimate is as on the calibration page: the codimension of a
 subspace that the generator put points on (the inliers', or the outliers' own), with labels that fit
 these points, F1 at least 0.9. Where the noise is large, the true subspace itself may not reach that
-F1 with any threshold: no answer to such a problem can be right, and they are counted beside.
+F1 with any threshold: no estimate for such a problem can be right, and they are counted beside.
 """
 
 from typing import Any
@@ -111,8 +111,8 @@ def _outliers(
             return U, None
 
 
-def judge(problem: Problem, model: Any) -> Row:
-    """Judge as `studies._calibration_suite.judge` does."""
+def score(problem: Problem, model: Any) -> Row:
+    """Score as `studies._calibration_suite.score` does."""
     y, own, D = problem.y, problem.known["own"], problem.X.shape[1]
     c, fits = int(model.codimension_), outlier_f1(y, model.labels_, positive=1) >= FITS
     inliers = c == problem.codimension and fits
@@ -140,7 +140,7 @@ def can_be_right(problem: Problem) -> bool:
 
 
 def summary(rows: list[Row]) -> Row:
-    """Count those sure and wrong that no answer could be right to."""
+    """Count those sure and wrong for which no estimate could be right."""
     lost = [row for row in rows if row["out_of_reach"] and not row["right"]]
     return {"sure_out_of_reach": sum(row["sure"] for row in lost)}
 
@@ -148,7 +148,7 @@ def summary(rows: list[Row]) -> Row:
 THIRD = Suite(
     draws=1000,
     draw=draw,
-    judge=judge,
+    score=score,
     by=(("inliers",), ("noise",), ("outliers",)),
     summary=summary,
 )

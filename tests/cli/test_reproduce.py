@@ -16,8 +16,6 @@ from perpend import experiments
 from perpend.cli import _progress, main
 from perpend.cli.reproduce import show_cases
 from perpend.experiments._runner import Progress
-from studies import STUDIES
-from studies.__main__ import app
 
 TOY = """
 import time
@@ -45,7 +43,7 @@ EXPERIMENT = Experiment(
     cases=lambda s: [{"seed": i} for i in range(s.seeds or (2 if s.quick else 4))],
     run=run,
     draw=draw,
-    describe=lambda results: "All **doubled**.\\n\\n![y](toy.png)",
+    summary=lambda s: [{k: str(v) for k, v in row.items()} for row in s.rows("points")],
 )
 """
 PROGRAM = """
@@ -140,24 +138,21 @@ def test_a_run_says_what_it_found_and_wrote(run, home):
     assert (code, err) == (0, "")
     assert "experiment  toy: A toy\n" in out
     assert "quick size, 2 cases" in out
-    assert "result      All doubled.\n" in out
-    assert "page        reproduction.md\n" in out
-    for name in ("page.md", "points.csv", "results.json", "toy.png", "toy.svg"):
+    assert "result      seed  y\n            0     0\n            1     2\n" in out
+    assert "python -m studies pages --out reproduction\n" in out
+    for name in ("points.csv", "results.json", "toy.png", "toy.svg"):
         assert name in out
         assert (Path("reproduction/toy") / name).exists()
-    assert "](reproduction/toy/toy.png)" in Path("reproduction.md").read_text()
 
 
 def test_all_and_redraw(run, home):
     assert run("toy", "--redraw")[0] == run("all", "--redraw")[0] == 3
     assert run("all", "--quick", "-o", "docs/made")[0] == 0
     Path("docs/made/toy/toy.png").unlink()
-    Path("docs/made.md").unlink()
     (home / "broken").touch()  # would fail if it computed
     for name in ("toy", "all"):
         assert run(name, "--redraw", "-o", "docs/made")[0] == 0
     assert Path("docs/made/toy/toy.png").exists()
-    assert Path("docs/made.md").exists()
 
 
 def test_a_quick_run_does_not_replace_full_size(run, home):
@@ -187,14 +182,6 @@ def test_a_file_in_the_way(run, home):
         code, _, err = run("toy", "--out", out)
         assert code == 2
         assert "taken: is a file, so there can be no folder" in err
-
-
-def test_a_foreign_page_is_not_overwritten(run, home):
-    Path("README.md").write_text("# Mine\n")
-    code, _, err = run("toy", "--quick", "--out", "README")
-    assert code == 2
-    assert "not a page that perpend wrote" in err
-    assert Path("README.md").read_text() == "# Mine\n"
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may do anything")
@@ -318,39 +305,9 @@ def test_scenes_that_cannot_be_used(tmp_path, monkeypatch, capsys):
     assert "row 1, column 2" in error("holes.npy", holes)
 
 
-def test_studies_are_run_by_the_same_frame(capsys, tmp_path):
-    def study(*args):
-        code = main([*map(str, args)], program=app, name=STUDIES.command)
-        return code, *capsys.readouterr()
-
-    root = Path(__file__).parents[2]
-    command = [sys.executable, "-m", "studies", "list"]  # the only one that needs the checkout
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
-    assert [line.split()[0] for line in done.stdout.splitlines()] == [*STUDIES.names, "all"]
-    code, _, err = study("theory")
-    assert code == 2
-    assert "There are: calibration, limits, real-data" in err
-    assert "See: python -m studies --help" in err
-    made = tmp_path / "made"
-    assert study("calibration", "--quick", "--seeds", 1, "--jobs", 1, "--out", made)[0] == 0
-    page = made.with_suffix(".md").read_text()
-    assert "Made by `python -m studies calibration --quick --seeds 1`" in page
-    assert (made / "calibration" / "reliability.png").exists()
-
-
 def test_fewer_trials_do_not_replace_more(run, home):
     assert run("toy", "--seeds", "5")[0] == 0
     code, _, err = run("toy", "--seeds", "3")
     assert code == 2
     assert "holds results of full size with 5 cases" in err
     assert run("toy", "--seeds", "6")[0] == run("toy", "--seeds", "3", "--force")[0] == 0
-
-
-def test_the_page_needs_a_place(run, home, tmp_path):
-    code, _, err = run("toy", "--out", "/")
-    assert code == 2
-    assert "Choose a folder below" in err
-    Path("made.md").mkdir()
-    code, _, err = run("toy", "--out", "made")
-    assert code == 2
-    assert "is a folder" in err

@@ -6,16 +6,11 @@ import numpy as np
 import pytest
 
 from perpend import experiments
-from perpend.experiments import Settings, _convergence_page
-from perpend.experiments._recording import (
-    at_iterations,
-    first_below,
-    watch_irls,
-    watch_psgm,
-    watch_rsgm,
-)
+from perpend.experiments import Settings
+from perpend.experiments._recording import at_iterations, first_below, watch, watch_irls
 from perpend.experiments._runner import reproduce
 from perpend.experiments._trials import paper_data, starts_rng
+from perpend.experiments.convergence import EASIER, GIVEN, LONGER, RULES
 from perpend.geometry import random_directions
 from perpend.methods.dpcp_irls import dpcp_irls
 from perpend.methods.rsgm import STEPS
@@ -23,6 +18,7 @@ from perpend.rows import as_rows, row_span
 from perpend.solvers import psgm, riemannian, spectral_starts
 from perpend.solvers.steps import STEP_RULES
 from perpend.theory import start_tangents
+from studies._pages import page
 
 EXPERIMENT = experiments.load("convergence")
 SMALL = {"part": "rules", "D": 20, "c": 2, "N": 200, "k": 6, "r": 0.6, "seed": 0}
@@ -48,7 +44,7 @@ def test_watching_changes_nothing_and_misses_nothing(data, name, max_iter):
     B0 = random_directions(starts_rng(0), 20, 6)
     options = {"rule": STEP_RULES[name](), "max_iter": max_iter, "tol": 1e-12}
     alone = psgm(rows, B0, **options)
-    end, paths = watch_psgm(rows, B0, lambda B: start_tangents(B, normals), **options)
+    end, paths = watch(psgm, data.X, B0, lambda B: start_tangents(B, normals), **options)
     np.testing.assert_array_equal(end.B, alone.B)
     np.testing.assert_array_equal(end.n_iter, alone.n_iter)
     assert [len(path.tangents) - 1 for path in paths] == alone.n_iter.tolist()
@@ -69,7 +65,7 @@ def test_frames_are_watched_at_accepted_steps_only(data, name):
     measure, options = largest_tangent(data), {"rule": STEPS[name], "tol": 1e-12}
     rows = as_rows(data.X)
     start = spectral_starts(row_span(rows), 2)
-    path = watch_rsgm(data.X, 2, measure, max_iter=80, **options)
+    _, (path,) = watch(riemannian, data.X, start, measure, max_iter=80, **options)
     for n in (0, 1, 4, 80):
         end = riemannian(rows, start, max_iter=n, **options) if n else None
         V, i = (start, 0) if end is None else (end.B, end.n_iter[0])
@@ -88,8 +84,9 @@ def test_irls_is_watched(data):
 
 
 def test_a_path_that_comes_back_has_not_arrived(data):
-    _, paths = watch_psgm(
-        as_rows(data.X),
+    _, paths = watch(
+        psgm,
+        data.X,
         random_directions(starts_rng(0), 20, 6),
         lambda B: start_tangents(B, data.normals.T),
         rule=STEP_RULES["auto"](),
@@ -107,12 +104,7 @@ def test_a_path_that_comes_back_has_not_arrived(data):
 def test_the_rules_bring_all_starts_to_normals():
     tables = EXPERIMENT.run(SMALL)
     ends = {row["method"]: row for row in tables["ends"]}
-    assert set(ends) == {
-        *_convergence_page.RULES,
-        _convergence_page.LONGER,
-        _convergence_page.EASIER,
-        *_convergence_page.TOLD,
-    }
+    assert set(ends) == {*RULES, LONGER, EASIER, *GIVEN}
     for name in ("auto", "mbls", "RSGM, mbls", "DPCP-IRLS"):
         assert ends[name]["arrived"] == 1
         assert ends[name]["largest_end"] < 1e-6
@@ -165,14 +157,14 @@ def test_end_to_end(tmp_path):
     bound = {"part": "bound", "D": 10, "c": 8, "N": 500, "M": 100, "k": 10, "seed": 0}
     small = dataclasses.replace(EXPERIMENT, cases=lambda _: [SMALL, {**SMALL, "r": 0.7}, bound])
     results = reproduce(small, Settings(quick=True), tmp_path)
-    for stem in ("rules", "told", "bound"):
+    for stem in ("rules", "given", "bound"):
         assert (tmp_path / f"{stem}.png").stat().st_size > 10_000
         assert (tmp_path / f"{stem}.svg").exists()
-    page = (tmp_path / "page.md").read_text()
-    assert "0 violations in" in page
-    assert "## Theorem 1" in page
-    assert "nan" not in page.lower().replace("nanmean", "")
-    assert page.split("\n\n")[3].startswith(
+    text = page("convergence", results)
+    assert "0 violations in" in text
+    assert "## Theorem 1" in text
+    assert "nan" not in text.lower().replace("nanmean", "")
+    assert text.split("\n\n")[3].startswith(
         "Starts that arrive at a normal at 70 % outliers (D = 20"
     )
     assert results.n_cases == 3

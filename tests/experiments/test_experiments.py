@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from perpend.exceptions import InputError
-from perpend.experiments import PAPER, Experiment, Results, Settings
+from perpend.experiments import Experiment, Results, Settings
 from perpend.experiments._store import plain
 from real_data_files import write_stand_ins
-from studies import STUDIES
-
-NAMES = {name: book for book in (PAPER, STUDIES) for name in book.names}
+from studies._pages import BOOKS as NAMES
+from studies._pages import description
 
 
 def load(name):
@@ -54,7 +53,6 @@ def test_names_and_words(name):
     experiment = load(name)
     assert isinstance(experiment, Experiment)
     assert experiment.name == name
-    assert experiment.command == NAMES[name].command
     assert experiment.title
     assert len(experiment.about) < 80
 
@@ -114,22 +112,23 @@ def invented(rates):
 
 
 @pytest.mark.parametrize(
-    ("told", "ours", "expected"),
+    ("given", "ours", "expected"),
     [(10, 10, []), (10, 7, []), (10, 5, [(10, 20)]), (8, 0, []), (9, 0, [(10, 20)])],
 )
-def test_cells_that_fall_behind(told, ours, expected):
-    from perpend.experiments.phase_transition import OURS, TOLD, behind
+def test_cells_that_fall_behind(given, ours, expected):
+    from perpend.experiments.phase_transition import GIVEN, OURS
+    from studies.paper.phase_transition import behind
 
-    assert behind(invented({TOLD: told, OURS: ours}), OURS) == expected
+    assert behind(invented({GIVEN: given, OURS: ours}), OURS) == expected
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_an_easy_cell_is_recovered_by_all_but_the_one_told_too_much():
+def test_an_easy_cell_is_recovered_by_all_but_the_one_given_too_much():
     experiment = load("phase-transition")
     case = {"D": 30, "c": 2, "N": 300, "M": 200, "seed": 0}
     errors = {row["method"]: row["error"] for row in experiment.run(case)["trials"]}
     wrong = {name for name, error in errors.items() if error > 1e-2}
-    assert wrong == {"RSGM, told 2c"}
+    assert wrong == {"RSGM, given 2c"}
 
 
 # -- codimension ---------------------------------------------------------------------------------
@@ -175,7 +174,7 @@ def test_the_best_threshold(seed):
     rng = np.random.default_rng(seed)
     positive, score = rng.uniform(size=60) < 0.4, rng.integers(0, 12, 60) / 4
     assert best_f1(positive, score) == pytest.approx(brute_best_f1(positive, score))
-    # Rounding errors are no information: equal distances cannot be told apart.
+    # Rounding errors are no information: equal distances are equal.
     nearly = 1 + 1e-14 * rng.standard_normal(60)
     share = positive.mean()
     assert best_f1(positive, nearly) == pytest.approx(2 * share / (1 + share))
@@ -212,7 +211,7 @@ def page_of_first_draw(scene):
     cases = [c for c in experiment.cases(settings_of("hyperspectral", scene)) if c["draw"] == 0]
     results = results_of(experiment, [case for case in cases if case["part"] == "paper"])
     assert set(experiment.draw(results)) == {"scene"}
-    page = experiment.describe(results)
+    page = description("hyperspectral", results)
     assert "A fair case" not in page  # only what was computed
     assert float(page.split("mean F1 of ")[1].split()[0]) > 0.9
     return page

@@ -5,7 +5,6 @@ import csv
 import json
 import math
 import os
-import re
 import sys
 import textwrap
 
@@ -14,7 +13,7 @@ import pytest
 
 from perpend import __version__, experiments
 from perpend.exceptions import InputError, MissingExtraError
-from perpend.experiments import Results, Settings, _pages, _store
+from perpend.experiments import Results, Settings, _store
 from perpend.experiments._runner import CasesFailedError, redraw, reproduce
 
 TOY = """
@@ -48,12 +47,8 @@ def draw(results):
     }
     return {"toy": plots.curves({"": lines}, xlabel="seed", ylabel="x")}
 
-def describe(results):
-    n = len(results.rows("points"))
-    return f"The toy has **{n}** points.\\n\\n![x over seed](toy.png)\\n\\n## Why\\n\\nNo reason."
-
 EXPERIMENT = Experiment(
-    "toy", "A toy: two sizes", "For tests.", cases, run, draw, describe, lambda case: case["size"]
+    "toy", "A toy: two sizes", "For tests.", cases, run, draw, cost=lambda case: case["size"]
 )
 """
 QUICK = Settings(quick=True)
@@ -94,7 +89,7 @@ def test_a_run_leaves_everything_and_all_files_agree(toy, tmp_path):
     folder = tmp_path / "out" / "toy"
     results = reproduce(toy.experiment, QUICK, folder, jobs=2)
     assert toy.calls() == ALL
-    names = {"results.json", "points.csv", "notes.csv", "toy.png", "toy.svg", "page.md"}
+    names = {"results.json", "points.csv", "notes.csv", "toy.png", "toy.svg"}
     assert {path.name for path in folder.iterdir()} == names | {"cases.jsonl"}
 
     stored = json.loads((folder / "results.json").read_text())
@@ -120,11 +115,6 @@ def test_a_run_leaves_everything_and_all_files_agree(toy, tmp_path):
     with (folder / "points.csv").open() as stream:
         assert [float(row["x"]) for row in csv.DictReader(stream)] == points["x"]
 
-    page = (folder / "page.md").read_text()
-    assert "# A toy: two sizes\n\nMade by `perpend reproduce toy --quick`" in page
-    assert "4 cases" in page
-    assert "**4** points" in page
-    assert "[points.csv](points.csv)" in page
     assert (folder / "toy.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (folder / "toy.svg").read_text()
 
@@ -201,7 +191,7 @@ def test_a_damaged_line_of_the_checkpoint_is_computed_again(toy, tmp_path, damag
     again = reproduce(toy.experiment, QUICK, folder, jobs=1)
     assert toy.calls() == [(lost["size"], lost["seed"])]
     assert again.tables == results.tables
-    assert len(_store.Checkpoint(folder).read()) == 4  # the new line is whole
+    assert len(_store.read_cases(folder)) == 4  # the new line is whole
 
 
 def test_more_seeds_compute_only_the_new_ones(toy, tmp_path):
@@ -210,7 +200,6 @@ def test_more_seeds_compute_only_the_new_ones(toy, tmp_path):
     results = reproduce(toy.experiment, Settings(seeds=2), tmp_path / "toy")
     assert toy.calls() == [(3, 1), (5, 1)]
     assert results.column("points", "seed").tolist() == [0, 1, 0, 1]
-    assert "--seeds 2" in (tmp_path / "toy" / "page.md").read_text()
 
 
 def test_cases_of_another_version_are_not_used(toy, tmp_path, monkeypatch):
@@ -319,7 +308,7 @@ def test_names():
         experiments.load("phase_transitoin")
 
 
-# -- the store and the pages -----------------------------------------------------------------------
+# -- the store -------------------------------------------------------------------------------------
 
 
 def test_rows_are_stored_plainly():
@@ -340,29 +329,5 @@ def test_rows_may_lack_columns_and_tables_may_be_empty(tmp_path):
     assert back.rows("t") == [{"a": 1, "b": None}, {"a": None, "b": "x"}]
     assert back.column("t", "b").tolist() == [None, "x"]
     assert back.rows("empty") == back.rows("unknown") == []
-    assert [path.name for path in _store.write_csv(tmp_path, back)] == ["t.csv", "empty.csv"]
-
-
-def test_the_joint_page_has_all_parts_and_its_links_work(toy, tmp_path):
-    out = tmp_path / "docs" / "made"
-    reproduce(toy.experiment, QUICK, out / "toy")
-    page = _pages.write_joint_page(out)
-    assert page == tmp_path / "docs" / "made.md"
-    text = page.read_text()
-    assert text.count("\n# ") == 1
-    assert "- [A toy: two sizes](#a-toy-two-sizes)" in text
-    assert "\n## A toy: two sizes\n" in text
-    assert "\n### Why\n" in text
-    links = re.findall(r"\]\(([^)#]+)\)", text)
-    assert "made/toy/toy.png" in links
-    assert all((page.parent / link).exists() for link in links)
-    assert _pages.may_be_replaced(page)
-    assert not re.search(r"20\d\d-\d\d|" + re.escape(str(tmp_path)), text)  # no dates, no places
-
-
-def test_parts_keep_their_code_and_foreign_links():
-    text = "# T\n\n[a](b.csv) [c](https://d.e/f) [g](#h)\n\n```sh\n# [x](y)\n```\n"
-    deeper = _pages._one_deeper(text, "made/toy")
-    assert "## T" in deeper
-    assert "[a](made/toy/b.csv) [c](https://d.e/f) [g](#h)" in deeper
-    assert "\n# [x](y)\n" in deeper
+    _store.write_csv(tmp_path, back)
+    assert {path.name for path in tmp_path.glob("*.csv")} == {"t.csv", "empty.csv"}

@@ -10,6 +10,7 @@ from perpend.experiments import Settings, load
 from perpend.experiments import _implicit_bias as compute
 from perpend.experiments._runner import redraw, reproduce
 from perpend.experiments._store import plain
+from studies._pages import description
 
 EXPERIMENT = load("implicit-bias")
 SMALL = {"D": 40, "c": 4, "k": 12, "N": 300, "r": 0.6, "max_iter": 1000}
@@ -58,8 +59,8 @@ def test_limits_lie_near_the_projections_of_their_starts():
 @pytest.mark.parametrize("c", [1, 2])
 def test_an_orthogonal_frame_of_too_many_columns_has_one_in_the_subspace(c):
     found = limits(c, compute.RSGM)
-    columns = found["off_subspace"].reshape(12, compute.TOLD[c])
-    assert set(found["rank"]) == {compute.TOLD[c]}
+    columns = found["off_subspace"].reshape(12, compute.GIVEN[c])
+    assert set(found["rank"]) == {compute.GIVEN[c]}
     assert np.all(np.sum(columns < np.sin(np.deg2rad(5)), axis=1) == 1)
     assert np.all(np.sum(columns > np.sin(np.deg2rad(85)), axis=1) == c)
 
@@ -135,7 +136,7 @@ def test_the_quick_form_draws_and_describes(tmp_path):
     files = {path.name for path in tmp_path.iterdir()}
     stems = {"spheres", "ablation"}
     assert {f"{stem}.{kind}" for stem in stems for kind in ("png", "svg")} <= files
-    page = (tmp_path / "page.md").read_text(encoding="utf-8")
+    page = description("implicit-bias", results)
     free = results.rows("ablation", kind=compute.FREE, start="random")
     right = sum(row["codimension"] == 4 for row in free)
     assert f"find the codimension in {right} of {len(free)} fits" in page

@@ -11,8 +11,9 @@ from perpend.experiments import Results, Settings
 from perpend.experiments._runner import reproduce
 from perpend.experiments._store import plain
 from perpend.experiments._theory_limits import C1, C2, EPS7
-from perpend.experiments._theory_page import ratios
+from perpend.experiments.theory import ratios
 from perpend.theory import average_height, continuous_objective
+from studies._pages import description
 
 EXPERIMENT = experiments.load("theory")
 EASY = {"part": "problem", "D": 10, "c": 8, "N": 1000, "M": 111, "r": 0.1, "seed": 0}
@@ -140,13 +141,13 @@ def made(tmp_path_factory):
 
 
 def test_end_to_end(made):
-    folder, _ = made
+    folder, results = made
     for stem in ("conditions", "bounds"):
         assert (folder / f"{stem}.png").stat().st_size > 10_000
         assert (folder / f"{stem}.svg").exists()
     for table in ("problem", "lemma2", "continuous", "starts"):
         assert (folder / f"{table}.csv").exists()
-    page = (folder / "page.md").read_text()
+    page = description("theory", results)
     assert "the statements are broken 0 times" in page
     assert "| Theorem 1, balance | 1 (50 %) | 100 % | 100 % | 0 % |" in page
     for heading in ("## Conditions and success", "## Published and ours", "## Theorem 7"):
@@ -159,7 +160,7 @@ def test_the_page_reports_a_broken_bound(made):
     tables["problem"][0]["violations"] = 3
     tables["problem"][1]["error"] = 2 * tables["problem"][1]["error_bound"]
     broken = Results("theory", True, tables, 0.0, {})
-    page = EXPERIMENT.describe(broken)
+    page = description("theory", broken)
     assert "the statements are broken 4 times" in page
     assert "3 and 0 violations" in page
     assert "exceeded 1 times" in page

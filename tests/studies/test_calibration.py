@@ -1,4 +1,4 @@
-"""The calibration's suites, what is a right answer, and that the page says what was counted."""
+"""The calibration's suites, what a right estimate is, and that the page says what was counted."""
 
 from collections import Counter
 
@@ -6,18 +6,19 @@ import numpy as np
 import pytest
 
 from perpend.experiments import Results, Settings
-from studies import load
-from studies._calibration_page import counts, held
+from studies import STUDIES
+from studies._calibration_page import counts, met
 from studies._calibration_suite import (
     SIZE,
     SUITES,
     Problem,
     draw,
-    judge,
     own_normals,
     problem,
+    score,
     starts,
 )
+from studies._pages import description
 
 EVERY = {suite: [problem(suite, i) for i in range(SIZE)] for suite in SUITES}
 
@@ -82,7 +83,7 @@ def test_a_problem_is_the_same_each_time_and_its_rows_are_what_it_says(suite, in
 
 
 def test_a_quick_run_never_touches_the_second_suite():
-    cases = load("calibration").cases
+    cases = STUDIES.load("calibration").cases
     assert {case["suite"] for case in cases(Settings(quick=True))} == {"first"}
     assert {case["suite"] for case in cases(Settings(quick=True, seeds=600))} == {"first"}
     assert Counter(case["kind"] for case in cases(Settings(quick=True))) == dict.fromkeys(
@@ -132,10 +133,10 @@ def labels(p, inliers=0, outliers=0):
         ("cluster", 8, (0, 40), ""),
     ],
 )
-def test_right_answers(kind, codimension, accepted, expected):
+def test_right_estimates(kind, codimension, accepted, expected):
     p = invented(kind)
     y, predicted = labels(p, *accepted)
-    verdict = judge(p, y, codimension, predicted)
+    verdict = score(p, y, codimension, predicted)
     assert verdict.subspace == expected
     assert verdict.right == (expected != "")
 
@@ -147,22 +148,22 @@ def test_outliers_no_more_than_their_dimension_have_no_subspace(kind, M, right):
     p = invented(kind, M=M)
     y, predicted = labels(p, 0, M)
     own = {"plane": 8, "cluster": 9}[kind]
-    assert judge(p, y, own, predicted).right is right
+    assert score(p, y, own, predicted).right is right
     assert (own_normals(p, np.eye(10)[:M]) is not None) is right
 
 
 def test_without_outliers_all_rows_are_the_inliers():
     p = invented("cluster", M=0)
     y, predicted = labels(p, 60)
-    assert judge(p, y, 3, predicted).subspace == "inliers"
-    assert not judge(p, y, 9, predicted).right
+    assert score(p, y, 3, predicted).subspace == "inliers"
+    assert not score(p, y, 9, predicted).right
 
 
 def test_where_both_have_one_codimension_the_labels_say_whose_it_is():
     p = invented("plane", D=3, c=1)
     for accepted, expected in [((60, 0), "inliers"), ((0, 40), "outliers"), ((30, 20), "")]:
         y, predicted = labels(p, *accepted)
-        assert judge(p, y, 1, predicted).subspace == expected
+        assert score(p, y, 1, predicted).subspace == expected
 
 
 @pytest.mark.parametrize("kind", ["plane", "cluster"])
@@ -175,12 +176,12 @@ def test_the_outliers_own_normals(kind):
     assert own_normals(invented("heavy"), outliers) is None
 
 
-# -- answers and the page ------------------------------------------------------------------------
+# -- estimates and the page -----------------------------------------------------------------------
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_an_easy_problem_is_right_and_sure_and_a_hopeless_one_warns():
-    run = load("calibration").run
+    run = STUDIES.load("calibration").run
     easy = {"suite": "first", "index": 0, "kind": "sphere", "D": 12, "c": 2, "N": 240, "M": 120,
             "r": 1 / 3, "noise": 0.0, "stretch": 1.0}  # fmt: skip
     (row,) = run(easy)["answers"]
@@ -199,7 +200,7 @@ def test_an_easy_problem_is_right_and_sure_and_a_hopeless_one_warns():
 
 
 def answers(suite, *groups):
-    """Invented answers: (number, right, sure) each."""
+    """Invented estimates: (number, right, sure) each."""
     made = []
     for n, right, sure in groups:
         for _ in range(n):
@@ -225,7 +226,7 @@ def answers(suite, *groups):
     ],
 )
 def test_the_bars(groups, expected):
-    assert held(answers("first", *groups)) == expected
+    assert met(answers("first", *groups)) == expected
 
 
 def test_counts_are_those_of_a_plain_loop(seed):
@@ -237,24 +238,24 @@ def test_counts_are_those_of_a_plain_loop(seed):
     assert both == sum(row["right"] and row["sure"] for row in rows)
 
 
-def test_the_page_says_what_is_missed_and_names_every_sure_and_wrong_answer():
+def test_the_page_says_what_is_missed_and_names_every_sure_and_wrong_estimate():
     rows = answers("first", (99, True, True), (1, False, True)) + answers(
         "second", (40, True, True), (3, False, True), (30, True, False)
     )
-    experiment = load("calibration")
+    experiment = STUDIES.load("calibration")
     results = Results("calibration", False, {"answers": rows}, 0.0, {})
-    page = experiment.describe(results)
+    page = description("calibration", results)
     first, second = page.split("\n\n")[0].splitlines()
     assert "missed" not in first
     assert second.count("**missed**") == 2
     assert "99 of 100, 99 %" in page
     assert "40 of 43, 93.0 %" in page
     assert "40 of 70, 57.1 %" in page
-    assert "4 answers are both" in page
+    assert "4 estimates are both" in page
     for suite, index in [("first", 99), ("second", 40), ("second", 41), ("second", 42)]:
         assert f"| {suite}, {index} |" in page
     assert "| only … rows lie there (more rows would help) | 30 | 30 |" in page
-    assert "Each of the 30 answers that are not sure" in page
+    assert "Each of the 30 estimates that are not sure" in page
     (drawing,) = experiment.draw(results).values()
     assert len(drawing.axes) == 2
 
@@ -262,13 +263,13 @@ def test_the_page_says_what_is_missed_and_names_every_sure_and_wrong_answer():
 def test_a_missing_warning_is_said():
     rows = answers("first", (3, True, True), (2, False, False))
     rows[-1]["warned"] = False
-    page = load("calibration").describe(Results("calibration", True, {"answers": rows}, 0.0, {}))
-    assert "**1 of the 2 answers that are not sure come without" in page
+    page = description("calibration", Results("calibration", True, {"answers": rows}, 0.0, {}))
+    assert "**1 of the 2 estimates that are not sure come without" in page
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_picture_and_page_of_a_few_problems():
-    experiment = load("calibration")
+    experiment = STUDIES.load("calibration")
     rows = [
         row
         for case in experiment.cases(Settings(quick=True))
@@ -278,7 +279,7 @@ def test_picture_and_page_of_a_few_problems():
     assert len(rows) >= 5
     results = Results("calibration", True, {"answers": rows}, 0.0, {})
     assert set(experiment.draw(results)) == {"reliability"}
-    page = experiment.describe(results)
+    page = description("calibration", results)
     assert "![" in page
     assert "(reliability.png)" in page
     assert "nan" not in page

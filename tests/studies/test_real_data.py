@@ -1,4 +1,4 @@
-"""The real-data experiment on small stand-ins, and one look at the data itself."""
+"""The real-data experiment on small stand-ins, and one check of the data itself."""
 
 import os
 import re
@@ -11,17 +11,18 @@ from perpend.exceptions import InputError
 from perpend.experiments import Results, Settings
 from perpend.experiments._store import plain
 from real_data_files import write_stand_ins
+from studies import STUDIES
 from studies import _real_anomalies as anomalies
 from studies import _real_detectors as detectors
 from studies import _real_page as page
 from studies import _real_references as references
-from studies import load
+from studies._pages import description
 from studies._real_files import SOURCES, find_sources
 from studies._real_homographies import scene_names, turned
 from studies.real_data import PARTS
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-EXPERIMENT = load("real-data")
+EXPERIMENT = STUDIES.load("real-data")
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +106,7 @@ def column(results, name, value, **where):
 
 @pytest.mark.parametrize("kind", ["roads", "tables"])
 def test_planes_are_found(results, kind):
-    for method in ("DPCP()", "RANSAC, told c"):
+    for method in ("DPCP()", "RANSAC, given c"):
         assert np.all(column(results, kind, "auc", method=method) > 0.97)
     assert np.all(column(results, kind, "codimension", method="DPCP()") == 1)
 
@@ -113,9 +114,9 @@ def test_planes_are_found(results, kind):
 def test_anomalies_faces_and_homographies_are_found(results):
     for method in ("DPCP()", "RX"):
         assert np.all(column(results, "anomalies", "auc", method=method) > 0.95)
-    assert np.all(column(results, "faces", "auc", method="spherical PCA, told d = 9") > 0.9)
+    assert np.all(column(results, "faces", "auc", method="spherical PCA, given d = 9") > 0.9)
     assert results.values("homographies", "scene") == ["bonython", "sene"]
-    for method in ("DPCP()", "RANSAC, told c"):
+    for method in ("DPCP()", "RANSAC, given c"):
         assert np.all(column(results, "homographies", "f1", method=method) > 0.9)
 
 
@@ -128,7 +129,7 @@ def test_detectors_see_the_outliers(results):
 
 
 def test_page_and_pictures(results):
-    text = EXPERIMENT.describe(results)
+    text = description("real-data", results)
     for part in PARTS.values():
         assert f"## {part.title}" in text
     assert not re.search(r"\bnan\b", text)
@@ -141,7 +142,7 @@ def test_page_and_pictures(results):
 
 def test_a_page_of_one_kind_says_what_is_left_out(results):
     some = Results("real-data", True, {"faces": results.rows("faces")}, 0.0, {})
-    text = EXPERIMENT.describe(some)
+    text = description("real-data", some)
     assert "## One person among others" in text
     assert "## Homographies" not in text
     assert "Left out, as there was no such folder: kitti_roadplane" in text
@@ -150,13 +151,13 @@ def test_a_page_of_one_kind_says_what_is_left_out(results):
 def test_who_is_better_is_said(results):
     table = [dict(row) for row in results.rows("homographies")]
     for row in table:
-        row["f1"] = {"DPCP()": 0.8, "RANSAC, told c": 0.9}.get(row["method"], 0.802)
+        row["f1"] = {"DPCP()": 0.8, "RANSAC, given c": 0.9}.get(row["method"], 0.802)
     some = Results("real-data", True, {"homographies": table}, 0.0, {})
-    said = EXPERIMENT.describe(some)
-    assert "- sene: RANSAC, told c (0.900); `DPCP()` has 0.800." in said
+    said = description("real-data", some)
+    assert "- sene: RANSAC, given c (0.900); `DPCP()` has 0.800." in said
     for row in table:
         row["f1"] = {"DPCP()": 0.95}.get(row["method"], row["f1"])
-    assert "No other method has a clearly better F1" in EXPERIMENT.describe(some)
+    assert "No other method has a clearly better F1" in description("real-data", some)
 
 
 def test_the_window_of_a_quick_run_holds_an_anomaly(seed):
@@ -243,7 +244,7 @@ def test_a_scene_under_two_names_is_taken_once(root):
 
 @pytest.mark.parametrize(
     ("kind", "method", "least"),
-    [("tables", "DPCP()", 0.99), ("homographies", "RANSAC, told c", 0.8)],
+    [("tables", "DPCP()", 0.99), ("homographies", "RANSAC, given c", 0.8)],
 )
 def test_on_the_data_itself(kind, method, least):
     """The first quick case: the table of test24, and the building of bonython."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from perpend._progress import Monitor, clock
-from perpend.cli._console import Refusal, complain, count, page, say
+from perpend.cli._console import Refusal, complain, count, grid, page, say
 from perpend.cli._options import option
 from perpend.cli._output import check_place
 from perpend.cli._progress import monitor
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 ALL, LIST = "all", "list"
 WITH_SCENE = ("hyperspectral", ALL)
 FAILED, BAD_INPUT = 1, 3  # exit codes
-SHOWN = {".csv", ".json", ".md", ".png", ".svg"}  # files to name at the end
+SHOWN = {".csv", ".json", ".png", ".svg"}  # files to name at the end
+PAGES = ("python", "-m", "studies", "pages", "--out")
 
 
 @dataclass(eq=False, repr=False)
@@ -84,21 +85,26 @@ class Reproduction(Command):
 def reproduce(command: Reproduction) -> None:
     """Run an experiment of the paper, or draw it from stored results.
 
-    Writes to DIR/NAME: results.json, a CSV for each table, figures as PNG and SVG, and page.md;
-    and DIR.md, which joins all pages. An interrupted run goes on where it stopped. A run whose
-    results are stored already only draws.
+    Writes to DIR/NAME: results.json, a CSV for each table, and figures as PNG and SVG. An
+    interrupted run goes on where it stopped. A run whose results are stored already only draws.
+    From a checkout of perpend, python -m studies pages --out DIR makes pages of the results, with
+    the published numbers beside them.
     """
-    run(PAPER, command)
+    code = run(PAPER, command)
+    if code:
+        raise typer.Exit(code)
+    if command.name != LIST:
+        say(f"pages       from a checkout of perpend: {shlex.join([*PAGES, str(command.out)])}")
 
 
-def run(catalogue: Catalogue, command: Command) -> None:
-    """Run, draw or list experiments of a catalogue."""
+def run(catalogue: Catalogue, command: Command) -> int:
+    """Run, draw or list experiments of a catalogue, and return the exit code."""
     name = command.name
     if name == LIST:
         width = max(map(len, catalogue.names)) + 2
         lines = [f"{name:<{width}}{catalogue.load(name).about}" for name in catalogue.names]
         say("\n".join([*lines, f"{ALL:<{width}}all of them, one after another"]))
-        return
+        return 0
     if name != ALL:
         try:
             catalogue.check_name(name)
@@ -115,31 +121,12 @@ def run(catalogue: Catalogue, command: Command) -> None:
             "draws without computing, --force computes.", param_hint="--redraw"
         )
     names = list(catalogue.names) if name == ALL else [name]
-    _check_place(command.out, names)
+    for each in names:
+        check_place(command.out / each)
     if command.redraw:
         _redraw(catalogue, names, command.out)
-        return
-    codes = [_run(catalogue, each, command) for each in names]
-    if any(codes):
-        raise typer.Exit(max(codes))
-
-
-def _check_place(out: Path, names: list[str]) -> None:
-    """Refuse a folder that cannot take the results, before any work is done."""
-    from perpend.experiments._pages import joint_page, may_be_replaced
-
-    if not out.resolve().name:
-        raise Refusal(f"{out}: the page would have to stand beside it. Choose a folder below.")
-    joint = joint_page(out)
-    if joint.is_dir():
-        raise Refusal(f"{joint}: is a folder, and the page goes there. Choose another --out.")
-    for folder in (joint.parent, *(out / name for name in names)):
-        check_place(folder)
-    if not may_be_replaced(joint):
-        raise Refusal(
-            f"{joint}: is not a page that perpend wrote, and would be overwritten. Choose another "
-            "--out, or move that file."
-        )
+        return 0
+    return max(_run(catalogue, each, command) for each in names)
 
 
 def _run(catalogue: Catalogue, name: str, command: Command) -> int:
@@ -223,17 +210,14 @@ def _keep_larger_results(folder: Path, experiment: "Experiment", settings: Setti
 
 
 def _finish(experiment: "Experiment", results: "Results", out: Path) -> None:
-    """Write the joint page, and say what there is now."""
-    from perpend.experiments._pages import duration, headline, write_joint_page
-
-    joint, folder, here = write_joint_page(out), out / experiment.name, Path.cwd().resolve()
+    """Say what the results are, and what was written."""
+    folder, rows = out / experiment.name, experiment.summary(results)
     facts = {
         "experiment": experiment,
         "results": results,
-        "duration": duration(results.seconds),
-        "headline": headline(experiment, results),
+        "duration": clock(results.seconds),
+        "summary": grid(list(rows[0]), [list(row.values()) for row in rows]) if rows else "",
         "folder": folder,
         "files": sorted(path.name for path in folder.iterdir() if path.suffix in SHOWN),
-        "page": joint.relative_to(here) if joint.is_relative_to(here) else joint,
     }
     say(page("reproduce", facts))

@@ -1,12 +1,13 @@
 """The paper's figures and tables.
 
-One file each, which defines ``EXPERIMENT``; results are stored, pictures and pages are made from
-what is stored. ``perpend reproduce NAME`` runs them. Our own studies are run by the same frame from
-``studies/``, which is not installed. This package is light until an experiment is loaded.
+One file each, which defines ``EXPERIMENT``; results are stored, and pictures are drawn from what is
+stored. ``perpend reproduce NAME`` runs them. ``studies/``, which is not installed, has our own
+studies, run by the same frame, and makes the pages. This package is light until an experiment is
+loaded.
 """
 
 import difflib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib import import_module
 
 from perpend.exceptions import InputError
@@ -22,28 +23,17 @@ __all__ = [
     "Row",
     "Settings",
     "Tables",
-    "check_name",
     "load",
 ]
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Experiments that one command runs.
+    """Experiments that one command runs."""
 
-    Attributes
-    ----------
-    command : str
-        What stands before the name of an experiment.
-    names : dict
-        The module of each experiment, in the order in which they are run and shown.
-    elsewhere : dict
-        Names of other commands' experiments, and how these are run.
-    """
-
-    command: str
-    names: dict[str, str]
-    elsewhere: dict[str, str] = field(default_factory=dict)
+    command: str  # what stands before the name of an experiment
+    names: dict[str, str]  # the module of each, in the order in which they are run and shown
+    elsewhere: dict[str, str] = field(default_factory=dict)  # how other commands' are run, by name
 
     def check_name(self, name: str) -> None:
         """Raise InputError for a name that no experiment has."""
@@ -61,10 +51,9 @@ class Catalogue:
         """Import an experiment by its name; one that is not there raises InputError."""
         self.check_name(name)
         experiment: Experiment = import_module(self.names[name]).EXPERIMENT
-        return replace(experiment, command=self.command)
+        return experiment
 
 
-STUDIES = ("calibration", "limits", "real-data")
 PAPER = Catalogue(
     "perpend reproduce",
     {
@@ -78,7 +67,7 @@ PAPER = Catalogue(
     {
         name: "It is a study of our own and not installed; from a checkout of perpend, run: "
         f"python -m studies {name}"
-        for name in STUDIES
+        for name in ("calibration", "limits", "real-data")
     },
 )
-NAMES, check_name, load = PAPER.names, PAPER.check_name, PAPER.load
+NAMES, load = PAPER.names, PAPER.load

@@ -1,10 +1,10 @@
 """What an experiment is: the interface between the frame and the files that hold the experiments.
 
-An experiment is a list of cases, a function that computes one of them, and two functions that look
-at nothing but the stored rows: one draws, one describes. The frame does the rest: processes,
-checkpoints, files, the time left. Quick and full runs differ only in the cases.
+An experiment is a list of cases, a function that computes one of them, and two functions of nothing
+but the stored rows: one draws, one sums up. The frame does the rest: processes, checkpoints, files,
+the time left. Quick and full runs differ only in the cases.
 
-This module is light: it loads NumPy only when a column is asked for.
+This module is light: it loads NumPy only for a column.
 """
 
 from collections.abc import Callable
@@ -26,63 +26,31 @@ Tables: TypeAlias = dict[str, list[Row]]
 
 @dataclass(frozen=True)
 class Settings:
-    """What the user asked for.
+    """What the user chose."""
 
-    Attributes
-    ----------
-    quick : bool
-        Small sizes, under a minute on two cores, by the same code.
-    seeds : int, optional
-        Trials at each point; by default the experiment's own number.
-    scene : path, optional
-        A scene of the user's own (hyperspectral only).
-    variable : str, optional
-        Which array of the scene's file, if it holds several.
-    """
-
-    quick: bool = False
-    seeds: int | None = None
-    scene: Path | None = None
-    variable: str | None = None
+    quick: bool = False  # small sizes, under a minute on two cores, by the same code
+    seeds: int | None = None  # trials at each point, if not the experiment's own number
+    scene: Path | None = None  # of the user's own (hyperspectral only)
+    variable: str | None = None  # which array of the scene's file, if it holds several
 
 
 @dataclass(frozen=True)
 class Results:
-    """What is stored of an experiment, and all that drawing and describing may look at.
+    """What is stored of an experiment, and all that drawings and pages are made of.
 
     Floats have 6 significant digits, as in the file; NaN and infinities are stored as None.
-
-    Attributes
-    ----------
-    experiment : str
-    quick : bool
-    tables : dict of lists of dicts
-        The rows by table, in the order of the cases.
-    seconds : float
-        The time that all cases took together, each on one core.
-    versions : dict
-        Of python, numpy, scipy, scikit-learn and perpend.
-    wall_seconds : float
-        How long the last run took; cases from earlier runs took no time in it.
-    n_cases : int
-    settings : dict
-        ``quick``, ``seeds`` and ``scene`` (the name of its file), as the user gave them.
-    cpu : str
-        The model of the processor.
-    digest : str
-        Checksum of the version and all cases, "" if the results are to be computed anew.
     """
 
     experiment: str
     quick: bool
-    tables: Tables
-    seconds: float
-    versions: dict[str, str]
-    wall_seconds: float = 0.0
+    tables: Tables  # rows in the order of the cases
+    seconds: float  # that all cases took together, each on one core
+    versions: dict[str, str]  # of python, numpy, scipy, scikit-learn and perpend
+    wall_seconds: float = 0.0  # of the last run; cases from earlier runs took no time in it
     n_cases: int = 0
-    settings: dict[str, Any] = field(default_factory=dict)
-    cpu: str = ""
-    digest: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)  # quick, seeds, name of the scene's file
+    cpu: str = ""  # the model
+    digest: str = ""  # checksum of version and cases; none: the results are to be computed anew
 
     def rows(self, table: str, **where: Any) -> list[Row]:
         """Return the rows of a table whose columns equal the given values.
@@ -93,8 +61,7 @@ class Results:
         >>> results.rows("t", a=3)
         [{'a': 3, 'b': 4}]
         """
-        rows = self.tables.get(table, [])
-        return [row for row in rows if all(row[name] == value for name, value in where.items())]
+        return select(self.tables.get(table, []), **where)
 
     def column(self, table: str, name: str, **where: Any) -> Array:
         """Return one column of these rows as a NumPy array; what is missing becomes NaN.
@@ -118,47 +85,37 @@ class Results:
         """
         return list(dict.fromkeys(row[name] for row in self.rows(table)))
 
+    def groups(self, table: str, *names: str, **where: Any) -> dict[tuple[Any, ...], list[Row]]:
+        """Return these rows by the values of some columns, in the order of first appearance.
 
-def _equal_cost(case: Case) -> float:  # noqa: ARG001
-    return 1.0
+        >>> Results("toy", True, {"t": [{"a": 3}, {"a": 1}]}, 0.0, {}).groups("t", "a")
+        {(3,): [{'a': 3}], (1,): [{'a': 1}]}
+        """
+        found: dict[tuple[Any, ...], list[Row]] = {}
+        for row in self.rows(table, **where):
+            found.setdefault(tuple(row[name] for name in names), []).append(row)
+        return found
+
+
+def select(rows: list[Row], **where: Any) -> list[Row]:
+    """Return the rows whose columns equal the given values."""
+    return [row for row in rows if all(row[name] == value for name, value in where.items())]
 
 
 @dataclass(frozen=True)
 class Experiment:
     """One figure or table of the paper, or a study of our own.
 
-    Attributes
-    ----------
-    name : str
-        What follows the command, such as ``"phase-transition"``.
-    title : str
-        Heading of its page.
-    about : str
-        One line for ``perpend reproduce list``.
-    cases : callable
-        ``cases(settings)`` returns what is to be computed. Raises InputError, for instance for a
-        scene that cannot be used, before any work. More seeds must only add cases.
-    run : callable
-        ``run(case)`` computes one of them, in a worker process with one BLAS thread. It depends
-        on nothing but the case.
-    draw : callable
-        ``draw(results)`` returns matplotlib figures by the stem of their file's name.
-    describe : callable
-        ``describe(results)`` returns the Markdown below the heading, see `from_template`. Its
-        first paragraph is the headline that the command prints; headings start at ``##``;
-        figures are shown as ``![alt](stem.png)``.
-    cost : callable
-        ``cost(case)`` is the relative time of a case, for the time left.
-    command : str
-        What stands before `name` in the command that runs it.
+    `cases` raises InputError, for instance for a scene that cannot be used, before any work; more
+    seeds must only add cases. `run` is called in a worker process with one BLAS thread, and depends
+    on nothing but the case.
     """
 
-    name: str
-    title: str
-    about: str
-    cases: Callable[[Settings], list[Case]]
-    run: Callable[[Case], Tables]
-    draw: Callable[[Results], dict[str, Any]]
-    describe: Callable[[Results], str]
-    cost: Callable[[Case], float] = _equal_cost
-    command: str = "perpend reproduce"
+    name: str  # what follows the command, such as "phase-transition"
+    title: str  # of its page
+    about: str  # one line for ``perpend reproduce list``
+    cases: Callable[[Settings], list[Case]]  # what is to be computed
+    run: Callable[[Case], Tables]  # computes one case
+    draw: Callable[[Results], dict[str, Any]]  # matplotlib figures by the stem of their file's name
+    summary: Callable[[Results], list[dict[str, str]]] = lambda _: []  # table for the terminal
+    cost: Callable[[Case], float] = lambda _: 1.0  # relative time of a case

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from perpend._typing import Array
-from perpend.datasets import make_subspace
+from perpend.datasets import SubspaceData, make_subspace
 from perpend.experiments._experiment import Case, Tables
 from perpend.experiments._trials import n_outliers
 from perpend.geometry import orthonormal, random_directions
@@ -14,7 +14,7 @@ from perpend.geometry import orthonormal, random_directions
 NORMAL = 1e-2  # sine of the angle to the complement up to which a direction counts as a normal
 OFFSET = 1_000_000  # starts and data from equal seeds would be made of the same numbers
 EXPLAINED = 5  # trials with the slow extras that only explain the others
-TOLD = {2: 3, 1: 2}  # codimension in three dimensions -> what RSGM is told; the paper has 3 for 2
+GIVEN = {2: 3, 1: 2}  # codimension in three dimensions -> what RSGM is given; the paper has 3 for 2
 SHORT, PUBLISHED, RSGM = "DPCP-PSGM, short steps", "DPCP-PSGM", "RSGM"
 FREE, LONG, ORTHOGONAL = "free", "free, long schedule", "orthogonal"
 
@@ -22,6 +22,12 @@ FREE, LONG, ORTHOGONAL = "free", "free, long schedule", "orthogonal"
 def complement(c: int) -> Array:
     """Return the normals (c, 3) of the pictures: the horizontal plane, or the vertical axis."""
     return np.eye(3)[:2] if c == 2 else np.eye(3)[2:]
+
+
+def _data(case: Case, D: int, seed: int) -> SubspaceData:
+    N, c = case["N"], case["c"]
+    M = n_outliers(N, case["r"])
+    return make_subspace(N, M, n_features=D, codimension=c, random_state=seed)
 
 
 def sphere(case: Case) -> Tables:
@@ -34,14 +40,14 @@ def sphere(case: Case) -> Tables:
             goal = _unit(T.T @ (T @ B0))  # the limit of Lemma 4
             for j, b in enumerate(B.T):
                 row = {"c": case["c"], "method": method, "trial": trial, "start": j}
-                limits.append(
-                    row
-                    | {"rank": _rank(B, NORMAL)}
-                    | {"off_complement": np.linalg.norm(b - T.T @ (T @ b))}
-                    | {"off_subspace": np.linalg.norm(T @ b)}
-                    | {"start_off_subspace": np.linalg.norm(T @ B0[:, j])}
-                    | {"degrees_to_projection": np.rad2deg(_angle(b, goal[:, j]))}
-                )
+                row |= {
+                    "rank": _rank(B, NORMAL),
+                    "off_complement": np.linalg.norm(b - T.T @ (T @ b)),
+                    "off_subspace": np.linalg.norm(T @ b),
+                    "start_off_subspace": np.linalg.norm(T @ B0[:, j]),
+                    "degrees_to_projection": np.rad2deg(_angle(b, goal[:, j])),
+                }
+                limits.append(row)
             if trial == 0:
                 for step in sorted({0, *np.geomspace(1, 200, 40).astype(int).tolist()}):
                     for j, (x, y, z) in enumerate(descend(step).T):
@@ -57,13 +63,11 @@ def _descents(case: Case, trial: int) -> dict[str, Callable[[int], Array]]:
     from perpend.solvers import AutoStep, MBLSStep, psgm, riemannian, spectral_starts
 
     c = case["c"]
-    data = make_subspace(
-        case["N"], n_outliers(case["N"], case["r"]), n_features=3, codimension=c, random_state=trial
-    )
+    data = _data(case, 3, trial)
     parts = (data.normals, data.components) if c == 2 else (data.components, data.normals)
     rows = as_rows(data.X @ np.vstack(parts).T)  # turned so that the picture stands upright
     B0 = random_directions(np.random.default_rng(trial + OFFSET), 3, 3)
-    V0 = spectral_starts(row_span(rows), TOLD[c])
+    V0 = spectral_starts(row_span(rows), GIVEN[c])
 
     def free(rule: Any) -> Callable[[int], Array]:
         return lambda n: psgm(rows, B0, rule=rule, max_iter=n, tol=1e-9).B if n else B0
@@ -76,16 +80,14 @@ def _descents(case: Case, trial: int) -> dict[str, Callable[[int], Array]]:
 
 
 def ablation(case: Case) -> Tables:
-    """Fit one combination of start and constraint, and measure its directions and its answer."""
+    """Fit one combination of start and constraint, and measure its directions and its estimate."""
     from perpend import metrics
     from perpend.rows import as_rows, row_span
     from perpend.solvers import spectral_starts
     from perpend.theory import average_height
 
     D, c, k, seed = (case[name] for name in ("D", "c", "k", "seed"))
-    data = make_subspace(
-        case["N"], n_outliers(case["N"], case["r"]), n_features=D, codimension=c, random_state=seed
-    )
+    data = _data(case, D, seed)
     T = data.normals
     if case["start"] == "random":
         B0 = random_directions(np.random.default_rng(seed + OFFSET), D, k)

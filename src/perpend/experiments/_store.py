@@ -2,7 +2,7 @@
 
 ``cases.jsonl`` gets a line for each finished case at once, so a run that is killed loses only the
 cases in flight. It is needed to go on, or to add seeds; never to draw. ``results.json`` holds all
-rows, by column and rounded, and is all that drawing looks at.
+rows, by column and rounded, and is all that drawing needs.
 """
 
 import csv
@@ -13,12 +13,14 @@ import math
 import platform
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from contextlib import suppress
+from dataclasses import fields
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from perpend import __version__
+from perpend._files import writing
 from perpend.exceptions import InputError
 from perpend.experiments._experiment import Case, Results, Row, Tables
 
@@ -76,52 +78,42 @@ def _scalar(column: str, value: Any) -> Any:
 # -- cases, while it runs --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Finished:
-    """A case that has been computed."""
+class Outcome(NamedTuple):
+    """What became of a case: tables, or the error in words."""
 
+    case: Case
     tables: Tables
     seconds: float
+    error: str = ""
 
 
-class Checkpoint:
-    """The finished cases of an experiment, in a file to which lines are added."""
-
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / CHECKPOINT
-
-    def read(self) -> dict[str, Finished]:
-        """Return the cases that this version of perpend has finished, by their keys."""
-        found: dict[str, Finished] = {}
-        if not self._path.exists():
-            return found
-        with self._path.open(encoding="utf-8", errors="replace") as stream:
-            for line in stream:
-                # A run that was killed leaves a cut-off line; that case is computed again.
-                try:
-                    entry = json.loads(line)
-                    if entry["perpend"] == __version__:
-                        finished = Finished(entry["tables"], float(entry["seconds"]))
-                        found[key(entry["case"])] = finished
-                except (ValueError, LookupError, TypeError):
-                    continue
+def read_cases(folder: Path) -> dict[str, Outcome]:
+    """Return the cases that this version of perpend has finished, by their keys."""
+    found: dict[str, Outcome] = {}
+    path = folder / CHECKPOINT
+    if not path.exists():
         return found
+    for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
+        # A run that was killed leaves a cut-off line; that case is computed again.
+        with suppress(ValueError, LookupError, TypeError):
+            entry = json.loads(line)
+            if entry["perpend"] == __version__:
+                outcome = Outcome(entry["case"], entry["tables"], float(entry["seconds"]))
+                found[key(outcome.case)] = outcome
+    return found
 
-    def add(self, case: Case, finished: Finished) -> None:
-        """Add a case at once."""
-        entry = {"perpend": __version__, "case": case, "seconds": round(finished.seconds, 3)}
-        line = json.dumps({**entry, "tables": finished.tables}, separators=(",", ":"))
-        with self._path.open("ab+") as stream:
-            stream.seek(0, 2)
-            if stream.tell() > 0:
-                stream.seek(-1, 2)
-                if stream.read(1) != b"\n":  # behind a cut-off line begins a new one
-                    stream.write(b"\n")
-            stream.write(line.encode() + b"\n")
 
-    def clear(self) -> None:
-        """Forget all cases."""
-        self._path.unlink(missing_ok=True)
+def add_case(folder: Path, outcome: Outcome) -> None:
+    """Add a finished case at once."""
+    entry = {"perpend": __version__, "case": outcome.case, "seconds": round(outcome.seconds, 3)}
+    line = json.dumps({**entry, "tables": outcome.tables}, separators=(",", ":"))
+    with (folder / CHECKPOINT).open("ab+") as stream:
+        stream.seek(0, 2)
+        if stream.tell() > 0:
+            stream.seek(-1, 2)
+            if stream.read(1) != b"\n":  # behind a cut-off line begins a new one
+                stream.write(b"\n")
+        stream.write(line.encode() + b"\n")
 
 
 # -- results, at the end ---------------------------------------------------------------------------
@@ -164,22 +156,17 @@ def read_results(folder: Path) -> Results | None:
     )
 
 
-def write_csv(folder: Path, results: Results) -> list[Path]:
-    """Write one CSV for each table, and return their paths."""
-    paths = []
+def write_csv(folder: Path, results: Results) -> None:
+    """Write one CSV for each table."""
     for name, rows in results.tables.items():
         text = io.StringIO()
         table = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
         table.writeheader()
         table.writerows(rows)
-        paths.append(folder / f"{name}.csv")
-        _write(paths[-1], text.getvalue())
-    return paths
+        _write(folder / f"{name}.csv", text.getvalue())
 
 
 def _write(path: Path, text: str) -> None:
-    from perpend._files import writing
-
     with writing(path) as stream:
         stream.write(text.encode())
 
@@ -190,8 +177,7 @@ def _columns(rows: list[Row]) -> dict[str, list[Any]]:
 
 
 def _rows(columns: dict[str, list[Any]]) -> list[Row]:
-    names = list(columns)
-    return [dict(zip(names, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 # -- what it ran on --------------------------------------------------------------------------------
@@ -199,12 +185,8 @@ def _rows(columns: dict[str, list[Any]]) -> list[Row]:
 
 def versions() -> dict[str, str]:
     """Return the versions that may matter for the numbers."""
-    packages = ("numpy", "scipy", "scikit-learn")
-    return {
-        "perpend": __version__,
-        "python": platform.python_version(),
-        **{name: version(name) for name in packages},
-    }
+    ours = {"perpend": __version__, "python": platform.python_version()}
+    return ours | {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
 
 
 def cpu() -> str:

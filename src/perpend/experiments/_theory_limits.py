@@ -4,19 +4,10 @@ import math
 
 import numpy as np
 
+from perpend import theory
 from perpend.experiments._experiment import Case, Row
 from perpend.experiments._trials import starts_rng
 from perpend.geometry import random_directions
-from perpend.theory import (
-    average_height,
-    continuous_psgm,
-    continuous_values,
-    projected_singular_bound,
-    projected_starts,
-    start_singular_bound,
-    start_tangents,
-    theorem1,
-)
 
 N_DIRECTIONS = 8
 N_HALVINGS = 45  # of the continuous method's steps: down to rounding
@@ -45,7 +36,7 @@ def lemma2(case: Case) -> list[Row]:
     for b in B.T:
         cosine = float(np.linalg.norm(b[:d]))  # of phi, the angle to the subspace
         heights = np.abs(z @ b)
-        outside, inside = average_height(D), average_height(d) * cosine
+        outside, inside = theory.average_height(D), theory.average_height(d) * cosine
         parts = {
             "outliers": (heights[outlying], outside),
             "inliers": (heights[~outlying], inside),
@@ -69,17 +60,18 @@ def lemma2(case: Case) -> list[Row]:
 
 
 def continuous(case: Case) -> list[Row]:
-    """Run the continuous method with Theorem 1's steps; look at limits and their rank."""
+    """Run the continuous method with Theorem 1's steps; measure limits and their rank."""
     D, c, p = case["D"], case["c"], case["p"]
     Q = np.linalg.qr(np.random.default_rng([case["seed"], D, c]).standard_normal((D, D)))[0]
     normals = Q[:, :c]
     B0 = random_directions(starts_rng(case["seed"]), D, 2 * c)
-    conditions = theorem1(continuous_values(D, c, p), start_tangents(B0, normals))
+    tangents = theory.start_tangents(B0, normals)
+    conditions = theory.theorem1(theory.continuous_values(D, c, p), tangents)
     schedule = conditions.schedule()
     n_steps = schedule.K0 + N_HALVINGS * schedule.K_star
-    way = continuous_psgm(B0, normals, p, steps=schedule.steps(n_steps))
+    way = theory.continuous_psgm(B0, normals, p, steps=schedule.steps(n_steps))
     bound = conditions.angle_bound(schedule, np.arange(n_steps + 1))
-    limit = projected_starts(B0, normals)
+    limit = theory.projected_starts(B0, normals)
     rows = []
     for k in sorted({max(1, c - 1), c, 2 * c}):
         s = np.linalg.svd(way.B[:, :k], compute_uv=False)
@@ -108,8 +100,8 @@ def starts(case: Case) -> list[Row]:
     projected = np.array([np.linalg.svd(B[:c], compute_uv=False)[-1] for B in draws])
     rows = []
     for eps in EPS:
-        bound = start_singular_bound(k, D, C1=C1, eps=eps)
-        bound_projected = projected_singular_bound(k, c, D, C1=C1, eps=eps)
+        bound = theory.start_singular_bound(k, D, C1=C1, eps=eps)
+        bound_projected = theory.projected_singular_bound(k, c, D, C1=C1, eps=eps)
         rows.append(
             {
                 "eps": eps,

@@ -2,12 +2,13 @@
 
 import time
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsFloat
 
 import numpy as np
 
 from perpend._typing import Array
-from perpend.experiments._experiment import Row
+from perpend.experiments._experiment import Case, Results, Row
 
 if TYPE_CHECKING:
     from perpend.datasets import SubspaceData
@@ -34,6 +35,27 @@ def starts_rng(seed: int) -> np.random.Generator:
     return np.random.default_rng([1_000_003, seed])
 
 
+class Problem(NamedTuple):
+    """Data and random starts, as the theory needs them."""
+
+    data: "SubspaceData"
+    X_in: Array
+    X_out: Array
+    normals: Array  # (D, c)
+    B0: Array  # (D, k)
+
+
+def paper_problem(case: Case, n_starts: int) -> Problem:
+    """Return the data of a case (D, c, N, M or r, seed) and starts for it."""
+    from perpend.geometry import random_directions
+
+    D, N, seed = case["D"], case["N"], case["seed"]
+    M = case["M"] if "M" in case else n_outliers(N, case["r"])
+    data = paper_data(D, case["c"], N, M, seed)
+    B0 = random_directions(starts_rng(seed), D, n_starts)
+    return Problem(data, data.X[data.y == 1], data.X[data.y == -1], data.normals.T, B0)
+
+
 def dpcp_psgm(n_starts: int, seed: int, **options: Any) -> "SubspaceEstimator":
     """Return Algorithm 1 of the paper as its authors' releases run it."""
     from perpend import DPCP
@@ -47,11 +69,12 @@ def dpcp_psgm(n_starts: int, seed: int, **options: Any) -> "SubspaceEstimator":
 def fitted(model: "SubspaceEstimator", X: Array) -> tuple["SubspaceEstimator", float]:
     """Fit, and return the model and the CPU seconds it took; no warnings on screen.
 
-    Where there is a GPU, it computes.
+    Where there is a GPU, it computes. A model without a seed gets one.
     """
     from perpend.rows.kinds import has_gpu
 
-    model.set_params(device="cuda" if has_gpu() else None)
+    seed = 0 if model.random_state is None else model.random_state
+    model.set_params(device="cuda" if has_gpu() else None, random_state=seed)
     start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -60,7 +83,7 @@ def fitted(model: "SubspaceEstimator", X: Array) -> tuple["SubspaceEstimator", f
 
 
 def measured(model: "SubspaceEstimator", data: "SubspaceData") -> Row:
-    """Fit the model and return how far its answer is from the truth."""
+    """Fit the model and return how far its estimate is from the truth."""
     from perpend import subspace_distance, subspace_error
 
     model, seconds = fitted(model, data.X)
@@ -72,3 +95,31 @@ def measured(model: "SubspaceEstimator", data: "SubspaceData") -> Row:
         "iterations": int(model.n_iter_),
         "seconds": seconds,
     }
+
+
+def percent(share: SupportsFloat) -> str:
+    """Return a share as a percentage; only all and nothing are written as such.
+
+    >>> percent(1.0), percent(0.996), percent(0.5), percent(0.9999), percent(0.0001)
+    ('100 %', '99.6 %', '50 %', '99.9 %', '0.1 %')
+    """
+    value = round(100 * float(share), 6)
+    if value.is_integer():
+        return f"{value:.0f} %"
+    return f"{min(max(round(value, 1), 0.1), 99.9):.1f} %"
+
+
+def shares(
+    results: Results, table: str, by: tuple[str, ...], across: str, **share: Callable[[Row], Any]
+) -> list[dict[str, str]]:
+    """Return the mean of a share over the trials: lines by some columns, across another one."""
+    ((what, value),) = share.items()
+    lines = []
+    for key in results.groups(table, *by):
+        line = dict(zip(by, key, strict=True))
+        means = {
+            f"{what}, {across} = {x}": percent(np.mean([value(row) for row in rows]))
+            for (x,), rows in results.groups(table, across, **line).items()
+        }
+        lines.append({name: str(x) for name, x in line.items()} | means)
+    return lines

@@ -13,15 +13,15 @@ import time
 import traceback
 import warnings
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Generator, Sequence
+from contextlib import suppress
 from importlib import import_module
 from multiprocessing.connection import Connection, wait
-from typing import Any, cast
+from multiprocessing.context import SpawnProcess
+from typing import cast
 
 from perpend.experiments._experiment import Case, Tables
-from perpend.experiments._store import plain
+from perpend.experiments._store import Outcome, plain
 
 # BLAS and OpenMP read these when they are loaded, before threadpoolctl could tell them anything.
 ONE_THREAD = dict.fromkeys(
@@ -35,117 +35,79 @@ HEARTBEAT = 0.5  # seconds after which the caller hears that nothing has happene
 KILLED = -9  # exit code
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What became of a case: tables, or the error in words."""
-
-    case: Case
-    tables: Tables
-    seconds: float
-    error: str = ""
-
-
-@dataclass
-class _Worker:
-    process: Any
-    case: Case
-
-
 def compute(module: str, cases: Sequence[Case], jobs: int) -> Generator[Outcome | None]:
-    """Compute cases in worker processes, and yield the outcomes as they come.
+    """Compute cases by ``EXPERIMENT.run`` of a module, in so many processes.
 
-    Parameters
-    ----------
-    module : str
-        The module whose ``EXPERIMENT.run`` computes a case.
-    cases : sequence
-        In the order in which they are begun.
-    jobs : int
-        Number of processes.
-
-    Yields
-    ------
-    An outcome, or None when nothing has come for half a second. Closing the generator ends all
-    processes at once.
+    Yields outcomes as they come, or None when nothing has come for half a second. Closing the
+    generator ends all processes at once.
     """
     todo = deque(cases)
-    workers: dict[Connection, _Worker] = {}
+    workers: dict[Connection, tuple[SpawnProcess, Case]] = {}
     try:
-        while todo and len(workers) < jobs:
-            _start(module, todo, workers)
-        while workers:
+        while todo or workers:
+            while todo and len(workers) < jobs:
+                pipe, process = _start(module)
+                workers[pipe] = process, _send(pipe, todo.popleft())
             ready = wait(list(workers), timeout=HEARTBEAT)
             if not ready:
                 yield None
-            for pipe in ready:
-                yield _receive(cast("Connection", pipe), module, todo, workers)
+            for pipe in cast("list[Connection]", ready):
+                process, case = workers[pipe]
+                try:
+                    outcome = Outcome(case, *pipe.recv())
+                    alive = True
+                except (EOFError, OSError):
+                    outcome, alive = Outcome(case, {}, 0.0, _death(process)), False
+                if alive and todo:
+                    workers[pipe] = process, _send(pipe, todo.popleft())
+                else:
+                    del workers[pipe]
+                    pipe.close()
+                    process.join()
+                yield outcome
     finally:
-        for pipe, worker in workers.items():
+        for pipe, (process, _) in workers.items():
             pipe.close()
-            worker.process.kill()
-            worker.process.join()
+            process.kill()
+            process.join()
 
 
-def _start(module: str, todo: deque[Case], workers: dict[Connection, _Worker]) -> None:
+def _start(module: str) -> tuple[Connection, SpawnProcess]:
+    """Start a worker, which leaves Ctrl-C to this process."""
     ours, theirs = multiprocessing.Pipe()
-    context = multiprocessing.get_context("spawn")
-    process = context.Process(target=_work, args=(module, theirs), daemon=True)
-    with _surroundings_of_children():
-        process.start()
-    theirs.close()
-    workers[ours] = _Worker(process, todo.popleft())
-    with suppress(OSError):  # if it is dead already, receiving says so
-        ours.send(workers[ours].case)
-
-
-def _receive(
-    pipe: Connection, module: str, todo: deque[Case], workers: dict[Connection, _Worker]
-) -> Outcome:
-    """Take an outcome, and give the worker, or a new one in its place, the next case."""
-    worker = workers[pipe]
-    try:
-        outcome = Outcome(worker.case, *pipe.recv())
-    except (EOFError, OSError):
-        worker.process.join()
-        code = worker.process.exitcode
-        why = "killed, perhaps for lack of memory" if code == KILLED else f"exit code {code}"
-        outcome = Outcome(worker.case, {}, 0.0, f"its process ended before it was done ({why})")
-    else:
-        if todo:
-            worker.case = todo.popleft()
-            with suppress(OSError):  # if it is dead, the next call says so
-                pipe.send(worker.case)
-            return outcome
-    del workers[pipe]
-    pipe.close()
-    worker.process.join()
-    if todo:
-        _start(module, todo, workers)
-    return outcome
-
-
-@contextmanager
-def _surroundings_of_children() -> Iterator[None]:
-    """Let processes started now have one thread, and leave Ctrl-C to this one."""
-    before = {name: os.environ.get(name) for name in ONE_THREAD}
+    process = multiprocessing.get_context("spawn").Process(
+        target=_work, args=(module, theirs), daemon=True
+    )
     in_main = threading.current_thread() is threading.main_thread()  # signals are set only there
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if in_main else None
-    os.environ.update(ONE_THREAD)
     try:
-        yield
+        process.start()
     finally:
-        for name, value in before.items():
-            os.environ.pop(name)
-            if value is not None:
-                os.environ[name] = value
         if in_main:
             signal.signal(signal.SIGINT, handler)
+    theirs.close()
+    return ours, process
+
+
+def _send(pipe: Connection, case: Case) -> Case:
+    with suppress(OSError):  # if the worker is dead already, receiving says so
+        pipe.send(case)
+    return case
+
+
+def _death(process: SpawnProcess) -> str:
+    """Return why there will be no outcome."""
+    process.join()
+    code = process.exitcode
+    why = "killed, perhaps for lack of memory" if code == KILLED else f"exit code {code}"
+    return f"its process ended before it was done ({why})"
 
 
 # -- in the worker ---------------------------------------------------------------------------------
 
 
 def _work(module: str, pipe: Connection) -> None:
+    os.environ.update(ONE_THREAD)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with suppress(EOFError, OSError):  # the parent has gone
         while True:

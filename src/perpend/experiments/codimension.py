@@ -10,15 +10,23 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.experiments._experiment import Case, Experiment, Results, Row, Settings, Tables
-from perpend.experiments._text import from_template, percent
-from perpend.experiments._trials import dpcp_psgm, fitted, n_outliers, paper_data, starts_rng
+from perpend.experiments._trials import (
+    dpcp_psgm,
+    fitted,
+    n_outliers,
+    paper_data,
+    percent,
+    shares,
+    starts_rng,
+)
 
 # How a rank is read off the published run's directions: the paper does not say.
 PUBLISHED_GAP, PUBLISHED_FINE = "published, clearest gap", "published, s > 1e-6"
 PUBLISHED_COARSE, PUBLISHED_LONG = "published, s > 0.1", "published, 1000 iterations"
-OURS_TOLD, OURS = "DPCP(n_starts=c')", "DPCP()"
+OURS_STARTS, OURS = "DPCP(n_starts=c')", "DPCP()"
 DRAWN = (PUBLISHED_FINE, PUBLISHED_GAP, OURS)
-METHODS = (PUBLISHED_FINE, PUBLISHED_COARSE, PUBLISHED_GAP, PUBLISHED_LONG, OURS_TOLD, OURS)
+METHODS = (PUBLISHED_FINE, PUBLISHED_COARSE, PUBLISHED_GAP, PUBLISHED_LONG, OURS_STARTS, OURS)
+RATIOS = (0.6, 0.7)
 
 
 def cases(settings: Settings) -> list[Case]:
@@ -29,21 +37,14 @@ def cases(settings: Settings) -> list[Case]:
     else:
         D, N, codimensions, few, seeds = 200, 1500, list(range(10, 21)), 30, settings.seeds or 10
         starts = [5, 10, 15, 20, 22, 24, 26, 30, 40, 60, 90, 120]
-    ratios = (0.6, 0.7)
-    shape = {"D": D, "N": N}
-    sweep = [
-        {"part": "sweep", **shape, "c": c, "r": r, "starts": few, "seed": seed}
+    sweep, effect = [(c, few) for c in codimensions], [(codimensions[-1], k) for k in starts]
+    return [
+        {"part": part, "D": D, "N": N, "c": c, "r": r, "starts": k, "seed": seed}
+        for part, pairs in {"sweep": sweep, "starts": effect}.items()
         for seed in range(seeds)
-        for r in ratios
-        for c in codimensions
+        for r in RATIOS
+        for c, k in pairs
     ]
-    effect = [
-        {"part": "starts", **shape, "c": codimensions[-1], "r": r, "starts": k, "seed": seed}
-        for seed in range(seeds)
-        for r in ratios
-        for k in starts
-    ]
-    return sweep + effect
 
 
 def run(case: Case) -> Tables:
@@ -60,22 +61,20 @@ def _sweep(case: Case, data: Any) -> list[Row]:
     from perpend import DPCP
 
     k, seed = case["starts"], case["seed"]
-    published, _ = fitted(dpcp_psgm(k, seed), data.X)
-    longer, _ = fitted(dpcp_psgm(k, seed, max_iter=1000), data.X)
-    told, _ = fitted(DPCP(n_starts=k, random_state=starts_rng(seed)), data.X)
-    free, _ = fitted(DPCP(random_state=starts_rng(seed)), data.X)
-    s = published.singular_values_ / published.singular_values_[0]
-    found = {
-        PUBLISHED_FINE: (int(np.sum(s > 1e-6)), None),
-        PUBLISHED_COARSE: (int(np.sum(s > 0.1)), None),
-        PUBLISHED_GAP: (published.codimension_, published.confidence_),
-        PUBLISHED_LONG: (longer.codimension_, longer.confidence_),
-        OURS_TOLD: (told.codimension_, told.confidence_),
-        OURS: (free.codimension_, free.confidence_),
+    models = {
+        PUBLISHED_GAP: dpcp_psgm(k, seed),
+        PUBLISHED_LONG: dpcp_psgm(k, seed, max_iter=1000),
+        OURS_STARTS: DPCP(n_starts=k, random_state=starts_rng(seed)),
+        OURS: DPCP(random_state=starts_rng(seed)),
     }
+    models = {name: fitted(model, data.X)[0] for name, model in models.items()}
+    found = {name: (model.codimension_, model.confidence_) for name, model in models.items()}
+    s = models[PUBLISHED_GAP].singular_values_
+    for name, tolerance in {PUBLISHED_FINE: 1e-6, PUBLISHED_COARSE: 0.1}.items():
+        found[name] = np.sum(s > tolerance * s[0]), None
     return [
-        {"method": name, "estimate": int(estimate), "confidence": confidence}
-        for name, (estimate, confidence) in found.items()
+        {"method": name, "estimate": int(found[name][0]), "confidence": found[name][1]}
+        for name in METHODS
     ]
 
 
@@ -106,7 +105,7 @@ def cost(case: Case) -> float:
     return float((1 + case["starts"] / 30) / (1 - case["r"]))
 
 
-# -- looking at the results --------------------------------------------------------------------
+# -- results ---------------------------------------------------------------------------------------
 
 
 def right(results: Results, method: str, r: float) -> Array:
@@ -115,26 +114,24 @@ def right(results: Results, method: str, r: float) -> Array:
     return results.column("sweep", "estimate", **where) == results.column("sweep", "c", **where)
 
 
+def summary(results: Results) -> list[dict[str, str]]:
+    """Return how often each rule is right, by the share of outliers."""
+    return shares(results, "sweep", ("method",), "r", right=lambda row: row["estimate"] == row["c"])
+
+
 def draw(results: Results) -> dict[str, Any]:
     """Draw estimated over true codimensions, and the singular values over the starts."""
     from perpend import plots
 
-    panels = {}
-    for r in results.values("sweep", "r"):
+    panels, values = {}, {}
+    for r in RATIOS:
         for method in DRAWN:
             where = {"method": method, "r": r}
-            panels[f"{method}, r = {r}"] = (
-                results.column("sweep", "c", **where),
-                results.column("sweep", "estimate", **where),
-            )
-    starts = results.values("starts", "starts")
-    values: dict[str, Any] = {}
-    for r in results.values("starts", "r"):
-        last = [_quartiles(results, "last_normal", r, k) for k in starts]
-        after = [_quartiles(results, "next", r, k) for k in starts]
+            x, y = (results.column("sweep", name, **where) for name in ("c", "estimate"))
+            panels[f"{method}, r = {r}"] = x, y
         values[f"{percent(r)} outliers"] = {
-            "last normal": _band(starts, last),
-            "next": _band(starts, after),
+            "last normal": _band(results, "last_normal", r),
+            "next": _band(results, "next", r),
         }
     return {
         "codimension": plots.estimates_against_truth(panels, columns=len(DRAWN)),
@@ -145,35 +142,14 @@ def draw(results: Results) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _quartiles(results: Results, name: str, r: float, k: int) -> Array:
-    column = results.column("starts", name, r=r, starts=k)
-    if np.all(np.isnan(column)):
-        return np.full(3, np.nan)
-    return np.maximum(np.nanquantile(column, [0.25, 0.5, 0.75]), 1e-17)
-
-
-def _band(starts: list[int], quartiles: list[Array]) -> tuple[Array, ...]:
-    low, middle, high = np.transpose(quartiles)
-    seen = ~np.isnan(middle)
-    return np.array(starts)[seen], middle[seen], low[seen], high[seen]
-
-
-def numbers(results: Results) -> dict[str, Any]:
-    """Return how often each rule is right, who is wrong, and what more starts bring."""
-    ratios = results.values("sweep", "r")
-    without_tolerance = {PUBLISHED_GAP, PUBLISHED_LONG, OURS_TOLD, OURS}
-    wrong = [
-        (row["r"], row["c"], row["method"], row["estimate"])
-        for row in results.rows("sweep")
-        if row["method"] in without_tolerance and row["estimate"] != row["c"]
-    ]
-    return {
-        "right": {m: {r: np.mean(right(results, m, r)) for r in ratios} for m in METHODS},
-        "GAP": PUBLISHED_GAP,
-        "OURS": OURS,
-        "wrong": sorted(wrong),
-        "few": [row for row in results.rows("starts") if row["starts"] < row["c"]],
-    }
+def _band(results: Results, name: str, r: float) -> tuple[Array, ...]:
+    """Return the numbers of starts for which there are values; their median and quartiles."""
+    found = []
+    for k in results.values("starts", "starts"):
+        column = results.column("starts", name, r=r, starts=k)
+        if not np.all(np.isnan(column)):
+            found.append((k, *np.maximum(np.nanquantile(column, [0.5, 0.25, 0.75]), 1e-17)))
+    return tuple(np.transpose(found))
 
 
 EXPERIMENT = Experiment(
@@ -183,6 +159,6 @@ EXPERIMENT = Experiment(
     cases=cases,
     run=run,
     draw=draw,
-    describe=from_template(__file__, numbers),
+    summary=summary,
     cost=cost,
 )

@@ -11,21 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from perpend._typing import Array
+from perpend.experiments import _scene
 from perpend.experiments._experiment import Case, Experiment, Results, Row, Settings, Tables
-from perpend.experiments._scene import (
-    DEFAULT,
-    QUICK_SIDE,
-    SIDE,
-    SYNTHETIC,
-    Corrupted,
-    check_scene,
-    corrupted,
-    false_colours,
-    load_segment,
-    scene_path,
-)
-from perpend.experiments._text import from_template
-from perpend.experiments._trials import dpcp_psgm, fitted, starts_rng
+from perpend.experiments._trials import dpcp_psgm, fitted, shares, starts_rng
 from perpend.metrics import outlier_f1
 
 if TYPE_CHECKING:
@@ -36,29 +24,21 @@ PICTURE = {"ratio": 0.9, "draw": 0}  # of the narrow part
 
 
 class Part(NamedTuple):
-    """How many bands, starts and told normals."""
+    """How many bands, starts and given normals."""
 
     bands: int
-    starts: int  # c': of DPCP-PSGM, and told to the others as an overestimate
-    told: int  # what the others are told as the codimension, d = 5
+    starts: int  # c': of DPCP-PSGM, and given to the others as an overestimate
+    given: int  # the codimension for the others, d = 5
     most: int | None = None  # a clear overestimate where c' is none
 
 
 PAPER, FAIR = Part(10, 10, 5), Part(30, 15, 25, 28)
 
-PUBLISHED = {  # the paper's table: F1 at 80 and at 90 %
-    "DPCP-PSGM, c' = 10": (0.994, 0.993),
-    "RSGM, c' = 10": (0.0, 0.0),
-    "DPCP-IRLS, c' = 10": (0.0, 0.0),
-    "RSGM, c = 5": (0.999, 0.993),
-    "DPCP-IRLS, c = 5": (1.0, 0.995),
-}
-CREDITS = {DEFAULT.name: " (Jasper Ridge, seen by AVIRIS, as F. Zhu and others prepared it)"}
 SHOWN = ("DPCP-PSGM, c' = 10", "RSGM, c' = 10", "RSGM, c = 5", "DPCP-IRLS, c = 5")
 
 
 def models(part: Part, draw: int) -> dict[str, "SubspaceEstimator"]:
-    """Return the compared methods by name; those that need not be told come first."""
+    """Return the compared methods by name; those with an unknown codimension come first."""
     from perpend import DPCP, DPCPIRLS, RSGM
 
     k = part.starts
@@ -67,7 +47,7 @@ def models(part: Part, draw: int) -> dict[str, "SubspaceEstimator"]:
         f"DPCP(n_starts={k})": DPCP(n_starts=k, random_state=starts_rng(draw)),
         "DPCP()": DPCP(random_state=starts_rng(draw)),
     }
-    for codimension, name in {k: "c'", part.most: "c'", part.told: "c"}.items():
+    for codimension, name in {k: "c'", part.most: "c'", part.given: "c"}.items():
         if codimension is not None:
             found[f"RSGM, {name} = {codimension}"] = RSGM(codimension)
             found[f"DPCP-IRLS, {name} = {codimension}"] = DPCPIRLS(codimension)
@@ -76,11 +56,11 @@ def models(part: Part, draw: int) -> dict[str, "SubspaceEstimator"]:
 
 def cases(settings: Settings) -> list[Case]:
     """Return one case for each draw of bands and ratio; the fair part needs enough bands."""
-    path = scene_path(settings.scene, quick=settings.quick)
-    side = QUICK_SIDE if settings.quick else SIDE
-    n_bands, checksum = check_scene(path, settings.variable, PAPER.bands, side)
+    path = _scene.scene_path(settings.scene, quick=settings.quick)
+    side = _scene.QUICK_SIDE if settings.quick else _scene.SIDE
+    n_bands, checksum = _scene.check_scene(path, settings.variable, PAPER.bands, side)
     draws = settings.seeds or (2 if settings.quick else 20)
-    place = SYNTHETIC if str(path) == SYNTHETIC else str(path.resolve())
+    place = _scene.SYNTHETIC if str(path) == _scene.SYNTHETIC else str(path.resolve())
     scene = {"path": place, "variable": settings.variable, "checksum": checksum, "side": side}
     return [
         {"part": name, **scene, "ratio": ratio, "draw": draw}
@@ -94,14 +74,10 @@ def cases(settings: Settings) -> list[Case]:
 def run(case: Case) -> Tables:
     """Fit all methods to one corrupted scene."""
     part = PAPER if case["part"] == "paper" else FAIR
-    segment = load_segment(case["path"], case["variable"], case["side"])
-    data = corrupted(segment, part.bands, case["ratio"], case["draw"])
-    given = {
-        "scene": Path(case["path"]).name,
-        "bands": part.bands,
-        "ratio": case["ratio"],
-        "draw": case["draw"],
-    }
+    segment = _scene.load_segment(case["path"], case["variable"], case["side"])
+    data = _scene.corrupted(segment, part.bands, case["ratio"], case["draw"])
+    scene = {"scene": Path(case["path"]).name, "bands": part.bands}
+    given = {**scene, "ratio": case["ratio"], "draw": case["draw"]}
     scores, masks = [], {}
     for name, model in models(part, case["draw"]).items():
         model, seconds = fitted(model, data.X)  # noqa: PLW2901
@@ -113,7 +89,7 @@ def run(case: Case) -> Tables:
     return tables
 
 
-def _scores(model: "SubspaceEstimator", data: Corrupted) -> Row:
+def _scores(model: "SubspaceEstimator", data: _scene.Corrupted) -> Row:
     """Return F1 of both classes, from the labels and from the best threshold."""
     distance = -model.score_samples(data.X)
     return {
@@ -129,30 +105,25 @@ def _scores(model: "SubspaceEstimator", data: Corrupted) -> Row:
 def best_f1(positive: Array, score: Array) -> float:
     """Return the largest F1 of "positive up to a score", over all scores.
 
-    Scores that are equal up to rounding are not told apart.
+    Scores that are equal up to rounding count as equal.
     """
-    score = np.round(score, 10)
-    order = np.argsort(score, kind="stable")
-    claimed = np.arange(1, len(order) + 1)
-    hits = np.cumsum(positive[order])
-    last = np.append(np.diff(score[order]) > 0, True)  # of the rows with the same score
-    return float(np.max((2 * hits / (claimed + hits[-1]))[last]))
+    from sklearn.metrics import precision_recall_curve
+
+    precision, recall, _ = precision_recall_curve(positive, -np.round(score, 10))
+    return float(np.max(2 * precision * recall / np.maximum(precision + recall, 1e-300)))
 
 
-def _pixels(segment: Array, data: Corrupted, masks: dict[str, Array]) -> list[Row]:
+def _pixels(segment: Array, data: _scene.Corrupted, masks: dict[str, Array]) -> list[Row]:
     """Return the pictures, line by line: colours as hexadecimal numbers, labels as 0 and 1."""
-    height, width = segment.shape[:2]
-    labels = {"truth": data.y, **{name: masks[name] for name in SHOWN}}
-    colours = false_colours(segment)
-    rows = [
-        {"panel": "scene", "line": i, "pixels": colours[i].tobytes().hex()} for i in range(height)
+    lines = {"scene": [line.tobytes().hex() for line in _scene.false_colours(segment)]}
+    for name, labels in {"truth": data.y, **{name: masks[name] for name in SHOWN}}.items():
+        image = (labels == -1).astype(int).reshape(segment.shape[:2])
+        lines[name] = ["".join(map(str, line)) for line in image]
+    return [
+        {"panel": name, "line": i, "pixels": pixels}
+        for name, image in lines.items()
+        for i, pixels in enumerate(image)
     ]
-    for name, values in labels.items():
-        image = (values == -1).astype(int).reshape(height, width)
-        rows += [
-            {"panel": name, "line": i, "pixels": "".join(map(str, image[i]))} for i in range(height)
-        ]
-    return rows
 
 
 def cost(case: Case) -> float:
@@ -160,93 +131,48 @@ def cost(case: Case) -> float:
     return 1.0 if case["part"] == "paper" else 4.0
 
 
-# -- looking at the results --------------------------------------------------------------------
+# -- results ---------------------------------------------------------------------------------------
 
 RED, MISSED, FALSE_ALARM = (0.70, 0.17, 0.15), (0.0, 0.85, 1.0), (1.0, 0.85, 0.0)
 
 
+def summary(results: Results) -> list[dict[str, str]]:
+    """Return the mean F1 of every method, outliers being the positive class."""
+    by = ("scene", "bands", "method")
+    return shares(results, "scores", by, "ratio", F1=lambda row: row["f1_outliers"])
+
+
 def draw(results: Results) -> dict[str, Any]:
-    """Draw the paper's six panels, mistakes in colours of their own, and F1 over the draws."""
+    """Draw the paper's six panels, mistakes in colours of their own."""
     from perpend import plots
 
-    lines = {name: results.column("pixels", "pixels", panel=name) for name in _panels(results)}
-    scene = np.array([list(bytes.fromhex(line)) for line in lines["scene"]]) / 255
+    def mask(name: str) -> Array:
+        lines = results.column("pixels", "pixels", panel=name)
+        return np.array([[pixel == "1" for pixel in line] for line in lines])
+
+    def painted(mask: Array) -> Array:
+        picture = np.where(mask[:, :, None], RED, scene)
+        picture = np.where((~mask & truth)[:, :, None], MISSED, picture)
+        return np.where((mask & ~truth)[:, :, None], FALSE_ALARM, picture)
+
+    lines = results.column("pixels", "pixels", panel="scene")
+    scene = np.array([list(bytes.fromhex(line)) for line in lines]) / 255
     scene = scene.reshape(len(scene), -1, 3)
-    truth = _mask(lines["truth"])
+    truth = mask("truth")
     size = f"{truth.shape[0]} × {truth.shape[1]} pixels"
     panels = {
         f"(a) the scene\n{size}": scene,
-        f"(b) outliers put in\n{int(truth.sum())} pixels": _painted(scene, truth, truth),
+        f"(b) outliers put in\n{int(truth.sum())} pixels": painted(truth),
     }
     for letter, name in zip("cdef", SHOWN, strict=True):
-        mask = _mask(lines[name])
-        panels[f"({letter}) {name}\n{int(np.sum(mask != truth))} pixels wrong"] = _painted(
-            scene, mask, truth
-        )
+        found = mask(name)
+        panels[f"({letter}) {name}\n{int(np.sum(found != truth))} pixels wrong"] = painted(found)
     legend = {
         "labelled an outlier": RED,
         "outlier, missed": MISSED,
         "scene, labelled an outlier": FALSE_ALARM,
     }
     return {"scene": plots.images(panels, columns=3, legend=legend)}
-
-
-def _panels(results: Results) -> list[str]:
-    return results.values("pixels", "panel")
-
-
-def _mask(lines: Array) -> Array:
-    return np.array([[pixel == "1" for pixel in line] for line in lines])
-
-
-def _painted(scene: Array, mask: Array, truth: Array) -> Array:
-    picture = np.where(mask[:, :, None], RED, scene)
-    picture = np.where((~mask & truth)[:, :, None], MISSED, picture)
-    return np.where((mask & ~truth)[:, :, None], FALSE_ALARM, picture)
-
-
-def numbers(results: Results) -> dict[str, Any]:
-    """Return F1 of all methods in both parts, and what the published numbers are compared with."""
-    (scene,) = results.values("scores", "scene")
-    parts = {
-        part: [
-            {"method": name, "ratio": ratio, **_summary(results, part.bands, name, ratio)}
-            for name in dict.fromkeys(r["method"] for r in results.rows("scores", bands=part.bands))
-            for ratio in RATIOS
-        ]
-        for part in (PAPER, FAIR)
-    }
-    confidence = results.column("scores", "confidence", bands=PAPER.bands, method="DPCP()")
-    return {
-        "parts": {part: rows for part, rows in parts.items() if rows},
-        "f1": {(row["method"], row["ratio"]): row for row in parts[PAPER]},
-        "published": PUBLISHED,
-        "ratios": RATIOS,
-        "side": QUICK_SIDE if results.quick else SIDE,
-        "alike": _alike,
-        "scene": scene,
-        "credit": CREDITS.get(scene, ""),
-        "synthetic": scene == SYNTHETIC,
-        "confidence": np.median(confidence),
-    }
-
-
-def _summary(results: Results, bands: int, method: str, ratio: float) -> Row:
-    """Return mean and deviation of every F1, and the codimensions found."""
-    rows = results.rows("scores", bands=bands, method=method, ratio=ratio)
-    names = ("f1_outliers", "best_outliers", "f1_inliers", "best_inliers")
-    values = {name: [row[name] for row in rows] for name in names}
-    found = [row["codimension"] for row in rows]
-    return {
-        **{name: (np.mean(value), np.std(value)) for name, value in values.items()},
-        "found": (min(found), max(found)),
-    }
-
-
-def _alike(ratio: float, positive: int) -> float:
-    """Return F1 of claiming every row: precision is the share of the class, recall is one."""
-    share = ratio if positive == -1 else 1 - ratio
-    return 2 * share / (1 + share)
 
 
 EXPERIMENT = Experiment(
@@ -256,6 +182,6 @@ EXPERIMENT = Experiment(
     cases=cases,
     run=run,
     draw=draw,
-    describe=from_template(__file__, numbers),
+    summary=summary,
     cost=cost,
 )

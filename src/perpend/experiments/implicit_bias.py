@@ -10,22 +10,9 @@ from typing import Any
 import numpy as np
 
 from perpend._typing import Array
-from perpend.experiments import Case, Experiment, Results, Settings, Tables
-from perpend.experiments._implicit_bias import (
-    EXPLAINED,
-    FREE,
-    LONG,
-    NORMAL,
-    ORTHOGONAL,
-    RSGM,
-    SHORT,
-    TOLD,
-    ablation,
-    complement,
-    sphere,
-)
-from perpend.experiments._implicit_bias_page import numbers
-from perpend.experiments._text import from_template, percent
+from perpend.experiments import _implicit_bias as bias
+from perpend.experiments._experiment import Case, Experiment, Results, Settings, Tables
+from perpend.experiments._trials import percent, shares
 
 FULL = {"D": 200, "c": 10, "k": 30, "N": 1500}
 QUICK = {"D": 40, "c": 4, "k": 12, "N": 300}
@@ -37,11 +24,11 @@ def cases(settings: Settings) -> list[Case]:
     """Return both pictures, and all combinations of the ablation."""
     size, seeds, trials = (QUICK, 2, 10) if settings.quick else (FULL, 10, 100)
     found: list[Case] = [
-        {"part": "sphere", "c": c, "N": 500, "r": 0.6, "trials": trials} for c in TOLD
+        {"part": "sphere", "c": c, "N": 500, "r": 0.6, "trials": trials} for c in bias.GIVEN
     ]
     for seed in range(settings.seeds or seeds):
-        runs = [(FREE, 200), (FREE, 1000), (ORTHOGONAL, 200), (ORTHOGONAL, 1000)]
-        runs += [(LONG, 1000)] if seed < EXPLAINED else []
+        runs = [(kind, n) for kind in (bias.FREE, bias.ORTHOGONAL) for n in (200, 1000)]
+        runs += [(bias.LONG, 1000)] if seed < bias.EXPLAINED else []
         found += [
             {"part": "ablation", **size, "r": r, "start": start, "kind": kind}
             | {"max_iter": max_iter, "seed": seed}
@@ -54,19 +41,25 @@ def cases(settings: Settings) -> list[Case]:
 
 def run(case: Case) -> Tables:
     """Compute one of them."""
-    return sphere(case) if case["part"] == "sphere" else ablation(case)
+    return bias.sphere(case) if case["part"] == "sphere" else bias.ablation(case)
 
 
 def cost(case: Case) -> float:
     """Return the relative time: the size of the products times their number."""
     if case["part"] == "sphere":
         return 0.1 * float(case["trials"])
-    steps = {FREE: 400, LONG: 800, ORTHOGONAL: 1000}[case["kind"]]
+    steps = {bias.FREE: 400, bias.LONG: 800, bias.ORTHOGONAL: 1000}[case["kind"]]
     size = float(case["N"] / (1 - case["r"]) * case["D"] * case["k"])
     return 2e-10 * size * min(steps, int(case["max_iter"])) + 0.1
 
 
-# -- pictures --------------------------------------------------------------------------------------
+# -- results ---------------------------------------------------------------------------------------
+
+
+def summary(results: Results) -> list[dict[str, str]]:
+    """Return how often each combination of the ablation has the right codimension."""
+    by = ("kind", "start")
+    return shares(results, "ablation", by, "r", right=lambda row: row["codimension"] == row["c"])
 
 
 def draw(results: Results) -> dict[str, Any]:
@@ -76,8 +69,8 @@ def draw(results: Results) -> dict[str, Any]:
     spheres = plots.sphere(
         {
             _title(results, c, method): plots.OnSphere(**_scene(results, c, method))
-            for c in TOLD
-            for method in (SHORT, RSGM)
+            for c in bias.GIVEN
+            for method in (bias.SHORT, bias.RSGM)
         },
         subspace="subspace of the inliers",
         complement="its complement: all normals",
@@ -87,16 +80,15 @@ def draw(results: Results) -> dict[str, Any]:
         view=VIEW,
         columns=2,
     )
-    lines: dict[str, dict[str, tuple[Array, ...]]] = {}
-    for r in results.values("singular_values", "r"):
-        c = results.rows("ablation")[0]["c"]
-        lines[f"{percent(r)} outliers, c = {c}"] = {
+    ways = [(kind, start) for kind in (bias.FREE, bias.LONG) for start in ("random", "spectral")]
+    c = results.rows("ablation")[0]["c"]
+    lines: dict[str, dict[str, tuple[Array, ...]]] = {
+        f"{percent(r)} outliers, c = {c}": {
             f"{kind}, {start or 'either'} start": _median_spectrum(results, r, kind, start)
-            for kind, start in (
-                *((FREE, "random"), (FREE, "spectral")),
-                *((LONG, "random"), (LONG, "spectral"), (ORTHOGONAL, "")),
-            )
+            for kind, start in (*ways, (bias.ORTHOGONAL, ""))
         }
+        for r in results.values("singular_values", "r")
+    }
     spectra = plots.curves(
         lines, xlabel="index", ylabel="singular value / largest", log_y=True, panel=(4.6, 3.8)
     )
@@ -105,17 +97,16 @@ def draw(results: Results) -> dict[str, Any]:
 
 def _median_spectrum(results: Results, r: float, kind: str, start: str) -> tuple[Array, Array]:
     where = {"r": r, "kind": kind} | ({"start": start} if start else {})
-    index = results.column("singular_values", "index", **where)
-    value = results.column("singular_values", "value", **where)
-    x = np.unique(index)
-    return x, np.array([np.median(value[index == j]) for j in x])
+    groups = results.groups("singular_values", "index", **where)
+    medians = [np.median([row["value"] for row in rows]) for rows in groups.values()]
+    return np.array([j for (j,) in groups]), np.array(medians)
 
 
 def _title(results: Results, c: int, method: str) -> str:
     ends = results.rows("limits", c=c, method=method, trial=0)
-    name = f"RSGM, told {TOLD[c]}" if method == RSGM else "DPCP-PSGM, 3 starts"
+    name = f"RSGM, given {bias.GIVEN[c]}" if method == bias.RSGM else "DPCP-PSGM, 3 starts"
     n_inside = sum(row["off_complement"] > INSIDE for row in ends)
-    n_normals = sum(row["off_complement"] <= NORMAL for row in ends)
+    n_normals = sum(row["off_complement"] <= bias.NORMAL for row in ends)
     verdict = "all limits are normals" if n_normals == len(ends) else f"{n_normals} normals"
     if n_inside:
         verdict = f"{n_inside} limit{'s' * (n_inside > 1)} inside the subspace"
@@ -124,7 +115,7 @@ def _title(results: Results, c: int, method: str) -> str:
 
 def _scene(results: Results, c: int, method: str) -> dict[str, Any]:
     """Put a trial on a sphere; of b and -b, the same normal, the one that ends on the near side."""
-    T = complement(c)
+    T = bias.complement(c)
     height, turn = np.deg2rad(VIEW)
     eye = [np.cos(height) * np.cos(turn), np.cos(height) * np.sin(turn), np.sin(height)]
     paths = []
@@ -140,7 +131,7 @@ def _scene(results: Results, c: int, method: str) -> dict[str, Any]:
         "starts": starts,
         "limits": ends[~inside],
         "strays": ends[inside],
-        "targets": None if method == RSGM else starts @ T.T @ T,
+        "targets": None if method == bias.RSGM else starts @ T.T @ T,
         "paths": paths,
     }
 
@@ -152,6 +143,6 @@ EXPERIMENT = Experiment(
     cases=cases,
     run=run,
     draw=draw,
-    describe=from_template(__file__, numbers),
+    summary=summary,
     cost=cost,
 )

@@ -1,8 +1,8 @@
-"""What maps of recovery share: when a cell counts as recovered, and when a method falls behind."""
+"""What maps of recovery share: when a method falls behind another in a cell."""
 
 from perpend._typing import Array
+from perpend.experiments.phase_transition import OFTEN
 
-OFTEN = 0.9  # of the trials: a cell counts as recovered
 SIGNIFICANT = 0.05  # one-sided, Fisher's exact test
 TEST = {"often_share": OFTEN, "significant": SIGNIFICANT}  # for the pages
 

@@ -5,19 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from perpend._typing import Array
 from perpend.experiments._experiment import Results, Row
+from perpend.experiments.theory import CONDITIONS, ratios
 
-CONDITIONS = {  # name on page and figure -> column
-    "Theorem 1, balance": "dominates",
-    "Theorem 1, balance certified": "dominates_certified",
-    "Assumption 1, all starts": "holds",
-    "Assumption 1, certified": "holds_certified",
-    "Lemma 6, all starts": "lemma6",
-    "Lemma 6, c starts": "lemma6_few",
-    "Lemma 6 corrected, all starts": "corrected",
-    "Theorem 7, c starts": "theorem7",
-}
 BOUNDS = {  # name on the page -> measured, bound
     "norm of e_O, certified statistics": ("error", "error_bound"),
     "norm of e_O, estimated statistics": ("error", "error_bound_estimated"),
@@ -77,17 +67,6 @@ def share(rows: list[Row], name: str) -> float | None:
     return float(np.mean([bool(row[name]) for row in rows])) if rows else None
 
 
-def ratios(rows: list[Row], measured: str, bound: str | None) -> Array:
-    """Return measured / bound, infinite where the bound is negative.
-
-    Only of rows that have it. Without a bound, what is measured is the ratio.
-    """
-    if bound is None:
-        return np.array([row[measured] for row in rows if row[measured] is not None])
-    pairs = [(row[measured], row[bound]) for row in rows if row[bound] is not None]
-    return np.array([a / b if b > 0 else np.inf for a, b in pairs])
-
-
 def _groups(results: Results) -> dict[str, list[Row]]:
     """Return the problems by their shape, their share of outliers and their inliers."""
     shapes = dict.fromkeys((row["D"], row["c"]) for row in results.rows("problem"))
@@ -100,9 +79,7 @@ def _groups(results: Results) -> dict[str, list[Row]]:
 
 def _starts(results: Results) -> list[Row]:
     """Return the singular values of random starts beside their bounds, means over the trials."""
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in results.rows("starts"):
-        groups.setdefault((row["D"], row["c"], row["k"], row["eps"]), []).append(row)
+    groups = results.groups("starts", "D", "c", "k", "eps")
     names = [name for name in results.rows("starts")[0] if name not in ("D", "c", "k", "seed")]
     return [
         {"size": f"{D}, {c}, {k}", **{n: np.mean([row[n] for row in rows]) for n in names}}

@@ -1,7 +1,8 @@
-"""What is asked of the decisions, judged from the stored counts and times."""
+"""The targets of the decisions, checked by the stored counts and times."""
 
-from _page.section import Bar, Result, at_most, number
-from perpend.experiments._text import percent
+from _text import percent
+
+from _page.section import Result, Target, at_most, number
 
 SLAB_RIGHT, SLAB_SURE_AND_WRONG = 0.9, 0.02
 STRETCHED_RIGHT, STRETCHED_SURE = 0.95, 0.8
@@ -12,7 +13,7 @@ HOMOGENEOUS_AUC, TABLE_AUC, SCANS_SURE = 0.985, 0.997, 0.9
 ROAD_TIME, HOMOGENEOUS_TIME = 1 / 20, 1 / 40
 LONGEST_TIME, CLEAR_TIME = 1 / 15, 1.2
 LEAST, MOST = "at least", "at most"
-RATES = {  # suite -> what is asked of all its problems: counted, of how many, the limit
+RATES = {  # suite -> what is required of all its problems: counted, of how many, the limit
     "slab": [
         ("plane in a slab: codimension and noise right", "right", "problems", LEAST, SLAB_RIGHT),
         (
@@ -27,14 +28,20 @@ RATES = {  # suite -> what is asked of all its problems: counted, of how many, t
     "gap": [("gap of 10 in a cloud: found and sure", "right_and_sure", "problems", LEAST, 0.98)],
     "stretched": [],
     "third": [
-        ("third suite: sure answers that are right", "right_and_sure", "sure", LEAST, SURE_RIGHT),
-        ("third suite: right answers that are sure", "right_and_sure", "right", LEAST, RIGHT_SURE),
+        ("third suite: sure estimates that are right", "right_and_sure", "sure", LEAST, SURE_RIGHT),
+        (
+            "third suite: right estimates that are sure",
+            "right_and_sure",
+            "right",
+            LEAST,
+            RIGHT_SURE,
+        ),
     ],
 }
 
 
-def bars(result: Result) -> list[Bar]:
-    """Return the bars of everything that is stored, in the order of the page."""
+def targets(result: Result) -> list[Target]:
+    """Return the targets of everything that is stored, in the order of the page."""
     suites, times = result["suites"], result["times"]
     made = _scans(suites["scans"]) if "scans" in suites else []
     for name, rates in RATES.items():
@@ -51,7 +58,7 @@ def bars(result: Result) -> list[Bar]:
 
 
 def share(hits: int, n: int) -> float:
-    """Return a share; that of nothing is no number, and holds no bar."""
+    """Return a share; that of nothing is no number, and meets no target."""
     return hits / n if n else float("nan")
 
 
@@ -65,7 +72,7 @@ def fraction(ratio: float) -> str:
 
 
 def time_limit(name: str, row: Result) -> float | None:
-    """Return what is asked of the ratio of a row, None for nothing."""
+    """Return what is required of the ratio of a row, None for nothing."""
     if name == "scans" and row["kind"] == "roads":
         return HOMOGENEOUS_TIME if row["form"] == "xyz1" else ROAD_TIME
     return {"third": LONGEST_TIME, "clear": CLEAR_TIME}.get(name)
@@ -77,12 +84,12 @@ def frame(row: Result) -> str:
     return f"{row['frame']}, {form}"
 
 
-def _rate(what: str, hits: int, n: int, side: str, limit: float) -> Bar:
-    """Judge a share that is stored as counts."""
+def _rate(what: str, hits: int, n: int, side: str, limit: float) -> Target:
+    """Score a share that is stored as counts."""
     value = share(hits, n)
     measured = f"{hits} of {n}, {percent(value)}" if n else "none of none"
-    held = value >= limit if side == LEAST else value <= limit
-    return Bar(what, f"{side} {percent(limit)}", measured, held)
+    met = value >= limit if side == LEAST else value <= limit
+    return Target(what, f"{side} {percent(limit)}", measured, met)
 
 
 def setting(row: Result) -> str:
@@ -93,12 +100,12 @@ def setting(row: Result) -> str:
     )
 
 
-def _stretched(stored: Result) -> list[Bar]:
-    asked = f"{percent(STRETCHED_RIGHT)} right, {percent(STRETCHED_SURE)} of them sure"
+def _stretched(stored: Result) -> list[Target]:
+    required = f"{percent(STRETCHED_RIGHT)} right, {percent(STRETCHED_SURE)} of them sure"
     return [
-        Bar(
+        Target(
             f"stretched inliers, {setting(row)}",
-            asked,
+            required,
             f"{row['right']} of {row['problems']}, {row['right_and_sure']} sure",
             share(row["right"], row["problems"]) >= STRETCHED_RIGHT
             and share(row["right_and_sure"], row["right"]) >= STRETCHED_SURE,
@@ -107,44 +114,44 @@ def _stretched(stored: Result) -> list[Bar]:
     ]
 
 
-def _third(stored: Result) -> list[Bar]:
+def _third(stored: Result) -> list[Target]:
     unsure, sure = (stored["seconds"][name] for name in ("unsure", "sure"))
     ratio = [unsure / sure] if unsure and sure else []
     return [at_most("third suite: median time unsure over sure", ratio, UNSURE_OVER_SURE)]
 
 
-def _scans(stored: Result) -> list[Bar]:
+def _scans(stored: Result) -> list[Target]:
     made = []
     for row in next(iter(stored["by"].values())):
         if (row["kind"], row["form"]) == ("roads", "xyz"):
             made += _road(row)
             continue
         least = HOMOGENEOUS_AUC if row["kind"] == "roads" else TABLE_AUC
-        smallest, asked = row["smallest_auc"], f"at least {least:g}"
+        smallest, required = row["smallest_auc"], f"at least {least:g}"
         what = f"{frame(row)}: AUC in every seed"
-        made.append(Bar(what, asked, f"{smallest:.4f}", smallest >= least))
+        made.append(Target(what, required, f"{smallest:.4f}", smallest >= least))
         what = f"{frame(row)}: sure"
         made.append(_rate(what, row["sure"], row["problems"], LEAST, SCANS_SURE))
     return made
 
 
-def _road(row: Result) -> list[Bar]:
+def _road(row: Result) -> list[Target]:
     name, best = frame(row), row["best_auc"]
     off = [best - row[key] for key in ("auc", "smallest_auc")]
     wrong = row["sure_and_wrong"]
     return [
-        Bar(
+        Target(
             f"{name}: AUC below that of the least-squares plane, {best:.4f}",
             f"at most {MEAN_OFF:g} in the mean, {MOST_OFF:g} in every seed",
             f"{off[0]:.4f}, {off[1]:.4f}",
             off[0] <= MEAN_OFF and off[1] <= MOST_OFF,
         ),
-        Bar(f"{name}: sure and wrong", "none", f"{wrong} of {row['problems']}", wrong == 0),
+        Target(f"{name}: sure and wrong", "none", f"{wrong} of {row['problems']}", wrong == 0),
     ]
 
 
-def _times(name: str, rows: list[Result]) -> list[Bar]:
-    """Judge the ratios of times that something is asked of."""
+def _times(name: str, rows: list[Result]) -> list[Target]:
+    """Check the ratios of times that have a target."""
     word = "longest_ratio" if name == "third" else "median_ratio"
     made = []
     for row in rows:
@@ -155,6 +162,6 @@ def _times(name: str, rows: list[Result]) -> list[Bar]:
                 "third": lambda _: "third suite: longest fit over that of version 0.1",
                 "clear": lambda row: f"clear fits, {row['data']}: CPU time over version 0.1",
             }[name](row)
-            asked = f"at most {fraction(limit)}"
-            made.append(Bar(what, asked, fraction(row[word]), row[word] <= limit))
+            required = f"at most {fraction(limit)}"
+            made.append(Target(what, required, fraction(row[word]), row[word] <= limit))
     return made

@@ -11,29 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from perpend.experiments._experiment import Results
+from perpend.experiments._trials import percent
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-
-TEMPLATES = "templates"  # the folder beside the module that fills them in
-
-
-def from_template(
-    module: str, numbers: Callable[[Results], dict[str, Any]]
-) -> Callable[[Results], str]:
-    """Return `describe` of an experiment: fills templates/NAME.md beside the module NAME.py.
-
-    Parameters
-    ----------
-    module : str
-        Its ``__file__``.
-    numbers : callable
-        ``numbers(results)`` returns what the template needs besides `results` themselves.
-    """
-    path = Path(module)
-    template = path.parent / TEMPLATES / f"{path.stem}.md"
-    return lambda results: filled(template, results=results, **numbers(results))
 
 
 def filled(template: Path, **values: Any) -> str:
@@ -62,6 +43,27 @@ def _environment(folder: Path) -> "Environment":
 # -- how things are written ------------------------------------------------------------------------
 
 
+def anchor(title: str) -> str:
+    """Return the anchor that Markdown viewers give a heading.
+
+    >>> anchor("Codimension: found, not given")
+    'codimension-found-not-given'
+    """
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def duration(seconds: float) -> str:
+    """Say a time in the units one would.
+
+    >>> duration(0.4), duration(42), duration(754), duration(12000)
+    ('1 s', '42 s', '13 min', '3 h 20 min')
+    """
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
 def table(header: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
     """Return a Markdown table.
 
@@ -73,18 +75,6 @@ def table(header: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
     lines = [header, ["---"] * len(header), *rows]
     first, rule, *rest = ["| " + " | ".join(str(cell) for cell in line) + " |" for line in lines]
     return "\n".join([first, rule.replace(" ", ""), *rest])
-
-
-def percent(share: float) -> str:
-    """Return a share as a percentage; only all and nothing are written as such.
-
-    >>> percent(1.0), percent(0.996), percent(0.5), percent(0.9999), percent(0.0001)
-    ('100 %', '99.6 %', '50 %', '99.9 %', '0.1 %')
-    """
-    value = round(100 * float(share), 6)
-    if value.is_integer():
-        return f"{value:.0f} %"
-    return f"{min(max(round(value, 1), 0.1), 99.9):.1f} %"
 
 
 def listed(items: Iterable[Any], *, at_most: int = 12) -> str:

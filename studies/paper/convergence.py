@@ -5,12 +5,17 @@ from typing import Any
 import numpy as np
 
 from perpend.experiments._experiment import Results, Row
+from perpend.experiments.convergence import (
+    ARRIVED,
+    EASIER,
+    GIVEN,
+    INSIDE,
+    LONGER,
+    RULES,
+    by_setting,
+    setting,
+)
 
-ARRIVED = 1e-6  # tan of the angle below which a start counts as being at a normal
-INSIDE = 0.8  # of the cone; starts closer to its edge would need ever longer schedules
-LONGER, EASIER = "geometric, K0 = 120", "auto, armijo = 0.01"
-RULES = ("auto", "mbls", "geometric", "decay")
-TOLD = ("RSGM, mbls", "RSGM, decay", "DPCP-IRLS")
 WORDS = {
     "auto": "perpend's own",
     EASIER: "the same, content with a smaller decrease",
@@ -18,14 +23,14 @@ WORDS = {
     "geometric": "the paper's rule, the library's constants",
     LONGER: "the same, twice as long at its first step",
     "decay": "the authors' since 2021",
-    "RSGM, mbls": "told c, all normals together",
-    "RSGM, decay": "told c, all normals together",
-    "DPCP-IRLS": "told c, reweighted least squares",
+    "RSGM, mbls": "given c, all normals together",
+    "RSGM, decay": "given c, all normals together",
+    "DPCP-IRLS": "given c, reweighted least squares",
 }
 
 
 def numbers(results: Results) -> dict[str, Any]:
-    """Return who arrives, how fast, and whether the theorem keeps its promise."""
+    """Return which starts arrive, how fast, and whether the theorem keeps its promise."""
     ratios = results.values("ends", "r")
     checked = [row for row in results.rows("theorem1") if row["violations"] is not None]
     first = results.rows("ends")[0]
@@ -36,7 +41,7 @@ def numbers(results: Results) -> dict[str, Any]:
         "ratios": ratios,
         "words": WORDS,
         "RULES": RULES,
-        "TOLD": TOLD,
+        "GIVEN": GIVEN,
         "LONGER": LONGER,
         "EASIER": EASIER,
         "arrived": ARRIVED,
@@ -55,18 +60,18 @@ def _ends(rows: list[Row]) -> Row:
         values = [row[column] for row in rows]
         return None if None in values else max(values)
 
-    columns = ("arrived", "resting_elsewhere", "median_iterations_to", "spread")
+    columns = ("arrived", "converged_elsewhere", "median_iterations_to", "spread")
     values = {name: [row[name] for row in rows] for name in columns}
     to = values["median_iterations_to"]
-    told = None in values["spread"]
+    frame = None in values["spread"]
     return {
         "arrive": np.mean(values["arrived"]),
-        "elsewhere": None if told else np.mean(values["resting_elsewhere"]),
+        "elsewhere": None if frame else np.mean(values["converged_elsewhere"]),
         "median": None if None in to else np.median(to),
         "slowest": worst("slowest_iterations_to"),
         "scans": worst("slowest_scans_to"),
         "largest": worst("largest_end"),
-        "spread": None if told else np.median(values["spread"]),
+        "spread": None if frame else np.median(values["spread"]),
     }
 
 
@@ -90,7 +95,7 @@ def _theorem(rows: list[Row]) -> Row:
 
 
 def _conditions(rows: list[Row]) -> Row:
-    """Return what Theorem 1 asks for at one share of outliers; angles in degrees."""
+    """Return what Theorem 1 requires at one share of outliers; angles in degrees."""
     return {
         "dominates": sum(row["dominates"] for row in rows),
         "n": len(rows),
@@ -99,16 +104,3 @@ def _conditions(rows: list[Row]) -> Row:
         "inside": np.mean([row["inside"] for row in rows]),
         **{name: np.median([row[name] for row in rows]) for name in ("pull", "push")},
     }
-
-
-def by_setting(results: Results, name: str) -> list[list[Row]]:
-    """Return the rows of a table, those of each setting together."""
-    settings: dict[str, list[Row]] = {}
-    for row in results.rows(name):
-        settings.setdefault(setting(row), []).append(row)
-    return list(settings.values())
-
-
-def setting(row: Row, between: str = ", ") -> str:
-    """Return the sizes of a problem in words."""
-    return f"D = {row['D']}, c = {row['c']}{between}N = {row['N']}, M = {row['M']}"
