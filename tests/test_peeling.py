@@ -239,3 +239,77 @@ def test_a_table_full_of_things_is_found():
         if subspace.codimension == 1
     ]
     assert max(scores) > 0.95
+
+
+# -- affine subspaces ------------------------------------------------------------------------------
+
+
+def room(seed, n=4000, noise=0.005):
+    """Draw three planes of a room, with clutter; points in metres, and the plane of each."""
+    rng = np.random.default_rng(seed)
+    uv = rng.random((n, 2)) * [5, 4]
+    height = rng.normal(0, noise, n)
+    kind = rng.choice(4, n, p=[0.15, 0.4, 0.3, 0.15]) - 1
+    floor, wall = np.column_stack([uv, height]), np.column_stack([height, uv])
+    table = np.column_stack([1 + uv / 4, 0.8 + height])
+    points = np.select([(kind == j)[:, None] for j in range(3)], [floor, wall, table])
+    points[kind == -1] = rng.random((np.sum(kind == -1), 3)) * [5, 4, 3]
+    Q, _ = np.linalg.qr(rng.standard_normal((3, 3)))
+    return points @ Q.T + rng.normal(0, 10, 3), kind
+
+
+def test_planes_of_a_room_are_found_in_metres(seed):
+    points, kind = room(seed)
+    found = peel(points, affine=True, random_state=seed)
+    assert [one.codimension for one in found.subspaces] == [1, 1, 1]
+    for j, k in enumerate(matched(found, kind)):
+        own, members = kind == j, found.labels == k
+        assert 2 * np.sum(own & members) / (np.sum(own) + np.sum(members)) > 0.9
+        plane = found.subspaces[k]
+        J = np.abs(np.column_stack([points[own], np.ones(np.sum(own))]) @ plane.plane)
+        assert np.sqrt(np.mean(J**2)) < 0.006  # noise of .005
+        np.testing.assert_allclose(plane.noise, 0.005 * np.sqrt(3), rtol=0.2)
+        np.testing.assert_allclose(plane.location @ plane.normals.T, plane.intercept)
+        assert plane.threshold < 0.05
+
+
+def test_exact_flats_of_any_codimension_are_found(seed):
+    rng = np.random.default_rng(seed)
+    line = rng.normal(5, 1, 4) + rng.standard_normal((80, 1)) * rng.standard_normal(4)
+    Q, _ = np.linalg.qr(rng.standard_normal((4, 3)))
+    flat = rng.normal(-5, 1, 4) + rng.standard_normal((150, 3)) @ Q.T
+    X = np.vstack([line, flat, rng.normal(0, 5, (60, 4))])
+    found = peel(X, affine=True, random_state=seed)
+    assert sorted(one.codimension for one in found.subspaces) == [1, 3]
+    y = np.repeat([0, 1, -1], [80, 150, 60])
+    for j, k in enumerate(matched(found, y)):
+        np.testing.assert_array_equal(found.labels == k, y == j)
+
+
+def test_far_from_the_origin_and_in_single_precision_nothing_changes(seed):
+    points, kind = room(seed)
+    far = (points + 1000).astype(np.float32)
+    found = peel(far, affine=True, random_state=seed)
+    assert [one.codimension for one in found.subspaces] == [1, 1, 1]
+    assert found.subspaces[0].normals.dtype == np.float32
+    for j, k in enumerate(matched(found, kind)):
+        assert np.mean(found.labels[kind == j] == k) > 0.85
+
+
+@pytest.mark.parametrize("n", range(1, 8))
+def test_a_handful_of_points_is_no_sure_plane(n, seed):
+    points = np.random.default_rng(seed).standard_normal((max(n, 2), 3))
+    found = peel(points, affine=True, random_state=seed)
+    assert all(one.confidence < 0.95 for one in found.subspaces)
+
+
+def test_what_does_not_fit_together_is_refused():
+    points, _ = room(0, n=200)
+    with pytest.raises(InputError, match="peel has affine=True, and the estimator affine=False"):
+        peel(points, affine=True, estimator=DPCP())
+    with pytest.raises(InputError, match="affine='auto'; expected True or False"):
+        peel(points, affine="auto")
+    X, _, _ = union(6, [(2, 100)], 20, seed=0)
+    (line,) = peel(X, random_state=0).subspaces
+    with pytest.raises(InputError, match="A plane has one normal; this subspace has 4"):
+        line.plane  # noqa: B018

@@ -14,7 +14,7 @@ import numpy as np
 from perpend._typing import Array
 from perpend.geometry import complement
 from perpend.rows import rank_tolerance
-from perpend.structure import Cloud, Decision, Profile, effort, find_structure, sample_size
+from perpend.structure import Axes, Cloud, Decision, Profile, effort, find_structure, sample_size
 from perpend.structure import constants as k
 from perpend.structure.law import distance_edges
 from perpend.structure.settle import polish, settle, within
@@ -29,10 +29,12 @@ class Data(NamedTuple):
     X: Array  # (n, D)
     weight: Array  # (n,)
     share: Array  # (n,) as evidence: equal rows count once
+    affine: bool = False  # whether subspaces may miss the origin
 
     def some(self, chosen: Array) -> Self:
         """Return some of the rows, by a mask or their numbers."""
-        return type(self)(*(of_rows[chosen] for of_rows in self))
+        X, weight, share, affine = self
+        return type(self)(X[chosen], weight[chosen], share[chosen], affine)
 
     def mapped(self, T: Array) -> Self:
         """Return the rows in other coordinates, X @ T."""
@@ -40,7 +42,8 @@ class Data(NamedTuple):
 
     def distances(self, one: Decision) -> Array:
         """Return the distance (n,) of each row to a subspace."""
-        return np.linalg.norm(self.X @ normals(one), axis=1)
+        V = normals(one)
+        return np.linalg.norm(self.X @ V - one.candidate.axes.centre @ V, axis=1)
 
     def near(self, one: Decision) -> Array:
         """Say which rows (n,) are near enough for members."""
@@ -50,7 +53,7 @@ class Data(NamedTuple):
         """Return the rows as `perpend.structure` sees them."""
         X, weight = self.X.astype(float), self.weight / np.mean(self.weight)
         floor = float(distance_edges(1.0, self.X.dtype)[0])
-        return Cloud(X, affine=False, weight=weight, share=self.share, floor=floor)
+        return Cloud(X, affine=self.affine, weight=weight, share=self.share, floor=floor)
 
 
 def normals(one: Decision) -> Array:
@@ -60,10 +63,11 @@ def normals(one: Decision) -> Array:
 
 def lifted(one: Decision, B: Array, rest: Array) -> Decision:
     """Return a subspace of the coordinates B (D, r) as one of all; the rest (D, k) are normals."""
-    candidate = one.candidate
-    c, axes = candidate.c, candidate.axes
-    axes = axes._replace(A=np.hstack([B @ axes.A[:, :c], rest, B @ axes.A[:, c:]]))
-    return one._replace(candidate=candidate._replace(c=c + rest.shape[1], axes=axes))
+    c, (centre, A, variances) = one.candidate.c, one.candidate.axes
+    A = np.hstack([B @ A[:, :c], rest, B @ A[:, c:]])
+    variances = np.insert(variances, c, np.zeros(rest.shape[1]))
+    axes = Axes(B @ centre, A, variances)
+    return one._replace(candidate=one.candidate._replace(c=c + rest.shape[1], axes=axes))
 
 
 class Search(NamedTuple):
@@ -143,7 +147,7 @@ class Search(NamedTuple):
         own = data.some(near)
         views = [(complement(normals(outer)), k.AS_THIN, stretched)]
         if len(near) and not (stretched or outer.candidate.is_exact):
-            views.append((_stretch(own.X), k.FEWER, True))
+            views.append((_stretch(own), k.FEWER, True))
         for T, thin, already in views:
             seen = own.mapped(T)
             inner = self.find(seen, stretched=already)
@@ -156,6 +160,8 @@ class Search(NamedTuple):
             axes = cloud.pca(part)
             size = max(math.sqrt(float(np.mean(axes.variances[:c]))), cloud.floor)
             candidate = within(cloud, c, settle(cloud, axes, c, size))
+            if candidate.n_members <= cloud.free[c - 1]:  # any subspace runs through so many
+                continue
             if candidate.is_exact or candidate.sigma <= thin * sigma:
                 return inner._replace(candidate=candidate)
         return None
@@ -163,7 +169,7 @@ class Search(NamedTuple):
     def weigh(self, data: Data, part: Array | None) -> Decision | None:
         """Return the structure of the rows, if it is significant; it may be that of a part (n,)."""
         (n, D), fixed = data.X.shape, self.fixed
-        if n <= D or not (fixed is None or 0 < fixed < D):
+        if n <= D + int(data.affine) or D < 2 or not (fixed is None or 0 < fixed < D):
             return None
         first = min(n, sample_size(D))
         for size in sorted({first, min(n, max(first, effort.MOST_PER_COLUMN * D))}):
@@ -235,8 +241,9 @@ def _is_shadow(new: Decision, own: Data, others: list[Decision], taken: list[Dat
     return bool(others) and (is_cloud or any(on(own, other) for other in others))
 
 
-def _stretch(X: Array) -> Array:
+def _stretch(data: Data) -> Array:
     """Return T (D, r) so that the rows of X @ T have second moments alike; r is their rank."""
+    X = data.X - data.X.mean(axis=0) if data.affine else data.X
     variances, axes = np.linalg.eigh(X.T @ X / len(X))
     seen = variances > rank_tolerance(X.dtype) * variances[-1]
     return axes[:, seen] * np.sqrt(np.mean(variances[seen]) / variances[seen])
@@ -250,13 +257,17 @@ def share_out(data: Data, decisions: list[Decision]) -> Array:
 
         m s^-c exp(-J^2 / (2 s^2)) / ((2 pi)^(c/2) area of the sphere)
 
-    so that a row on an intersection goes to the smaller and thinner subspace.
+    so that a row on an intersection goes to the smaller and thinner subspace. Members of an affine
+    one are spread over a volume of (2 pi e)^(d/2) times their deviations along it.
     """
     labels, best = np.full(len(data.X), -1), np.full(len(data.X), -np.inf)
     for j, one in enumerate(decisions):
         c, s, J = one.candidate.c, one.candidate.sigma, data.distances(one)
         d, m = data.X.shape[1] - c, max(one.candidate.n_members, 1)
         log_area = math.log(2) + d / 2 * math.log(math.pi) - math.lgamma(d / 2)
+        if data.affine:
+            along = np.maximum(one.candidate.axes.variances[c:], np.finfo(float).tiny)
+            log_area = float(np.log(2 * math.pi * math.e * along).sum()) / 2
         log_peak = math.log(m) - c * math.log(s * math.sqrt(2 * math.pi))
         likely = log_peak - log_area - (J / s) ** 2 / 2
         better = (one.candidate.threshold >= J) & (likely > best)

@@ -28,7 +28,20 @@ class Subspace(NamedTuple):
     members: Array  # (m,) positions of its rows in X, ascending
     threshold: float  # the largest distance of a member
     noise: float  # expected norm of the members' noise, 0 where they are exact
+    location: Array  # (D,) the point of the subspace that is nearest to the members' mean
     evidence: dict[str, object]  # the numbers behind the confidence
+
+    @property
+    def intercept(self) -> Array:
+        """The subspace is normals @ x = intercept, (codimension,)."""
+        return self.normals @ self.location
+
+    @property
+    def plane(self) -> Array:
+        """The plane a x + b y + ... + d = 0 as [a, b, ..., d], of a subspace with one normal."""
+        if self.codimension != 1:
+            raise InputError(f"A plane has one normal; this subspace has {self.codimension}.")
+        return np.append(self.normals[0], -self.intercept)
 
     def __repr__(self) -> str:
         return (
@@ -73,6 +86,7 @@ class Peeled(NamedTuple):
 def peel(
     X: Array,
     *,
+    affine: bool = False,
     max_subspaces: int = 10,
     estimator: SubspaceEstimator | None = None,
     sample_weight: Array | None = None,
@@ -93,11 +107,15 @@ def peel(
     ----------
     X : array-like or torch tensor of shape (n_samples, n_features)
         A tensor is brought to memory, and the result is in NumPy.
+    affine : bool, default=False
+        Whether the subspaces may miss the origin: planes in a scan, in metres. Distances are then
+        Euclidean and rows are taken as they are.
     max_subspaces : int, default=10
         The largest number of subspaces to find.
     estimator : SubspaceEstimator, optional
-        How a single subspace is proposed; ``DPCP()`` by default. It is copied for every fit. Its
-        threshold and contamination play no part, as the rows of all subspaces set their own.
+        How a single subspace is proposed; ``DPCP(affine=affine)`` by default. It is copied for
+        every fit. Its threshold and contamination play no part, as the rows of all subspaces set
+        their own.
     sample_weight : array-like of shape (n_samples,), optional
         A row of weight w counts like w equal rows.
     random_state : int, Generator, RandomState or None, default=None
@@ -123,18 +141,25 @@ def peel(
     >>> int(np.sum(found.labels == -1))
     100
     """
-    model = _checked_estimator(estimator)
+    model = _checked_estimator(estimator, affine)
     if not (isinstance(max_subspaces, Integral) and max_subspaces >= 1):
         raise InputError(f"max_subspaces={max_subspaces!r}; expected a whole number from 1 on.")
     place = Place(X, None)
     X = to_numpy(checked(model, X, place, reset=True))
     weight = checked_weight(sample_weight, X, place)
-    weighted = as_rows(X, weight=weight, normalize=model.normalize)
+    middle = np.zeros(X.shape[1])
+    if affine:  # about the mean, where all rows have their digits
+        middle = np.average(X, axis=0, weights=weight)
+        X = (X - middle).astype(X.dtype)
+    unit_rows = model.normalize and not affine
+    weighted, rows = (as_rows(X, weight=w, normalize=unit_rows) for w in (weight, None))
     span = row_span(weighted)
-    rows = as_rows(X, normalize=model.normalize)
+    if affine:  # rows that differ by their sign alone are not equal
+        X1 = np.hstack([X, np.full((len(X), 1), rows.norms[-1], dtype=X.dtype)])
+        weighted = as_rows(X1, weight=weight, normalize=False)
     weight = np.ones(len(X)) if weight is None else weight
-    data = Data(rows.take(np.arange(len(X))), weight, weight)
-    present = np.any(X != 0, axis=1) & (weight > 0)
+    data = Data(rows.take(np.arange(len(X))), weight, weight, affine)
+    present = (affine | np.any(X != 0, axis=1)) & (weight > 0)
     search = Search(model, as_generator(random_state))
     counted = distinct_rows(weighted, search.rng)
     seen = data.some(present)._replace(share=counted.share[present])
@@ -151,22 +176,26 @@ def peel(
     decisions = [one for k, one in enumerate(decisions) if np.any(labels == k)]
     labels = share_out(data, decisions)
     subspaces = [_subspace(data, one, labels == k, rows.unit) for k, one in enumerate(decisions)]
+    if affine:
+        subspaces = [one._replace(location=one.location + middle) for one in subspaces]
     return Peeled(subspaces, labels)
 
 
-def _checked_estimator(estimator: Any) -> Any:
+def _checked_estimator(estimator: Any, affine: bool) -> Any:
     """Return a copy that sets the threshold itself, or say why the estimator can't be used."""
+    if affine not in (False, True):
+        raise InputError(f"affine={affine!r}; expected True or False.")
     if estimator is None:
-        return DPCP()
+        return DPCP(affine=affine)
     if not isinstance(estimator, SubspaceEstimator):
         raise InputError(
             f"estimator is a {type(estimator).__name__}; expected one of perpend's estimators, "
             "for example DPCP()."
         )
-    if getattr(estimator, "affine", False):
+    if getattr(estimator, "affine", False) != affine:
         raise InputError(
-            "peel looks for subspaces through the origin. Append a column of ones to X and use "
-            "affine=False: an affine subspace of X is a linear one there."
+            f"peel has affine={affine}, and the estimator affine={estimator.affine!r}. Give both "
+            "the same, True or False."
         )
     copy = type(estimator)(**estimator.get_params(deep=False))
     return copy.set_params(threshold="auto", contamination=None)
@@ -175,12 +204,15 @@ def _checked_estimator(estimator: Any) -> Any:
 def _subspace(data: Data, decision: Decision, members: Array, unit: float) -> Subspace:
     """Return the subspace of its members: bases as rows, in the precision of the data."""
     own, c, (D, _) = data.some(members), decision.candidate.c, decision.candidate.axes.A.shape
-    J = own.distances(decision) * unit
-    inside = complement(normals(decision))
-    Y = own.X @ inside
+    J, V, mean = own.distances(decision) * unit, normals(decision), np.zeros(D)
+    if data.affine:
+        mean = own.X.mean(axis=0, dtype=float)
+        mean -= V @ (V.T @ (mean - decision.candidate.axes.centre))  # onto the subspace
+    inside = complement(V)
+    Y = (own.X - mean) @ inside
     _, axes = np.linalg.eigh(Y.T @ Y)
     return Subspace(
-        normals=np.ascontiguousarray(normals(decision).T, dtype=data.X.dtype),
+        normals=np.ascontiguousarray(V.T, dtype=data.X.dtype),
         components=np.ascontiguousarray((inside @ axes[:, ::-1]).T, dtype=data.X.dtype),
         codimension=c,
         confidence=decision.confidence,
@@ -188,6 +220,7 @@ def _subspace(data: Data, decision: Decision, members: Array, unit: float) -> Su
         threshold=float(J.max()),
         # The distances show the noise in c of the D coordinates.
         noise=0.0 if decision.candidate.is_exact else float(np.sqrt(np.mean(J**2) * D / c)),
+        location=mean,
         evidence={
             "gain": decision.facts.contrast + decision.facts.needed,
             "gain_needed": decision.facts.needed,
