@@ -77,11 +77,11 @@ def stored(name):
 @pytest.mark.parametrize("page", [ROOT / "README.md", DOCS / "results.md"], ids=lambda p: p.stem)
 def test_headline_numbers_are_those_of_the_stored_results(page):
     text = page.read_text(encoding="utf-8")
-    bars = stored("recovery")["bars"]
+    targets = stored("recovery")["targets"]
 
     def count(key, *names):
-        chosen = [bars[f"{name} n_starts=auto"] for name in names]
-        return f"in {sum(bar[key] for bar in chosen)} of {sum(bar['of'] for bar in chosen)} |"
+        chosen = [targets[f"{name} n_starts=auto"] for name in names]
+        return f"in {sum(one[key] for one in chosen)} of {sum(one['of'] for one in chosen)} |"
 
     large, noisy = "D=200 N=1500 M={} noise=0.0", "D=200 N=1500 M=2250 noise={}"
     assert "exact " + count("exact", large.format(2250), large.format(3500)) in text
