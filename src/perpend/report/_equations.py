@@ -4,6 +4,7 @@ import math
 from typing import NamedTuple
 
 from perpend.plots._words import number, plural
+from perpend.relations.solved import fewest_digits
 from perpend.report._facts import Facts
 from perpend.report._solved import MOST_EQUATIONS, TERMS, Solved
 from perpend.report._text import column_name, digits_needed, short
@@ -37,7 +38,7 @@ def _one_solved(one: Solved, names: list[str]) -> list[Part]:
     parts = [
         _term(
             term["value"],
-            _fewest_digits(term["value"], term["size"], one["error"]),
+            fewest_digits(term["value"], term["size"], one["error"]),
             column_name(names, term["column"]),
             first=k == 0,
         )
@@ -47,7 +48,7 @@ def _one_solved(one: Solved, names: list[str]) -> list[Part]:
         parts.append(Part(f" + {plural(one['more'], 'smaller term')}"))
     constant = one["constant"]
     if constant or not parts:
-        shown = _fewest_digits(constant, 1.0, one["error"])
+        shown = fewest_digits(constant, 1.0, one["error"])
         parts.append(_term(constant, shown, first=not parts))
     return [Part("", column_name(names, one["column"]), " = "), *parts]
 
@@ -72,17 +73,6 @@ def _one_normal(normal: list[float], intercept: float, facts: Facts) -> list[Par
         parts.append(Part(f" + {plural(len(values) - len(kept), 'smaller term')}"))
     right = number(sign * intercept, max(6, digits_needed(intercept, 1.0, error)))
     return [*parts, Part(f" = {right}")]
-
-
-def _fewest_digits(value: float, factor: float, error: float) -> int:
-    """Return the digits of the roundest value that, times a factor, is within an error.
-
-    >>> _fewest_digits(0.190005, 100.0, 0.001), _fewest_digits(0.190005, 1e3, 0.001)
-    (2, 6)
-    """
-    most = digits_needed(value, factor, error)
-    near = (n for n in range(1, most) if abs(float(f"{value:.{n}g}") - value) * factor <= error)
-    return next(near, most)
 
 
 def _term(value: float, shown: int, column: str = "", *, first: bool) -> Part:
