@@ -35,8 +35,8 @@ def opened(model: Any) -> Scaled:
     last = steps[-1][1] if steps else model
     if not isinstance(last, SubspaceEstimator):
         raise InputError(
-            f"The model is a {type(last).__name__}; expected a fitted method of perpend, or a "
-            "pipeline whose last step is one."
+            f"model is a {type(last).__name__}; expected a fitted method of perpend, or a pipeline "
+            "of scalers whose last step is one."
         )
     check_is_fitted(last)
     centre, scale = np.zeros(last.n_features_in_), np.ones(last.n_features_in_)

@@ -16,10 +16,10 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from perpend import __version__
 from perpend._files import writing
+from perpend._pipelines import Scaled, opened
 from perpend._typing import Array
 from perpend.estimator import SubspaceEstimator
 from perpend.exceptions import InputError, MissingExtraError
@@ -37,7 +37,7 @@ OUTPUTS = ("label", "distance", "score")
 
 
 def to_onnx(
-    model: SubspaceEstimator,
+    model: Any,
     path: str | PathLike[str] | None = None,
     *,
     dtype: Any = None,
@@ -51,7 +51,9 @@ def to_onnx(
 
     Parameters
     ----------
-    model : a fitted method of perpend
+    model : a fitted method of perpend, or a pipeline of scalers and a method
+        Of a pipeline the graph takes rows in the data's own units, and distances are those of the
+        scaled rows, as in the pipeline. `perpend.equations` lists the scalers.
     path : str or path, optional
         The file, usually ``.onnx``. An existing file is replaced once the new one is complete.
     dtype : {float32, float64}, optional
@@ -85,16 +87,14 @@ def to_onnx(
     ['label', 'distance', 'score']
     """
     _onnx()
-    if not isinstance(model, SubspaceEstimator):
-        raise InputError(
-            f"model is a {type(model).__name__}; expected a fitted method of perpend. The other "
-            "steps of a pipeline have exporters of their own, and ONNX graphs can be joined."
-        )
-    check_is_fitted(model)
-    precision = np.dtype(to_numpy(model.normals_).dtype if dtype is None else dtype)
+    scaled = opened(model)
+    precision = np.dtype(to_numpy(scaled.model.normals_).dtype if dtype is None else dtype)
     if precision not in (np.float32, np.float64):
         raise InputError(f"dtype={dtype!r}; expected float32 or float64.")
-    proto = _proto(model, _Graph(precision))
+    graph = _Graph(precision)
+    if scaled.is_pipeline:
+        graph.scale(scaled)
+    proto = _proto(scaled.model, graph, scaled.names)
     if path is not None:
         with writing(path) as stream:
             stream.write(proto.SerializeToString())
@@ -106,6 +106,7 @@ class _Graph:
 
     def __init__(self, dtype: Any) -> None:
         self.dtype = np.dtype(dtype)
+        self.rows = "X"  # what the model sees
         self.nodes: list[NodeProto] = []
         self.weights: list[TensorProto] = []
         self.n_bytes = 0
@@ -130,6 +131,14 @@ class _Graph:
             self.weights.append(_onnx().numpy_helper.from_array(array, name))
         return name
 
+    def scale(self, scaled: Scaled) -> None:
+        """Let the model see (X - centre) / scale, computed in double precision."""
+        double, to = np.dtype(float), _onnx().helper.np_dtype_to_tensor_dtype
+        centre = self.weight("centre", scaled.centre, double)
+        centred = self.node("Sub", self.node("Cast", "X", to=to(double)), centre)
+        exact = self.node("Div", centred, self.weight("scale", scaled.scale, double))
+        self.rows = self.node("Cast", exact, to=to(self.dtype))
+
     def norm(self, rows: str, dtype: Any) -> tuple[str, str]:
         """Return ||r|| and r / ||r||, of shapes (n, 1) and (n, k); zero rows stay zero."""
         last = self.weight("last_axis", [1], np.int64)
@@ -148,7 +157,7 @@ class _Graph:
         return self.node("Mul", largest, length), over(scaled, length)
 
 
-def _proto(model: SubspaceEstimator, graph: _Graph) -> "ModelProto":
+def _proto(model: SubspaceEstimator, graph: _Graph, names: Array | None) -> "ModelProto":
     onnx = _onnx()
     normals = to_numpy(model.normals_).astype(float)
     distance, deciding = (_affine if model.affine_ else _linear)(model, graph, normals)
@@ -180,14 +189,14 @@ def _proto(model: SubspaceEstimator, graph: _Graph) -> "ModelProto":
         ir_version=IR_VERSION,
         opset_imports=[onnx.helper.make_opsetid("", OPSET)],
     )
-    onnx.helper.set_model_props(proto, _metadata(model))
+    onnx.helper.set_model_props(proto, _metadata(model, names))
     onnx.checker.check_model(proto, full_check=True)
     return proto
 
 
 def _linear(model: SubspaceEstimator, graph: _Graph, normals: Array) -> tuple[str, str]:
     """Add the distance, and the one that decides: relative to the row's norm if normalised."""
-    length, unit = graph.norm("X", graph.dtype)
+    length, unit = graph.norm(graph.rows, graph.dtype)
     relative, _ = graph.norm(_heights(graph, unit, normals, graph.dtype), graph.dtype)
     distance = graph.node("Mul", relative, length)
     return distance, relative if model.normalize else distance
@@ -198,7 +207,7 @@ def _affine(model: SubspaceEstimator, graph: _Graph, normals: Array) -> tuple[st
     double = np.dtype(float)
     to = _onnx().helper.np_dtype_to_tensor_dtype
     location = graph.weight("location", to_numpy(model.location_), double)
-    centred = graph.node("Sub", graph.node("Cast", "X", to=to(double)), location)
+    centred = graph.node("Sub", graph.node("Cast", graph.rows, to=to(double)), location)
     exact, _ = graph.norm(_heights(graph, centred, normals, double), double)
     distance = graph.node("Cast", exact, to=to(graph.dtype))
     return distance, distance
@@ -222,7 +231,7 @@ def _heights(graph: _Graph, rows: str, normals: Array, dtype: Any) -> str:
     return graph.node("Sub", rows, shadow)
 
 
-def _metadata(model: SubspaceEstimator) -> dict[str, str]:
+def _metadata(model: SubspaceEstimator, names: Array | None) -> dict[str, str]:
     found = {
         "perpend_version": __version__,
         "method": type(model).__name__,
@@ -233,8 +242,8 @@ def _metadata(model: SubspaceEstimator) -> dict[str, str]:
         "affine": json.dumps(bool(model.affine_)),
         "normalize": json.dumps(bool(model.normalize)),
     }
-    if hasattr(model, "feature_names_in_"):
-        found["feature_names"] = json.dumps([str(name) for name in model.feature_names_in_])
+    if names is not None:
+        found["feature_names"] = json.dumps([str(name) for name in names])
     return found
 
 
