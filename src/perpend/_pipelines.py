@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from perpend._typing import Array
 from perpend.estimator import SubspaceEstimator
 from perpend.exceptions import InputError
+from perpend.rows.kinds import to_numpy
 from perpend.standardizer import RobustStandardizer
 
 SCALERS = (RobustStandardizer, StandardScaler, RobustScaler, MinMaxScaler, MaxAbsScaler)
@@ -27,6 +28,11 @@ class Scaled(NamedTuple):
     scale: Array  # (D,)
     is_pipeline: bool
     names: Array | None  # (D,) of the columns, if they are known
+
+    @property
+    def point(self) -> Array:
+        """A point on the subspace, in the data's own units."""
+        return self.centre + self.scale * to_numpy(self.model.location_).astype(float)
 
 
 def opened(model: Any) -> Scaled:

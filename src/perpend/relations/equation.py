@@ -205,18 +205,12 @@ def equations(
     for row, one in zip(coefficients, found, strict=True):
         row[one.columns], row[one.column] = -one.values, 1.0
     known = X is not None or scaled.model.affine_ or not scaled.model.normalize
-    centre = _centre(scaled)
-    return Equations([_equation(one, names, known=known) for one in found], coefficients, centre)
-
-
-def _centre(scaled: Scaled) -> Array:
-    """Return a point on the subspace, in the data's own units."""
-    location = to_numpy(scaled.model.location_).astype(float)  # 0 if linear
-    return scaled.centre + scaled.scale * location
+    written = [_equation(one, names, known=known) for one in found]
+    return Equations(written, coefficients, scaled.point)
 
 
 def _surface(model: Any, scaled: Scaled, X: Array | None) -> Any:
-    N, centre = to_numpy(scaled.model.normals_).astype(float) / scaled.scale, _centre(scaled)
+    N, centre = to_numpy(scaled.model.normals_).astype(float) / scaled.scale, scaled.point
     D = len(centre)
     if X is None:
         # Noise is relative to the norm of the rows if these were normalised: about sqrt(D) where
@@ -282,9 +276,10 @@ def _text(one: Relation, names: list[str], *, known: bool) -> str:
         elif factor != "1":
             name = f"{factor} {name}"
         terms.append(("-" if a < 0 else "+", name))
-    if one.constant or not terms:
-        digits = fewest_digits(one.constant, 1.0, one.error)
-        terms.append(("-" if one.constant < 0 else "+", _number(abs(one.constant), digits)))
+    constant = one.shown_constant
+    if constant or not terms:
+        digits = fewest_digits(constant, 1.0, one.error)
+        terms.append(("-" if constant < 0 else "+", _number(abs(constant), digits)))
     (sign, first), *rest = terms
     right = ("-" if sign == "-" else "") + first + "".join(f" {s} {term}" for s, term in rest)
     noise = f" ± {_number(one.noise, 2)}" if known else ""

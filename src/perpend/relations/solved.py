@@ -16,8 +16,9 @@ import numpy as np
 from perpend._typing import Array
 from perpend.relations.sparse import GOOD_PIVOT, candidates, sparsest
 
-SMALL_TERM = 1e-3  # of a column's spread is left out
-SMALL_CONSTANT = 0.5  # of the noise is left out: the residuals grow by 12 % at most
+SEARCH_ERROR = 1e-5  # of a relation that the search of sparse ones may leave
+SMALL_TERM = 1e-6  # of a column's spread is left out, however exact the relation is
+SMALL_CONSTANT = 1e-3  # of a column's spread is left out in texts
 LEAST_SPREAD = 1e-6  # of the largest spread, for columns that never change
 ROUNDING = 1e-4  # of a column's spread may be lost by rounding
 MOST_DIGITS = 12
@@ -44,8 +45,14 @@ class Relation(NamedTuple):
     constant: float
     noise: float  # standard deviation, in the units of the column
     sizes: Array  # (k,) of the columns' values, as a root mean square
+    limit: float  # a constant up to it is left out in texts
     error: float  # how much the rounding of a coefficient may change
     left_out: bool  # whether there were terms too small to matter
+
+    @property
+    def shown_constant(self) -> float:
+        """The constant as texts have it: 0 if it does not matter."""
+        return 0.0 if self.columns.size and abs(self.constant) <= self.limit else self.constant
 
 
 def surface_of_rows(
@@ -74,24 +81,23 @@ def surface_of_model(normals: Array, centre: Array, spread: Array, noise: float)
 
 def solved(surface: Surface) -> list[Relation]:
     """Return the relations, sparsest first; each is solved for a column of its own if it can be."""
-    c, D = surface.normals.shape
+    c = len(surface.normals)
     if not c:
         return []
     Q = _orthonormal(surface.normals * surface.spread)
     V = candidates(Q)
-    supports = [_terms_that_matter(v, surface) for v in V]
+    supports = [_terms_that_matter(v, surface, SEARCH_ERROR) for v in V]
     taken: set[int] = set()
     found = []
     for i in sparsest(V, supports, c):
-        kept = np.array(supports[i])
-        v = np.zeros(D)
-        v[kept] = V[i][kept]
+        v = _refitted(V[i], supports[i], Q)
+        kept = np.array(_terms_that_matter(v, surface, SMALL_TERM))
         size = np.abs(v[kept])
         good = kept[size >= GOOD_PIVOT * size.max()]
         free = [int(j) for j in good if int(j) not in taken]
         p = free[-1] if free else int(good[-1])  # a sum usually comes after its terms
         taken.add(p)
-        found.append(_relation(p, v, kept, surface, left_out=len(kept) < _n_terms(V[i])))
+        found.append(_relation(p, v, kept, surface))
     return found
 
 
@@ -118,39 +124,53 @@ def _lost(v: Array, order: Array, surface: Surface) -> Array:
     return np.sqrt(np.maximum(squares, 0.0))
 
 
-def _terms_that_matter(v: Array, surface: Surface) -> tuple[int, ...]:
-    """Return the columns of a relation that are not lost in its noise, in order."""
+def _terms_that_matter(v: Array, surface: Surface, small: float) -> tuple[int, ...]:
+    """Return the columns of a relation that are neither lost in its noise nor small, in order."""
     size = np.abs(v) * np.sqrt(np.diagonal(surface.moments))
     order = np.argsort(size, kind="stable")  # the least first
-    limit = max(_noise(v, surface), SMALL_TERM * float(np.max(np.abs(v))))
+    limit = max(_noise(v, surface), small * float(np.max(np.abs(v))))
     n_lost = int(np.sum(np.cumprod(_lost(v, order, surface) <= limit)))
     if n_lost == len(v):  # a column that never changes
         return (int(np.argmax(np.abs(v))),)
     return tuple(sorted(order[n_lost:].tolist()))
 
 
-def _n_terms(v: Array) -> int:
-    return int(np.count_nonzero(np.abs(v) > 1e-12 * np.max(np.abs(v))))
+def _refitted(v: Array, kept: tuple[int, ...], Q: Array) -> Array:
+    """Return the relation near v that comes closest to having these terms only.
+
+    All others vanish in Q^T w if w is orthogonal to their columns of Q: it is projected on the left
+    singular vectors of these columns that are as nearly so as w is already.
+    """
+    others = np.delete(Q, kept, axis=1)
+    if not others.shape[1]:
+        return v
+    w = Q @ v
+    U, sizes, _ = np.linalg.svd(others)  # c vectors, at most c sizes
+    near = U[:, np.append(sizes, np.zeros(len(Q) - len(sizes))) <= 2 * np.linalg.norm(w @ others)]
+    if not near.shape[1]:  # all of it is rounding
+        near = U[:, -1:]
+    u: Array = (near @ (near.T @ w)) @ Q
+    return u / np.linalg.norm(u)
 
 
-def _relation(p: int, v: Array, kept: Array, surface: Surface, *, left_out: bool) -> Relation:
+def _relation(p: int, v: Array, kept: Array, surface: Surface) -> Relation:
     spread, centre = surface.spread, surface.centre
     others = kept[kept != p]
+    short = np.zeros_like(v)
+    short[kept] = v[kept]
     # v / s are the coefficients in the data's own units; divided by -v_p / s_p it is solved for p
     values = -(v[others] / v[p]) * (spread[p] / spread[others])
-    noise = _noise(v, surface) / abs(float(v[p])) * float(spread[p])
-    constant = float(centre[p] - values @ centre[others])
-    if abs(constant) <= max(SMALL_CONSTANT * noise, SMALL_TERM * float(spread[p])):
-        constant = 0.0
+    noise = _noise(short, surface) / abs(float(v[p])) * float(spread[p])
     return Relation(
         column=p,
         columns=others,
         values=values,
-        constant=constant,
+        constant=float(centre[p] - values @ centre[others]),
         noise=noise,
         sizes=np.hypot(spread[others], centre[others]),
+        limit=max(noise, SMALL_CONSTANT * float(spread[p])),
         error=max(noise, ROUNDING * float(spread[p])) / (len(others) + 1),
-        left_out=left_out,
+        left_out=len(kept) < int(np.count_nonzero(np.abs(v) > 1e-12 * np.max(np.abs(v)))),
     )
 
 

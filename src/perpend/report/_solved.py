@@ -4,6 +4,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from perpend._pipelines import Scaled
 from perpend._typing import Array
 from perpend.estimator import SubspaceEstimator
 from perpend.relations.solved import Relation, solved, surface_of_rows
@@ -17,19 +18,24 @@ Solved: TypeAlias = dict[str, Any]
 
 
 def solved_equations(
-    model: SubspaceEstimator, X: Array | None, labels: Array
+    model: SubspaceEstimator, X: Array | None, labels: Array, scaled: Scaled | None = None
 ) -> list[Solved] | None:
-    """Return sparse equations, each solved for a column; None if that does not help.
+    """Return sparse equations of the rows X, each solved for a column; None if that does not help.
 
-    It does not with a single normal, with many, and without rows that give the scale of columns.
+    It does not with many normals, without rows that give the scale of columns, and with a single
+    normal, unless columns were scaled.
     """
     N = to_numpy(model.normals_).astype(float)
-    if X is None or not 1 < len(N) <= MOST_EQUATIONS or not np.any(labels == 1):
+    least = 2 if scaled is None else 1
+    if X is None or not least <= len(N) <= MOST_EQUATIONS or not np.any(labels == 1):
         return None
-    location = to_numpy(model.location_).astype(float)  # 0 if linear
-    if not model.affine_ and not np.any(X[labels == 1]):
+    inliers, location = X[labels == 1], to_numpy(model.location_).astype(float)  # 0 if linear
+    if not model.affine_ and not np.any(inliers):
         return None
-    return [_facts(one) for one in solved(surface_of_rows(N, location, X[labels == 1]))]
+    scale = None
+    if scaled is not None:  # z = (x - centre) / scale is on the model's subspace
+        N, location, scale = N / scaled.scale, scaled.point, scaled.scale
+    return [_facts(one) for one in solved(surface_of_rows(N, location, inliers, scale))]
 
 
 def _facts(one: Relation) -> Solved:
@@ -45,7 +51,7 @@ def _facts(one: Relation) -> Solved:
             }
             for k in shown
         ],
-        "constant": one.constant,
+        "constant": one.shown_constant,
         "more": len(one.columns) - len(shown),  # terms that are not among these
         "left_out": one.left_out,
         "error": one.error,
