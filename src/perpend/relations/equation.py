@@ -59,23 +59,27 @@ class Equation:
 class Broken(NamedTuple):
     """For each row, the relation that it breaks most."""
 
-    equation: Array
-    """(n_samples,) its place among the equations."""
-    by: Array
-    """(n_samples,) how far the row is from it, in units of its noise: beyond 4 is no chance."""
+    equation: Array  # (n_samples,) its place among the equations
+    by: Array  # (n_samples,) how far the row is from it, in units of its noise
 
 
 class Equations(Sequence[Equation]):
     """The equations of a subspace: relations between columns first, then constant columns.
 
     A row is on the subspace if all of them hold. Iterating, indexing and ``len`` work as for a
-    list, and ``print`` shows all of them.
+    list, and ``print`` shows all of them. `perpend.equations` makes it.
+
+    Parameters
+    ----------
+    found : iterable of Equation
+    coefficients : array of shape (n_equations, n_features)
+    centre : array of shape (n_features,)
+        A point on the subspace.
     """
 
     def __init__(self, found: Iterable[Equation], coefficients: Array, centre: Array) -> None:
         self._all = list(found)
-        self._coefficients = coefficients  # (c, D)
-        self._centre = centre  # (D,) which is on the subspace
+        self._coefficients, self._centre = coefficients, centre
 
     @overload
     def __getitem__(self, i: int) -> Equation: ...
@@ -293,4 +297,4 @@ def _number(value: float, digits: int) -> str:
     ('1190', '0.19', '2.5e-07', '120000')
     """
     text = f"{value:.{digits}g}"
-    return f"{float(text):.0f}" if "e+" in text and value < 1e6 else text
+    return f"{float(text):.0f}" if "e+" in text and float(text) <= 1e6 else text
