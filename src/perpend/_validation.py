@@ -100,12 +100,12 @@ def different_units(X: Array, names: Array | None) -> str | None:
     used = np.flatnonzero(size > 0)
     if not len(used):
         return None
-    size = size[used]
+    size, rounding = size[used], 16 * np.finfo(some.dtype).eps
     some = some[:, used] / size  # in units of its largest entry no square overflows
     low, high = np.quantile(some, [0.25, 0.75], axis=0)
     spreads = np.stack([(high - low) / QUARTILES_OF_GAUSSIAN, np.std(some, axis=0)])
     least, most = np.min(spreads, axis=0), np.max(spreads, axis=0)
-    most[most <= 16 * np.finfo(some.dtype).eps] = np.inf
+    most[most <= rounding] = np.inf
     with np.errstate(over="ignore", divide="ignore"):
         least, most = np.log10(least) + np.log10(size), np.log10(most) + np.log10(size)
     wide, narrow = int(np.argmax(least)), int(np.argmin(most))
