@@ -12,6 +12,7 @@ import pytest
 os.environ.setdefault("MPLBACKEND", "agg")  # no windows, neither here nor in processes of the tests
 
 MODULES = {
+    "pyod": ("pyod.py",),
     "torch": ("kernels/cuda/*.py", "rows/torch.py"),
     "triton": ("kernels/cuda/batched.py",),  # comes with torch for GPUs
     "cuda": ("kernels/cuda/compiler.py", "kernels/cuda/prepared.py"),  # likewise

@@ -7,8 +7,10 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
 
-from perpend import DPCP, export
+from perpend import DPCP, RobustStandardizer, export
 from perpend.datasets import make_subspace
 from perpend.estimator import METHODS
 from perpend.exceptions import InputError
@@ -67,6 +69,32 @@ def rows(D, seed, n=200):
     X = make_subspace(n, n, n_features=D, codimension=2, noise=0.01, random_state=seed).X
     rng = np.random.default_rng(seed)
     return np.vstack([X * 10.0 ** rng.uniform(-3, 3, (2 * n, 1)), np.zeros((2, D))])
+
+
+@pytest.mark.parametrize("affine", [False, True])
+def test_pipelines_of_scalers(affine, dtype, run):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 5))
+    X[:, 4] = X[:, 0] - X[:, 1] + X[:, 2] + 0.01 * rng.standard_normal(200)
+    X = ((X + 3.0 * affine) * [1.0, 1e3, 1e-3, 1.0, 1e4]).astype(dtype)
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    steps = (MinMaxScaler(), RobustStandardizer(), DPCP(1, affine=affine, random_state=0))
+    pipeline = make_pipeline(*steps).fit(frame)
+    proto = to_onnx(pipeline)
+    found = run(proto, X)
+    scaled = pipeline[:-1].transform(frame)
+    # two scalers of the pipeline round one after the other, those of the graph are one
+    size = np.linalg.norm(scaled, axis=1)
+    rounding = 20 * np.finfo(dtype).eps
+    assert np.all(np.abs(found["distance"] - pipeline[-1].distance(scaled)) <= rounding * size)
+    score = pipeline.score_samples(frame)
+    tol = rounding * (size if affine else 1.0)
+    assert np.all(np.abs(found["score"] - score) <= tol)
+    clear = np.abs(-score - pipeline[-1].threshold_) > tol
+    assert np.mean(clear) > 0.9
+    np.testing.assert_array_equal(found["label"][clear], pipeline.predict(frame)[clear])
+    props = {prop.key: prop.value for prop in proto.metadata_props}
+    assert json.loads(props["feature_names"]) == list("abcde")
 
 
 @QUIET

@@ -26,10 +26,12 @@ command line, in the docs and in the common tests."""
 
 _HOMES = {
     "BatchSolution": "perpend.batch",
+    "RobustStandardizer": "perpend.standardizer",
     "as_rows": "perpend.rows",
     "callbacks": "perpend",
     "datasets": "perpend",
     "dpcp_batch": "perpend.batch",
+    "equations": "perpend.relations",
     "export": "perpend",
     "formats": "perpend",
     "load": "perpend.persistence",
@@ -66,7 +68,9 @@ if TYPE_CHECKING:  # for editors and type checkers; a method works without its l
     from perpend.metrics import subspace_error as subspace_error
     from perpend.peeling import peel as peel
     from perpend.persistence import load as load
+    from perpend.relations import equations as equations
     from perpend.rows import as_rows as as_rows
+    from perpend.standardizer import RobustStandardizer as RobustStandardizer
 
 
 def __getattr__(name: str) -> Any:

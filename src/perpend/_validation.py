@@ -14,8 +14,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.rows.kinds import Place, in_memory, is_tensor, stand_in
+from perpend.rows.kinds import Place, in_memory, is_tensor, stand_in, to_numpy
 from perpend.rows.preparation import NotFinite, not_finite
+from perpend.standardizer import QUARTILES_OF_GAUSSIAN
 
 
 class Constraint(HasMethods):  # type: ignore[misc]  # scikit-learn is untyped
@@ -40,6 +41,9 @@ TORCH_DEVICE = Constraint(
 SHARE = Constraint(  # of the rows; it may be most of them, but not all
     "a float in the range [0, 1)", lambda val: isinstance(val, Real) and 0 <= float(val) < 1
 )
+UNITS_DIFFER = 3.0  # orders of magnitude between the spreads of two columns
+UNIT_ENTRIES, UNIT_ROWS = 20_000, 100  # that tell an order of magnitude; at least so many rows
+
 UP_TO_HALF = Interval(Real, 0, 0.5, closed="right")
 """The constraint on `contamination` that scikit-learn's checks expect; messages name `SHARE`."""
 UP_TO_HALF.hidden = True
@@ -70,6 +74,38 @@ def checked_weight(weight: Any, X: Array, place: Place) -> Array | None:
     weight = place.to_numpy("sample_weight", weight)
     X = stand_in(X) if is_tensor(X) else X
     return _check_sample_weight(weight, X, ensure_non_negative=True)
+
+
+def different_units(X: Array, names: Array | None) -> str | None:
+    """Say which two columns differ so much in size that units decide; None if none do.
+
+    Quartiles and standard deviation must agree about both: thin structures have small quartiles,
+    gross errors large deviations. Columns that are constant up to rounding are left out.
+    """
+    n, D = X.shape
+    some = to_numpy(X[:: -(-n // max(UNIT_ENTRIES // D, UNIT_ROWS))])
+    size = np.max(np.abs(some), axis=0).astype(float)
+    used = np.flatnonzero(size > 0)
+    if not len(used):
+        return None
+    size, rounding = size[used], 16 * np.finfo(some.dtype).eps
+    some = some[:, used] / size  # in units of its largest entry no square overflows
+    low, high = np.quantile(some, [0.25, 0.75], axis=0)
+    spreads = np.stack([(high - low) / QUARTILES_OF_GAUSSIAN, np.std(some, axis=0)])
+    least, most = np.min(spreads, axis=0), np.max(spreads, axis=0)
+    most[most <= rounding] = np.inf
+    with np.errstate(over="ignore", divide="ignore"):
+        least, most = np.log10(least) + np.log10(size), np.log10(most) + np.log10(size)
+    wide, narrow = int(np.argmax(least)), int(np.argmin(most))
+    if not least[wide] - most[narrow] > UNITS_DIFFER:
+        return None
+    shown = [str(j) if names is None else f'"{names[j]}"' for j in used[[wide, narrow]]]
+    return (
+        f"The spreads of columns {shown[0]} and {shown[1]} differ by a factor of "
+        f"10^{least[wide] - most[narrow]:.0f}, so units decide what is found. If columns have "
+        "different units, standardise them: "
+        "make_pipeline(perpend.RobustStandardizer(), model).fit(X)."
+    )
 
 
 def _validated(model: Any, X: Any, *, reset: bool) -> Array:

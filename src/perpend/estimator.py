@@ -37,10 +37,17 @@ from perpend._learned import (
 )
 from perpend._score import Reference
 from perpend._typing import Array, RandomState
-from perpend._validation import SHARE, TORCH_DEVICE, UP_TO_HALF, checked, checked_weight
+from perpend._validation import (
+    SHARE,
+    TORCH_DEVICE,
+    UP_TO_HALF,
+    checked,
+    checked_weight,
+    different_units,
+)
 from perpend._verdict import summary, verdict, visual_block
 from perpend.callbacks import CallbackSupport, Recorder, watching, with_callbacks
-from perpend.exceptions import CodimensionWarning, InputError
+from perpend.exceptions import CodimensionWarning, InputError, UnitsWarning
 from perpend.geometry import as_generator
 from perpend.rows import RowSource, as_rows
 from perpend.rows.kinds import Place, computing_on
@@ -166,6 +173,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         self, X: Array, sample_weight: Array | None, place: Place, callback: Callback | None
     ) -> Solution:
         X = checked(self, X, place, reset=True)
+        self._warn_of_units(X)
         if self.contamination is not None and self.threshold != "auto":
             raise InputError(
                 "Both threshold and contamination are given, and each sets the threshold. "
@@ -247,6 +255,11 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
             fused=self._may_fuse,
             **how,
         )
+
+    def _warn_of_units(self, X: Array) -> None:
+        text = different_units(X, getattr(self, "feature_names_in_", None))
+        if text is not None:
+            warnings.warn(text, UnitsWarning, stacklevel=4)
 
     def _warn(self, solution: Solution) -> None:
         if not solution.converged:

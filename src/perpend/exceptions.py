@@ -11,7 +11,8 @@
     └── MissingExtraError(ImportError)  an optional package is needed: which, and how to install it
 
     UserWarning
-    └── CodimensionWarning              the codimension is not sure: why, and what would help
+    ├── CodimensionWarning              the codimension is not sure: why, and what would help
+    └── UnitsWarning                    columns differ so much in size that their units decide
 
 A solver that runs out of iterations warns with scikit-learn's ``ConvergenceWarning``.
 """
@@ -25,6 +26,7 @@ __all__ = [
     "NumericalError",
     "PerpendError",
     "TooLargeError",
+    "UnitsWarning",
 ]
 
 
@@ -65,3 +67,7 @@ def of_earlier_version(kept: str) -> InputError:
 
 class CodimensionWarning(UserWarning):
     """The recovered codimension is not sure; the message says why and what would help."""
+
+
+class UnitsWarning(UserWarning):
+    """Columns differ so much in size that their units decide; the message says what to do."""

@@ -16,10 +16,10 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from perpend import __version__
 from perpend._files import writing
+from perpend._pipelines import Scaled, opened
 from perpend._typing import Array
 from perpend.estimator import SubspaceEstimator
 from perpend.exceptions import InputError, MissingExtraError
@@ -36,7 +36,7 @@ MAX_WEIGHT_BYTES = 2**31 - 2**20  # a protobuf message ends at 2 GiB
 
 
 def to_onnx(
-    model: SubspaceEstimator,
+    model: Any,
     path: str | PathLike[str] | None = None,
     *,
     dtype: Any = None,
@@ -50,7 +50,9 @@ def to_onnx(
 
     Parameters
     ----------
-    model : a fitted method of perpend
+    model : a fitted method of perpend, or a pipeline of scalers and a method
+        Of a pipeline the graph takes rows in the data's own units, and distances are those of the
+        scaled rows, as in the pipeline. `perpend.equations` lists the scalers.
     path : str or path, optional
         The file, usually ``.onnx``. An existing file is replaced once the new one is complete.
     dtype : {float32, float64}, optional
@@ -84,16 +86,14 @@ def to_onnx(
     ['label', 'distance', 'score']
     """
     _onnx()
-    if not isinstance(model, SubspaceEstimator):
-        raise InputError(
-            f"model is a {type(model).__name__}; expected a fitted method of perpend. The other "
-            "steps of a pipeline have exporters of their own, and ONNX graphs can be joined."
-        )
-    check_is_fitted(model)
-    precision = np.dtype(to_numpy(model.normals_).dtype if dtype is None else dtype)
+    scaled = opened(model)
+    precision = np.dtype(to_numpy(scaled.model.normals_).dtype if dtype is None else dtype)
     if precision not in (np.float32, np.float64):
         raise InputError(f"dtype={dtype!r}; expected float32 or float64.")
-    proto = _proto(model, _Graph(precision))
+    graph = _Graph(precision)
+    if scaled.is_pipeline:
+        graph.scale(scaled)
+    proto = _proto(scaled.model, graph, scaled.names)
     if path is not None:
         with writing(path) as stream:
             stream.write(proto.SerializeToString())
@@ -105,6 +105,7 @@ class _Graph:
 
     def __init__(self, dtype: Any) -> None:
         self.onnx, self.dtype = _onnx(), np.dtype(dtype)
+        self.rows = "X"  # what the model sees
         self.nodes: list[NodeProto] = []
         self.weights: dict[str, TensorProto] = {}
         self.n_bytes = 0
@@ -133,6 +134,13 @@ class _Graph:
         """Convert to another precision."""
         to = self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
         return self.node("Cast", values, to=to)
+
+    def scale(self, scaled: Scaled) -> None:
+        """Let the model see (X - centre) / scale, computed in double precision."""
+        centre = self.weight("centre", scaled.centre, float)
+        centred = self.node("Sub", self.cast("X", float), centre)
+        exact = self.node("Div", centred, self.weight("scale", scaled.scale, float))
+        self.rows = self.cast(exact, self.dtype)
 
     def norm(self, rows: str, dtype: Any) -> tuple[str, str]:
         """Return ||r|| and r / ||r||, of shapes (n, 1) and (n, k); zero rows stay zero."""
@@ -168,7 +176,7 @@ class _Graph:
         return self.node("Sub", rows, shadow)
 
 
-def _proto(model: SubspaceEstimator, graph: _Graph) -> "ModelProto":
+def _proto(model: SubspaceEstimator, graph: _Graph, names: Array | None) -> "ModelProto":
     onnx, helper = graph.onnx, graph.onnx.helper
     distance, deciding = _distances(model, graph)
     limit = graph.weight("threshold", model.threshold_, graph.dtype)
@@ -198,7 +206,7 @@ def _proto(model: SubspaceEstimator, graph: _Graph) -> "ModelProto":
         ir_version=IR_VERSION,
         opset_imports=[helper.make_opsetid("", OPSET)],
     )
-    helper.set_model_props(proto, _metadata(model))
+    helper.set_model_props(proto, _metadata(model, names))
     onnx.checker.check_model(proto, full_check=True)
     return proto
 
@@ -208,17 +216,17 @@ def _distances(model: SubspaceEstimator, graph: _Graph) -> tuple[str, str]:
     normals, double = to_numpy(model.normals_).astype(float), np.dtype(float)
     if model.affine_:  # ||N (x - location)||
         location = graph.weight("location", to_numpy(model.location_), double)
-        centred = graph.node("Sub", graph.cast("X", double), location)
+        centred = graph.node("Sub", graph.cast(graph.rows, double), location)
         exact, _ = graph.norm(graph.heights(centred, normals, double), double)
         distance = graph.cast(exact, graph.dtype)
         return distance, distance
-    length, unit = graph.norm("X", graph.dtype)
+    length, unit = graph.norm(graph.rows, graph.dtype)
     relative, _ = graph.norm(graph.heights(unit, normals, graph.dtype), graph.dtype)
     distance = graph.node("Mul", relative, length)
     return distance, relative if model.normalize else distance
 
 
-def _metadata(model: SubspaceEstimator) -> dict[str, str]:
+def _metadata(model: SubspaceEstimator, names: Array | None) -> dict[str, str]:
     found = {
         "perpend_version": __version__,
         "method": type(model).__name__,
@@ -229,8 +237,8 @@ def _metadata(model: SubspaceEstimator) -> dict[str, str]:
         "affine": json.dumps(bool(model.affine_)),
         "normalize": json.dumps(bool(model.normalize)),
     }
-    if hasattr(model, "feature_names_in_"):
-        found["feature_names"] = json.dumps([str(name) for name in model.feature_names_in_])
+    if names is not None:
+        found["feature_names"] = json.dumps([str(name) for name in names])
     return found
 
 

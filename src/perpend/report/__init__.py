@@ -11,18 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from perpend._files import writing
-from perpend.estimator import SubspaceEstimator
+from perpend._pipelines import opened
 from perpend.formats._dataset import Answer
 from perpend.report._facts import gather
 from perpend.report._folder import FACTS, PAGE, report_from_folder
 from perpend.report._page import page
+from perpend.report._units import in_own_units, scaled_data
 
 __all__ = ["FACTS", "PAGE", "report_from_folder", "write_report"]
 
 
 def write_report(
     path: str | os.PathLike[str],
-    model: SubspaceEstimator,
+    model: Any,
     data: Any = None,
     *,
     answer: Answer | None = None,
@@ -36,7 +37,9 @@ def write_report(
     ----------
     path : str or path
         The file, usually ``.html``; an existing one is replaced once the new one is complete.
-    model : a fitted method of perpend
+    model : a fitted method of perpend, or a pipeline of scalers and a method
+        For a pipeline, give rows in the data's own units. The page has equations and values in
+        them, and distances in the units of the scaled columns.
     data : array-like or Dataset, optional
         The rows that the page shows, usually those of the fit. A `Dataset` also knows the names of
         its columns, the places of its rows in the file, and whether it is an image or a point
@@ -69,7 +72,11 @@ def write_report(
     >>> "200 of 300 rows lie on a 4-dimensional subspace in 6 columns" in text
     True
     """
-    facts = gather(model, data, answer=answer, result=result, title=title)
+    scaled = opened(model)
+    rows = scaled_data(scaled, data) if scaled.is_pipeline else data
+    facts = gather(scaled.model, rows, answer=answer, result=result, title=title)
+    if scaled.is_pipeline:
+        in_own_units(facts, scaled, data, answer)
     if facts_path is not None:
         with writing(facts_path) as stream:
             stream.write(json.dumps(facts, separators=(",", ":"), allow_nan=False).encode())

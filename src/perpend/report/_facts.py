@@ -21,9 +21,9 @@ from perpend._verdict import computed_evidence
 from perpend.estimator import SubspaceEstimator
 from perpend.exceptions import InputError
 from perpend.formats._dataset import Answer, Counts, Dataset
-from perpend.report._equations import MOST_EQUATIONS, solved_equations
 from perpend.report._outliers import outlier_facts
 from perpend.report._pictures import Rows, picture_facts
+from perpend.report._solved import MOST_EQUATIONS, solved_equations
 from perpend.report._words import Facts, column_labels
 from perpend.rows.kinds import to_numpy
 from perpend.structure import SURE
