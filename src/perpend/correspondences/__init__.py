@@ -1,6 +1,6 @@
 """Two views of a scene: homographies and fundamental matrices from matched points.
 
-`pairs.py` says what a relation is, `homographies.py` and `fundamental.py` are the two; `noise.py` is
+`pairs.py` says what a relation is, `homographies.py` and `fundamental.py` are two; `noise.py` is
 the law of errors in pixels, `search.py` finds the likeliest matrix, `evidence.py` says how sure it
 is, and `form.py` checks what users pass.
 """

@@ -1,17 +1,20 @@
 """How sure a relation is: evidence beyond luck, from pairs that determine it."""
 
-import copy
 import math
 
 import numpy as np
 
+from perpend._typing import Array
 from perpend.correspondences.homographies import Homographies
 from perpend.correspondences.noise import FINEST, log_ratios
 from perpend.correspondences.pairs import Pairs
-from perpend.correspondences.search import Found, find, normal_equations
+from perpend.correspondences.search import Found, find
 from perpend.structure import constants as k
 from perpend.structure.checks import no_accident
 
+BESIDE = 5.0  # deviations
+BESIDE_A_LINE = 4  # two pairs beside a line determine H: some more must agree with it
+LINE_STEPS = 20
 ON_A_PLANE = 2  # parameters of F that a plane leaves open: the epipole
 
 
@@ -45,27 +48,29 @@ def judge(pairs: Pairs, found: Found, rng: np.random.Generator) -> tuple[float, 
     return min(sure, determined), "" if determined >= k.SURE else doubt
 
 
-def _is_spread(pairs: Homographies, found: Found) -> bool:
-    """Say whether the pairs determine H also beside a line.
+def _is_spread(pairs: Pairs, found: Found) -> bool:
+    """Say whether enough correct pairs lie beside the line that most of them may lie on.
 
-    As far from their centre as they reach, in any direction, the points that H maps to must be
-    known to a hundredth of the image; their covariance is J (sum J^T J / s^2)^{-1} J^T.
+    Two pairs off a line that is mapped right determine the rest; noise alone puts hardly any pair
+    farther off than `BESIDE` deviations.
     """
-    w, M = found.probability, found.M[None]
-    centre = np.average(pairs.x, axis=0, weights=w)
-    reach = math.sqrt(np.average(np.sum((pairs.x - centre) ** 2, axis=1), weights=w))
-    t = np.linspace(0, 2 * np.pi, 8, endpoint=False)
-    circle = copy.copy(pairs)
-    circle.x = centre + reach * np.column_stack([np.cos(t), np.sin(t), 0 * t])
-    circle.y = circle.x @ found.M.T
-    circle.y /= circle.y[:, 2:]
-    _, J = circle.linearised(M)
-    A, _ = normal_equations(pairs, M, w[None])
-    A = A[0] + np.trace(A[0]) * np.outer(found.M, found.M)  # the length of h says nothing
-    spectrum, axes = np.linalg.eigh(A)
-    spectrum = np.maximum(spectrum, 1e-15 * spectrum[-1])
-    moves = np.sum((J[0, :2] @ axes) ** 2 / spectrum, axis=(0, 2))  # squared pixels, for s = 1
-    return bool(found.deviation * math.sqrt(moves.max()) < pairs.coarsest)
+    agree = found.probability > 0.5
+    beside = []
+    for points, pixels in zip((pairs.x, pairs.y), pairs.pixels, strict=True):
+        off = _offsets(points[agree, :2]) * pixels
+        beside.append(off > BESIDE * found.deviation)
+    return int(np.sum(beside[0] & beside[1])) > BESIDE_A_LINE
+
+
+def _offsets(points: Array) -> Array:
+    """Return the distances from a line that runs along most of the points."""
+    w = np.ones(len(points))
+    for _ in range(LINE_STEPS):  # least absolute distances, by reweighting
+        centre = np.average(points, axis=0, weights=w)
+        across = np.linalg.eigh((w[:, None] * (points - centre)).T @ (points - centre))[1][:, 0]
+        off = np.abs((points - centre) @ across)
+        w = 1 / np.maximum(off, 1e-6)  # the points are of size 1
+    return off
 
 
 def _off_plane(pairs: Pairs, found: Found, rng: np.random.Generator) -> float:

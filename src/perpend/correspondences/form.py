@@ -39,6 +39,8 @@ class Relation:
         In [0, 1]; from 0.95 on it is called sure.
     doubt : str
         Why it is not sure, and what would help; empty if it is.
+    kind : str
+        "homography" or "fundamental matrix".
     """
 
     matrix: Array
@@ -88,8 +90,10 @@ def homography(first: Array, second: Array, *, random_state: RandomState = None)
     >>> H, mask = homography(first, second, random_state=0)
     >>> int(mask[:60].sum()), int(mask[60:].sum())
     (60, 0)
-    >>> H.round(2) + 0.0
-    array([[ 0.9, ...
+    >>> H.round(1)[:, :2] + 0.0
+    array([[ 0.9, -0.1],
+           [ 0.1,  0.9],
+           [ 0. ,  0. ]])
     """
     return _related(_Kind("homography", Homographies, 4), first, second, random_state)
 

@@ -54,10 +54,11 @@ class Homographies(Pairs):
     def errors(self, M: Array) -> Array:
         """Return the squared transfer errors (m, n)."""
         there, back = self._transferred(M)
-        e2 = sum(
-            pixels**2 * ((q[0] / q[2] - z[:, 0]) ** 2 + (q[1] / q[2] - z[:, 1]) ** 2)
-            for q, z, pixels in self._both(there, back)
-        )
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            e2 = sum(
+                pixels**2 * ((q[0] / q[2] - z[:, 0]) ** 2 + (q[1] / q[2] - z[:, 1]) ** 2)
+                for q, z, pixels in self._both(there, back)
+            )
         return np.nan_to_num(e2 / 2, nan=FARTHEST, posinf=FARTHEST)
 
     def linearised(self, M: Array) -> tuple[Array, Array]:

@@ -19,7 +19,7 @@ from perpend.correspondences.pairs import Pairs
 FINEST = 1e-6  # pixels in single precision have rounding errors of this size
 ROUGH = (1e-3, 2e-3, 4e-3, 8e-3)  # at which candidates are compared: half a pixel to some five
 NEAR = 0.05  # error, over the extent, up to which the density of wrong pairs is measured,
-SHIFTS = 40  # by matching every point with so many others
+SHIFTS = 20  # by matching every point with so many others
 LIKELY = 0.25  # share of correct pairs at which candidates are compared
 
 
@@ -89,7 +89,7 @@ def chance(pairs: Pairs, M: Array, noise: Noise, rng: np.random.Generator) -> Ar
     wrong = [pairs.mismatched(order, np.roll(order, i)) for i in shifts]
     e2 = np.concatenate([other.errors(M) for other in wrong], axis=1)
     density = np.full(len(M), pairs.flat)
-    for near in (np.full(len(M), NEAR * pairs.extent), 3 * np.sqrt(noise.variance)):
+    for near in (np.full(len(M), NEAR * pairs.extent), np.sqrt(noise.variance)):
         count = np.sum(e2 <= near[:, None] ** 2, axis=1)
         count = np.maximum(count - 2 * np.sqrt(count), 0)  # as many at the least
         ball = 2 * near if pairs.error_size == 1 else np.pi * near**2

@@ -23,9 +23,10 @@ BATCH = 1000  # samples at a time
 MISSED = 1e-3  # chance that no sample was correct at which sampling ends
 WITHIN = 3.0  # deviations: pairs that count as correct for that
 SEEN = 1000  # pairs that proposals are compared on, at most
-KEPT = 4  # best proposals at each rough deviation; and different ends of the first polish
+KEPT = 3  # best proposals at each rough deviation; and different ends of the first polish
 ROUNDS = 8, 14  # of the first polish and the second
 SHRINK = 0.5  # of the variance in a round at most, so that pairs farther off can join
+WIDEN = 64.0  # the variance for a second try of each, as pairs of one corner may fit alone
 SETTLE = 30  # steps of EM for the noise alone
 
 
@@ -51,7 +52,10 @@ def find(pairs: Pairs, rng: np.random.Generator) -> Found:
     _, gain = judged(some, some.errors(M), noise)
     _, ends = np.unique(np.round(-gain, 1), return_index=True)  # the same gain: the same end
     best = ends[:KEPT]
-    M, noise = polished(pairs, M[best], noise.at(best), ROUNDS[1], core=True)
+    twice = np.concatenate([best, best])
+    widened = np.repeat([1.0, WIDEN], len(best)) * noise.variance[twice]
+    noise = noise.at(twice)._replace(variance=widened)
+    M, noise = polished(pairs, M[twice], noise, ROUNDS[1], core=True)
     noise, e2 = noise._replace(flat=chance(pairs, M, noise, rng)), pairs.errors(M)
     for _ in range(SETTLE):
         noise = updated(pairs, e2, noise, core=True)
