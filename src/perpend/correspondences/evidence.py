@@ -76,7 +76,10 @@ def _offsets(points: Array) -> Array:
 def _off_plane(pairs: Pairs, found: Found, rng: np.random.Generator) -> float:
     """Return the probability that the pairs off the dominant plane agree with F by no accident."""
     agree = np.flatnonzero(found.probability > 0.5)
-    plane = Homographies(pairs.first[agree], pairs.second[agree])
+    first, second = pairs.first[agree], pairs.second[agree]
+    if len(agree) < Homographies.n_free or min(np.ptp(first), np.ptp(second)) == 0:
+        return 0.0
+    plane = Homographies(first, second)
     # Noise of Sampson's error sigma is sqrt(2) sigma in a transfer error, and more in a zoom.
     plane.coarsest = max(2 * found.deviation, FINEST * plane.extent)
     on = np.zeros(len(pairs), dtype=bool)
