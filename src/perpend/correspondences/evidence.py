@@ -26,7 +26,8 @@ def beyond_luck(gain: float, n: int, n_free: int, n_parameters: int) -> float:
 
 def judge(pairs: Pairs, found: Found, rng: np.random.Generator) -> tuple[float, str]:
     """Return the confidence, and the doubt if it is not sure."""
-    sure = beyond_luck(found.gain, len(pairs), pairs.n_free, pairs.n_parameters)
+    gain = found.gain - _repeated(pairs, found)
+    sure = beyond_luck(gain, len(pairs), pairs.n_free, pairs.n_parameters)
     if sure < k.SURE:
         n_correct = int(np.sum(found.probability > 0.5))
         return sure, (
@@ -46,6 +47,20 @@ def judge(pairs: Pairs, found: Found, rng: np.random.Generator) -> tuple[float, 
             "perpend.homography"
         )
     return min(sure, determined), "" if determined >= k.SURE else doubt
+
+
+def _repeated(pairs: Pairs, found: Found) -> float:
+    """Return what pairs gain that share a point with a better one.
+
+    All pairs of one point fit exactly if that point is an epipole: they are one witness.
+    """
+    gains = log_ratios(pairs, pairs.errors(found.M[None]), found.noise)[0][0]
+    best_first = np.argsort(-gains)
+    again = np.zeros(len(pairs), dtype=bool)
+    for points in (pairs.first, pairs.second):
+        _, once = np.unique(points[best_first], axis=0, return_index=True)
+        again |= ~np.isin(np.arange(len(pairs)), best_first[once])
+    return float(np.maximum(gains[again], 0).sum())
 
 
 def _is_spread(pairs: Pairs, found: Found) -> bool:
