@@ -29,11 +29,14 @@ _HOMES = {
     "RobustStandardizer": "perpend.standardizer",
     "as_rows": "perpend.rows",
     "callbacks": "perpend",
+    "correspondences": "perpend",
     "datasets": "perpend",
     "dpcp_batch": "perpend.batch",
     "equations": "perpend.relations",
     "export": "perpend",
     "formats": "perpend",
+    "fundamental_matrix": "perpend.correspondences",
+    "homography": "perpend.correspondences",
     "load": "perpend.persistence",
     "metrics": "perpend",
     "peel": "perpend.peeling",
@@ -48,6 +51,7 @@ __all__ = ["__version__", *_HOMES]  # noqa: PLE0604  names, all of them
 
 if TYPE_CHECKING:  # for editors and type checkers; a method works without its line here
     from perpend import callbacks as callbacks
+    from perpend import correspondences as correspondences
     from perpend import datasets as datasets
     from perpend import export as export
     from perpend import formats as formats
@@ -56,6 +60,8 @@ if TYPE_CHECKING:  # for editors and type checkers; a method works without its l
     from perpend import theory as theory
     from perpend.batch import BatchSolution as BatchSolution
     from perpend.batch import dpcp_batch as dpcp_batch
+    from perpend.correspondences import fundamental_matrix as fundamental_matrix
+    from perpend.correspondences import homography as homography
     from perpend.methods.dpcp import DPCP as DPCP
     from perpend.methods.dpcp import dpcp as dpcp
     from perpend.methods.dpcp_irls import DPCPIRLS as DPCPIRLS
