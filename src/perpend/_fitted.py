@@ -16,9 +16,11 @@ from sklearn.base import (
     OutlierMixin,
     TransformerMixin,
 )
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from perpend._score import log_evidence
+from perpend._spread import Spread
 from perpend._typing import Array, namespace
 from perpend._validation import checked, checked_weight
 from perpend.exceptions import InputError, of_earlier_version
@@ -28,6 +30,8 @@ from perpend.rows.centred import centred_norms, centred_products
 from perpend.rows.kinds import computing_on, is_tensor, like, per_row, to_numpy
 from perpend.rows.preparation import row_norms
 from perpend.structure.labels import OutlierOdds, labels, outlier_probability
+
+JOINT_ROWS = 2**14  # at a time: they are copied to double precision
 
 
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
@@ -57,6 +61,7 @@ class FittedSubspace(
     structures_: list[dict[str, Any]]
     profile_: dict[str, Array] | None
     _outlier_odds: dict[str, Any]
+    _spread: dict[str, Any] | None  # with outliers="both"
     _distance_record: dict[str, Any] | None
     _reference: dict[str, Any] | None  # of an affine fit, for its score
     _others: list[dict[str, Any] | None]  # what differs in each of `structures_`, None if chosen
@@ -133,6 +138,9 @@ class FittedSubspace(
 
     def score_samples(self, X: Array) -> Array:
         """Return minus the distance that decides the labels; larger is more normal.
+
+        With ``outliers="both"`` it is the distance from the middle of all rows, in robust standard
+        deviations of every direction.
 
         Parameters
         ----------
@@ -228,7 +236,8 @@ class FittedSubspace(
         This is the posterior of the two-group model that the fit found in its rows: inliers with
         noise, outliers without preferred direction. It never falls as the distance that
         decides the labels grows, and is one half at the threshold of ``threshold="auto"``. A given
-        `threshold` or `contamination` changes the labels but not the probabilities.
+        `threshold` or `contamination` changes the labels but not the probabilities. With
+        ``outliers="both"`` it is that of a normal law of the distances' cube roots.
 
         Parameters
         ----------
@@ -242,6 +251,9 @@ class FittedSubspace(
         """
         with computing_on(X, self.device) as place:
             scores = self._scores(checked(self, X, place, reset=False))
+            if (spread := self._both) is not None:
+                p = spread.probability(np.square(to_numpy(scores)))
+                return place.back(p.astype(to_numpy(scores).dtype))
             if not hasattr(self, "_outlier_odds"):
                 raise of_earlier_version("no probabilities")
             distance = -to_numpy(scores)
@@ -256,7 +268,7 @@ class FittedSubspace(
         contribution [1]_). It is between 0 and 1. If one column of an inlier is wrong, that
         column's share is the largest, and 1 apart from the noise. Several shares are near 1 if a
         change of any of these columns would do. If no share is large, no single column explains
-        the distance.
+        the distance. With ``outliers="both"`` the distance is the one that `score_samples` has.
 
         Parameters
         ----------
@@ -293,6 +305,8 @@ class FittedSubspace(
         """
         with computing_on(X, self.device) as place:
             X = checked(self, X, place, reset=False)
+            if (spread := self._both) is not None:
+                return place.back(spread.shares(to_numpy(X).astype(float)))
             xp, N, norms = namespace(X), like(self.normals_, X), row_norms(X)
             norms = xp.where(norms > 0, norms, xp.ones_like(norms))[:, None]
             heights = (X / norms) @ N.T  # rows of norm one: no square over- or underflows
@@ -302,10 +316,26 @@ class FittedSubspace(
     # -- inner workings ----------------------------------------------------------------------------
 
     def _scores(self, X: Array) -> Array:
+        """Return minus the distance that decides the labels."""
+        if (spread := self._both) is None:
+            return -self._across(X)
+        joint = np.empty(X.shape[0], dtype=to_numpy(X[:0]).dtype)
+        for rows in gen_batches(len(joint), JOINT_ROWS):
+            joint[rows] = np.sqrt(spread.squares(to_numpy(X[rows]).astype(float)))
+        return like(-joint, X)
+
+    @property
+    def _both(self) -> Spread | None:
+        """Location and scatter of the rows, with outliers="both"."""
+        stored = getattr(self, "_spread", None)  # files of earlier versions have none
+        return None if stored is None else Spread(**stored)
+
+    def _across(self, X: Array) -> Array:
+        """Return the distance to the subspace: relative, if linear and rows are normalised."""
         if self.affine_:
-            return -self._affine_distance(X)
+            return self._affine_distance(X)
         relative = self._relative_distance(X)
-        return -relative if self.normalize else -relative * row_norms(X)
+        return relative if self.normalize else relative * row_norms(X)
 
     def _affine_distance(self, X: Array) -> Array:
         """Return ||N (x - location)||, the Euclidean distance to the affine subspace."""

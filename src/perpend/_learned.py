@@ -165,14 +165,15 @@ def affine_subspace(found: AffineFit, data: Data) -> Subspace:
 def attributes(model: Any, found: Subspace, data: Data) -> dict[str, Any]:
     """Return all that is learned about a subspace, by name."""
     table = _bases(found, data.place)
-    distance = found.distance
+    distance, limit, record = found.distance, found.odds.threshold, found.record
     if distance is None:
-        distance = -with_attributes(model, table)._scores(data.X)
-    record = found.record
+        distance = with_attributes(model, table)._across(data.X)
     if record is not None and found.location is not None:
         # The final steps leave out rows that are far away.
         record = record.counted(to_numpy(distance), data.weight)
-    threshold = _threshold(model, distance, found.odds.threshold, data.weight)
+    if (spread := model._both) is not None:
+        distance, limit = -model._scores(data.X), float(np.sqrt(spread.limit))
+    threshold = _threshold(model, distance, limit, data.weight)
     return {
         **table,
         "noise_": found.noise,

@@ -36,6 +36,7 @@ from perpend._learned import (
     structures,
 )
 from perpend._score import Reference
+from perpend._spread import sampled_spread
 from perpend._typing import Array, RandomState
 from perpend._validation import (
     SHARE,
@@ -71,6 +72,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
     n_components: int | None = None
     normalize: bool = True
     affine: bool | Literal["auto"] = False
+    outliers: Literal["across", "both"] = "across"
     threshold: Any = "auto"
     contamination: float | None = None
     device: Any = None
@@ -84,6 +86,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         "n_components": [None, Interval(Integral, 0, None, closed="left")],
         "normalize": ["boolean"],
         "affine": ["boolean", StrOptions({"auto"})],
+        "outliers": [StrOptions({"across", "both"})],
         "threshold": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "contamination": [None, UP_TO_HALF, SHARE],
         "device": [None, str, TORCH_DEVICE],
@@ -181,6 +184,9 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
             )
         self._given_codimension()  # raises if it is wrong
         weight = checked_weight(sample_weight, X, place)
+        self._spread = None
+        if self.outliers == "both":
+            self._spread = sampled_spread(X, weight)._asdict()
         rng, recorder = as_generator(self.random_state), Recorder(callback)
         data, found = Data(X, weight, place), None
         if self.affine:

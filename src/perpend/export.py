@@ -87,6 +87,11 @@ def to_onnx(
     """
     _onnx()
     scaled = opened(model)
+    if getattr(scaled.model, "outliers", "across") == "both":
+        raise InputError(
+            'outliers="both" has no ONNX form yet. Fit with outliers="across", or save the model '
+            "with model.save(path)."
+        )
     precision = np.dtype(to_numpy(scaled.model.normals_).dtype if dtype is None else dtype)
     if precision not in (np.float32, np.float64):
         raise InputError(f"dtype={dtype!r}; expected float32 or float64.")

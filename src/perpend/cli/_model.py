@@ -53,6 +53,7 @@ def build(
         "n_components": how.n_components,
         "n_starts": how.starts,
         "max_iter": how.max_iter,
+        "outliers": how.outliers,
         "threshold": how.threshold,
         "contamination": how.contamination,
         "normalize": not how.no_normalize,

@@ -286,6 +286,14 @@ class Method(Search):
     max_iter: Annotated[
         Any, option("auto|N", "Most iterations; auto: the method's default.", _positive)
     ] = "auto"
+    outliers: Annotated[
+        Any,
+        option(
+            "across|both",
+            "Rows off the subspace, or also those far out within it.",
+            partial(_known, names=("across", "both"), what="choice"),
+        ),
+    ] = "across"
     threshold: Threshold = "auto"
     contamination: Annotated[
         Any, option("SHARE", "Share of outliers, if you know it; sets the threshold.", _share)

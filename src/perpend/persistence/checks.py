@@ -9,6 +9,7 @@ import numpy as np
 
 from perpend._learned import OF_DESCENTS, OF_SUBSPACE, DistanceRecord
 from perpend._score import Reference
+from perpend._spread import Spread
 from perpend._typing import Array
 from perpend.callbacks import History
 from perpend.estimator import SubspaceEstimator
@@ -30,7 +31,7 @@ PROBES = 4  # random combinations of the rows of a basis
 def check_learned(model: SubspaceEstimator) -> None:
     """Refuse a model that could not have been fitted."""
     _check_subspace(model)
-    _check_tables(model, ("profile_", "_reference", "history_"))
+    _check_tables(model, ("profile_", "_reference", "_spread", "history_"))
     seen: Any = getattr(model, "structures_", [])
     _check_structures(seen)
     if hasattr(model, "_others"):
@@ -189,6 +190,15 @@ def _reference(model: SubspaceEstimator, centre: Array, **numbers: Any) -> bool:
     return real and centre.shape == (model.n_features_in_,) and bool(np.all(np.isfinite(centre)))
 
 
+def _spread(
+    model: SubspaceEstimator, mean: Array, axes: Array, root: Array, **numbers: Any
+) -> bool:
+    real = all(isinstance(n, float) and 0 < n < math.inf for n in numbers.values())
+    (D, k), finite = axes.shape, all(np.all(np.isfinite(A)) for A in (mean, axes, root))
+    fits = mean.shape == (D,) == (model.n_features_in_,) and root.shape == (k, k)
+    return bool(real and finite and fits and np.all(np.diag(root) > 0))
+
+
 def _history(_: Any, stages: Any, n_steps: Array, **steps: Array) -> bool:
     fits = _is_tuple_of_text(stages) and n_steps.shape == (len(stages),)
     return (
@@ -220,9 +230,10 @@ TABLES: dict[str, tuple[Sequence[str], Callable[..., bool], str]] = {
         _reference,
         "the centre and scale of the rows do not fit the model.",
     ),
+    "_spread": (Spread._fields, _spread, "the scatter of the rows does not fit the model."),
     "history_": (History._fields, _history, "history_ has steps that do not add up."),
 }
-MAY_BE_NONE = {"profile_", "_distance_record", "_reference"}
+MAY_BE_NONE = {"profile_", "_distance_record", "_reference", "_spread"}
 
 
 def _grows(values: Array) -> bool:

@@ -64,7 +64,8 @@ class DistanceDisplay(ModelDisplay):
     def _of_distances(cls, model: Any, distance: Array | None, *, fitted: bool = False) -> Self:
         """Take distances (n,) of rows to a model's subspace; None means those of the fit."""
         stored = getattr(model, "_distance_record", None)
-        record = None if stored is None else DistanceRecord(**stored)
+        both = getattr(model, "outliers", "across") == "both"  # then they are not to the subspace
+        record = None if stored is None or both else DistanceRecord(**stored)
         names: dict[str, Any] = {"threshold": float(model.threshold_), "xlabel": unit(model)}
         if record is None:
             return cls(*_without_model(model, distance), **names)
@@ -197,6 +198,7 @@ def _without_model(model: Any, J: Array | None) -> tuple[Array, Array]:
     """
     if J is None:
         known = hasattr(model, "_distance_record") and model.n_components_ > 0
+        known = known and getattr(model, "outliers", "across") == "across"
         return np.ones(1), np.array([float(len(model.labels_)) if known else 0.0])
     largest = float(J.max(initial=0.0))
     if largest == 0:

@@ -136,6 +136,7 @@ def _estimate_facts(model: SubspaceEstimator, X: Array | None, labels: Array) ->
         "codimension": int(model.codimension_),
         "given": given or parameters.get("n_components") is not None,
         "affine": bool(model.affine_),
+        "joint": getattr(model, "outliers", "across") == "both",  # distances off and within it
         "relative": bool(model.normalize and not model.affine_),  # distances are sines of angles
         "confidence": float(model.confidence_),
         "sure": bool(model.confidence_ >= SURE),

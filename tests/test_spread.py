@@ -1,0 +1,82 @@
+"""Location and scatter of a Student law: identities, an independent reference, breakdown."""
+
+import numpy as np
+import pytest
+
+from perpend._spread import DEGREES, spread_of
+
+
+def elliptical(seed, n=500, D=6):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, D)) @ rng.standard_normal((D, D)) + rng.standard_normal(D)
+
+
+def test_it_is_the_fixed_point_of_the_plain_em(seed):
+    X = elliptical(seed)
+    n, D = X.shape
+    m, S = X.mean(axis=0), np.cov(X.T)
+    for _ in range(2000):  # as in the textbook, with a mean over n
+        q = np.einsum("ij,jk,ik->i", X - m, np.linalg.inv(S), X - m)
+        w = (DEGREES + D) / (DEGREES + q)
+        m = w @ X / w.sum()
+        S = ((X - m) * w[:, None]).T @ (X - m) / n
+    np.testing.assert_allclose(spread_of(X).squares(X), q, rtol=2e-3)
+
+
+def test_it_does_not_depend_on_units_or_on_the_basis(seed):
+    X = elliptical(seed)
+    T = np.random.default_rng(seed + 1).standard_normal((6, 6))
+    q = spread_of(X).squares(X)
+    Y = 1e4 * X @ T + 7
+    np.testing.assert_allclose(spread_of(Y).squares(Y), q, rtol=2e-3)
+
+
+def test_a_row_of_weight_two_counts_like_two(seed):
+    X = elliptical(seed)
+    weight = 1.0 + (np.arange(len(X)) < 100)
+    twice = spread_of(np.vstack([X, X[:100]]))
+    np.testing.assert_allclose(spread_of(X, weight).squares(X), twice.squares(X), rtol=2e-3)
+
+
+@pytest.mark.parametrize("shape", [(500, 6), (60, 40)])
+def test_a_share_is_what_a_change_of_one_column_removes(shape, seed):
+    X = np.random.default_rng(seed).standard_normal(shape)
+    spread = spread_of(X)
+    q, share, row = spread.squares(X), spread.shares(X), X[:1]
+    for j in range(0, shape[1], 5):
+        values = row[0, j] + np.linspace(-30, 30, 60001)
+        changed = np.repeat(row, len(values), axis=0)
+        changed[:, j] = values
+        least = spread.squares(changed).min()
+        np.testing.assert_allclose(share[0, j], 1 - least / q[0], atol=1e-5)
+
+
+def test_hardly_a_gaussian_row_is_beyond_the_limit():
+    flagged = []
+    for seed in range(20):
+        X = elliptical(seed, n=1000, D=10)
+        spread = spread_of(X)
+        flagged.append(np.mean(spread.squares(X) > spread.limit))
+    assert 0.005 < np.mean(flagged) < 0.015
+
+
+@pytest.mark.parametrize(("n", "D"), [(500, 6), (50, 200)])
+def test_rows_far_out_are_beyond_it_and_others_are_not(n, D, seed):
+    """With fewer rows than columns only a few axes have variances of their own."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, D)) * np.geomspace(1, 0.01, D)
+    far = np.arange(n) < n // 20
+    X[far] += 10 * np.geomspace(1, 0.01, D)
+    spread = spread_of(X)
+    beyond = spread.squares(X) > spread.limit
+    assert np.all(beyond[far])
+    assert np.mean(beyond[~far]) < 0.1
+
+
+def test_a_broken_relation_counts_in_units_of_its_own_noise(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((400, 5))
+    X[:, 4] = X[:, 0] + X[:, 1] + 1e-3 * rng.standard_normal(400)
+    X[:20, 4] += 0.1  # small beside every column, large beside the noise
+    spread = spread_of(X)
+    assert np.all(spread.squares(X)[:20] > spread.limit)
