@@ -25,17 +25,11 @@ from perpend.rows import RowSource, as_rows
 from perpend.solvers import AutoStep, psgm
 from perpend.theory._checks import basis, normalised, objective_and_gradient, unit_rows
 
-DIRECTIONS_AT_ONCE = 128
-"""Directions tried at once; the memory of a scan grows with it."""
-
-MOST_ASCENT_STEPS = 500
-"""Most steps of the ascents to the largest height, which end as soon as none of them rises."""
-
+DIRECTIONS_AT_ONCE = 128  # the memory of a scan grows with it
+MOST_ASCENT_STEPS = 500  # to the largest height; they end as soon as none of the ascents rises
+# The search for eta climbs from the best random directions. Each move tries a few points nearby,
 N_CLIMBS, N_MOVES, N_TRIALS = 10, 30, 4
-"""The search for eta climbs from the best random directions; each move tries 4 points nearby."""
-
-FIRST_MOVE, MOVE_SHRINK = 0.3, 0.9
-"""Distance of these points: 17 degrees at first, less with every move."""
+FIRST_MOVE, MOVE_SHRINK = 0.3, 0.9  # 17 degrees away at first, less with every move
 
 
 class Estimate(NamedTuple):
