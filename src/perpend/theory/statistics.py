@@ -196,7 +196,8 @@ def _spread(X: Array, n_starts: int, n_samples: int, rng: np.random.Generator) -
     high = float(np.sqrt(moments[-1]))
     low = float(max(moments[0], 0.0))
     c_max = _largest_height(rows, np.hstack([starts, axes[:, -1:]]))
-    c_min = _least_height(rows, np.hstack([starts, axes[:, :1]]))
+    B = np.hstack([starts, axes[:, :1]])
+    c_min = float(np.min(psgm(rows, B, rule=AutoStep(), max_iter=300, tol=1e-7).objective)) / n
     eta = _largest_tangent(rows, random_directions(rng, m, n_samples), rng)
     # ||g||^2 = f^2 + ||tangent part||^2, and ||g|| is at most n c_max at any signs
     eta_high = float(np.sqrt(max(high**2 - low**2, 0.0)))
@@ -226,12 +227,6 @@ def _largest_height(rows: RowSource, B: Array) -> float:
         if not grows:
             break
     return float(np.max(best)) / rows.shape[0]
-
-
-def _least_height(rows: RowSource, B: Array) -> float:
-    """Return the least mean of |x.b| that descents from the columns of B find."""
-    end = psgm(rows, B, rule=AutoStep(), max_iter=300, tol=1e-7)
-    return float(np.min(end.objective)) / rows.shape[0]
 
 
 def _largest_tangent(rows: RowSource, B: Array, rng: np.random.Generator) -> float:
