@@ -22,18 +22,6 @@ from scipy import linalg
 
 from perpend._typing import Array, RandomState, namespace
 
-__all__ = [
-    "as_generator",
-    "average_height",
-    "axis_shares",
-    "complement",
-    "orthonormal",
-    "principal_angles",
-    "random_directions",
-    "sine_of_largest_angle",
-]
-
-
 GAMMA_LIMIT = 200  # up to this dimension the gamma function neither overflows nor rounds badly
 
 
@@ -43,10 +31,8 @@ def as_generator(random_state: RandomState) -> np.random.Generator:
     None takes fresh entropy from the system. A RandomState seeds a new Generator and thereby moves
     on, so that a second call gives another one.
     """
-    if random_state is None:
-        return np.random.default_rng()
-    if isinstance(random_state, np.random.Generator):
-        return random_state
+    if random_state is None or isinstance(random_state, np.random.Generator):
+        return np.random.default_rng(random_state)
     if isinstance(random_state, np.random.RandomState):
         words = random_state.randint(2**32, size=4, dtype=np.uint32)  # 128 bits of entropy
         return np.random.default_rng(words)

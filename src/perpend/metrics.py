@@ -49,9 +49,7 @@ def subspace_error(normals: Array, true_normals: Array) -> float:
     1.0
     """
     A, B = _bases(normals, true_normals)
-    if A.shape != B.shape:
-        return 1.0
-    return geometry.sine_of_largest_angle(A, B)
+    return geometry.sine_of_largest_angle(A, B) if A.shape == B.shape else 1.0
 
 
 def subspace_distance(a: Array, b: Array) -> float:
@@ -153,7 +151,7 @@ def outlier_f1(y_true: Array, y_pred: Array, positive: int = -1) -> float:
     if positive not in (-1, 1):
         raise ValueError(f"positive must be -1 or 1, got {positive!r}.")
     y_true, y_pred = _labels("y_true", y_true), _labels("y_pred", y_pred)
-    _same_length("y_true", y_true, "y_pred", y_pred)
+    _same_length(y_true, "y_pred", y_pred)
     return float(f1_score(y_true == positive, y_pred == positive, zero_division=1.0))
 
 
@@ -182,7 +180,7 @@ def outlier_auc(y_true: Array, scores: Array) -> float:
     y_true, scores = _labels("y_true", y_true), np.asarray(scores, dtype=np.float64)
     if scores.ndim != 1:
         raise InputError(f"scores must be 1-D, got shape {scores.shape}.")
-    _same_length("y_true", y_true, "scores", scores)
+    _same_length(y_true, "scores", scores)
     if not np.all(np.isfinite(scores)):
         row = int(np.argmin(np.isfinite(scores)))
         raise InputError(f"scores must be finite, got {scores[row]} in row {row}.")
@@ -240,8 +238,7 @@ def _labels(name: str, y: Array) -> Array:
     return y
 
 
-def _same_length(name_a: str, a: Array, name_b: str, b: Array) -> None:
-    if a.shape != b.shape:
-        raise InputError(
-            f"{name_a} and {name_b} must have the same length, got {a.size} and {b.size}."
-        )
+def _same_length(y_true: Array, name: str, other: Array) -> None:
+    if y_true.shape != other.shape:
+        sizes = f"{y_true.size} and {other.size}"
+        raise InputError(f"y_true and {name} must have the same length, got {sizes}.")

@@ -96,10 +96,8 @@ def decide(problems: Problems, basis: Array, rank: Ranks, best: Array) -> tuple[
         other = consider(part, axes[open_], value[open_])
         axes[open_] = other.axes
         # Better is where the scales choose what was finished, or have more evidence.
-        as_good, more = (
-            other.agrees == estimate.agrees[open_],
-            other.weight > estimate.weight[open_],
-        )
+        as_good = other.agrees == estimate.agrees[open_]
+        more = other.weight > estimate.weight[open_]
         (better,) = np.nonzero(np.where(as_good, more, other.agrees))
         stacks.put(some(other, better), estimate, open_[better])
     return estimate, clear

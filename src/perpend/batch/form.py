@@ -167,7 +167,8 @@ def _solve(
 
         _, s, basis = np.linalg.svd(ends, full_matrices=False)
         problems = Problems(rows, n, like(X, basis), k, max(200 * eps, 2.0**-26), run)
-        levels = to_host(run(stacks.heights, rows.X, problems.directions)) / n[:, None]
+        heights, _ = run(stacks.evaluate, rows.X, problems.directions)
+        levels = to_host(heights) / n[:, None]
         # Half the chord is the sine of half the angle.
         moved = np.where(np.isfinite(chord), 2 * np.arcsin(np.minimum(chord / 2, 1)), chord)
         floor = np.maximum(resolution(moved, converged > 0, limits.tol), max(limits.low, D * eps))

@@ -15,8 +15,6 @@ import numpy as np
 from perpend._typing import Array, RandomState
 from perpend.geometry import as_generator, random_directions
 
-__all__ = ["SubspaceData", "make_subspace"]
-
 CLUSTER_RADIUS = 0.1  # expected distance of an outlier in the cluster from its unit-norm centre
 
 

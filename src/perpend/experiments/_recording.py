@@ -44,7 +44,7 @@ class _WatchedRows(ArrayRows):
         return super().scan(kernel, *params, using=using, keep=keep)
 
 
-class _WatchedRule:
+class _WatchedRule(StepRule):
     """Leaves everything to another rule, and notes what was measured at accepted trials."""
 
     def __init__(self, rule: StepRule, rows: _WatchedRows, max_iter: int) -> None:
@@ -52,8 +52,8 @@ class _WatchedRule:
         self._running = np.zeros(0, dtype=int)  # starts that still move
         self.seen: list[list[tuple[float, int]]] = []
 
-    def search(self, B: Array, g: Array) -> Search:
-        return self._rule.search(B, g)
+    def search(self, B: Array, g: Array, axis: int = 0) -> Search:
+        return self._rule.search(B, g, axis)
 
     def first(self, f: Array) -> Array:
         self._running, self.seen = np.arange(f.size), [[] for _ in range(f.size)]

@@ -138,11 +138,6 @@ def evaluate(X: Array, B: Array) -> tuple[Array, Array]:
     return f, xp.asarray(xp.sign(P).mT @ X, dtype=B.dtype)
 
 
-def heights(X: Array, B: Array) -> Array:
-    """Return the sums of |x.b| (p, m) over the rows X (p, n, D), for the rows of B (p, m, D)."""
-    return library(X).sum(library(X).abs(X @ B.mT), axis=1)
-
-
 def squared_distances(X: Array, V: Array) -> Array:
     """Return ||V x||^2 (p, n)."""
     P = X @ V.mT

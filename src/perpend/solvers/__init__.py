@@ -1,38 +1,22 @@
 """How directions are found: one loop, its steps, and the solvers made of them."""
 
-from perpend.solvers.loop import Progress, Run, Status, iterate
-from perpend.solvers.psgm import given_starts, psgm, random_starts, spectral_starts
-from perpend.solvers.result import Directions, Fit, Solution, TwoGroups
-from perpend.solvers.riemannian import riemannian
-from perpend.solvers.steps import (
-    AutoStep,
-    DecayStep,
-    GeometricStep,
-    MBLSStep,
-    Outcome,
-    StepRule,
-    step_rule,
-)
-
-__all__ = [
-    "AutoStep",
-    "DecayStep",
-    "Directions",
-    "Fit",
-    "GeometricStep",
-    "MBLSStep",
-    "Outcome",
-    "Progress",
-    "Run",
-    "Solution",
-    "Status",
-    "StepRule",
-    "TwoGroups",
-    "given_starts",
-    "iterate",
-    "psgm",
-    "random_starts",
-    "riemannian",
-    "spectral_starts",
-    "step_rule",
-]
+from perpend.solvers.loop import Progress as Progress
+from perpend.solvers.loop import Run as Run
+from perpend.solvers.loop import Status as Status
+from perpend.solvers.loop import iterate as iterate
+from perpend.solvers.psgm import given_starts as given_starts
+from perpend.solvers.psgm import psgm as psgm
+from perpend.solvers.psgm import random_starts as random_starts
+from perpend.solvers.psgm import riemannian as riemannian
+from perpend.solvers.psgm import spectral_starts as spectral_starts
+from perpend.solvers.result import Directions as Directions
+from perpend.solvers.result import Fit as Fit
+from perpend.solvers.result import Solution as Solution
+from perpend.solvers.result import TwoGroups as TwoGroups
+from perpend.solvers.steps import AutoStep as AutoStep
+from perpend.solvers.steps import DecayStep as DecayStep
+from perpend.solvers.steps import GeometricStep as GeometricStep
+from perpend.solvers.steps import MBLSStep as MBLSStep
+from perpend.solvers.steps import Outcome as Outcome
+from perpend.solvers.steps import StepRule as StepRule
+from perpend.solvers.steps import step_rule as step_rule

@@ -6,6 +6,11 @@ Each step is one scan that gives objective and subgradient at every start's tria
 whose trial is accepted has its next gradient already; one whose trial is refused tries a shorter
 step in the next scan, while the others go on. Nobody waits, nothing is kept with the rows, and
 starts that have converged leave the product.
+
+The Riemannian subgradient method on orthonormal frames is the same descent with a single start, the
+frame, as one long column: all normals at once, orthogonal.
+
+.. math:: \min_V \sum_i \|V^T x_i\| \quad\text{subject to}\quad V^T V = I
 """
 
 from collections.abc import Callable
@@ -16,7 +21,7 @@ import numpy as np
 from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.geometry import random_directions
-from perpend.kernels import l1_objective_and_gradient
+from perpend.kernels import distance_and_gradient, l1_objective_and_gradient
 from perpend.rows import RowSource, RowSpan
 from perpend.solvers import steps
 from perpend.solvers.loop import Callback, Status, iterate
@@ -124,10 +129,10 @@ def psgm(
     start = _State(B, f, v, slope, rule.first(f), none, none, never, never, nowhere).after(1)
     most = steps.budget(max_iter)
     run = iterate(step, start, max_steps=most, stage="descent", callback=callback, enough=check)
-    end = run.state
     if run.status is Status.ENOUGH:
-        return end.directions(max_iter)
-    return end.directions(max_iter, float(steps.resolution(end.moved, end.converged, tol)))
+        return run.state.directions(max_iter)
+    known = steps.resolution(run.state.moved, run.state.converged, tol)
+    return run.state.directions(max_iter, float(known))
 
 
 def _sphere(rows: RowSource, rule: steps.StepRule, orthogonal_to: Array | None) -> Surface:
@@ -145,6 +150,45 @@ def _sphere(rows: RowSource, rule: steps.StepRule, orthogonal_to: Array | None) 
         return 2 * np.arcsin(np.minimum(half, 1)), steps.cosine(chord, -v)
 
     return Surface(evaluate, rule.search, steps.on_sphere, turned, rows.precision)
+
+
+def riemannian(
+    rows: RowSource,
+    V: Array,
+    *,
+    rule: steps.StepRule,
+    max_iter: int,
+    tol: float,
+    callback: Callback | None = None,
+) -> Directions:
+    """Descend from the orthonormal frame V (D, c); `rule` sees one start, the frame.
+
+    Each step moves the frame against the tangent part G = g - V (V.T g) of the subgradient and
+    makes it orthonormal again by a thin QR factorisation (``orth`` of the releases drops a column
+    where the rank falls).
+    """
+    shape = V.shape
+
+    def evaluate(B: Array) -> tuple[Array, Array]:
+        V = B.reshape(shape)
+        scan = rows.scan(distance_and_gradient, V)
+        g = scan.product.T  # (D, c)
+        return scan.total, (g - V @ (V.T @ g)).reshape(-1, 1)
+
+    def orthonormal(trial: Array, _: Array) -> Array:
+        # Without signs from R the factor Q would jump between steps; the rule only sees the span.
+        Q, R = np.linalg.qr(trial.reshape(shape))
+        return (Q * np.where(np.diag(R) < 0, -1.0, 1.0)).reshape(-1, 1)
+
+    def turned(old: Array, new: Array, _: Array) -> tuple[Array, Array]:
+        W, V = old.reshape(shape), new.reshape(shape)
+        sine = np.linalg.norm(V - W @ (W.T @ V), 2)
+        return np.arcsin(np.minimum(sine, 1.0)), np.zeros(1)
+
+    along_g, unseen = steps.StepRule().search, float(np.finfo(rows.dtype).eps)
+    frames, B = Surface(evaluate, along_g, orthonormal, turned, unseen), V.reshape(-1, 1)
+    end = psgm(rows, B, rule=rule, max_iter=max_iter, tol=tol, callback=callback, surface=frames)
+    return end._replace(B=end.B.reshape(shape))
 
 
 # -- where the descents begin ----------------------------------------------------------------------

@@ -23,23 +23,14 @@ class Directions(NamedTuple):
 
     def some(self, chosen: Array) -> "Directions":
         """Return the chosen starts alone."""
-        return self._replace(
-            B=self.B[:, chosen],
-            objective=self.objective[chosen],
-            n_iter=self.n_iter[chosen],
-            converged=self.converged[chosen],
-        )
+        return Directions._make([*(values[..., chosen] for values in self[:4]), *self[4:]])
 
     def join(self, other: "Directions") -> "Directions":
         """Return these starts followed by the others."""
-        return Directions(
-            B=np.hstack([self.B, other.B]),
-            objective=np.append(self.objective, other.objective),
-            n_iter=np.append(self.n_iter, other.n_iter),
-            converged=np.append(self.converged, other.converged),
-            resolution=max(self.resolution, other.resolution),
-            n_evaluations=self.n_evaluations + other.n_evaluations,
-        )
+        pairs = zip(self[:4], other[:4], strict=True)
+        all_ = [np.concatenate(pair, axis=-1) for pair in pairs]
+        resolution = max(self.resolution, other.resolution)
+        return Directions._make([*all_, resolution, self.n_evaluations + other.n_evaluations])
 
 
 class TwoGroups(NamedTuple):

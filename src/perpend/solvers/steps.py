@@ -10,7 +10,7 @@ and arrays of torch.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,27 +35,45 @@ class Outcome(NamedTuple):
     change: Array = None  # |f - f_old| / f_old of that step, infinite before the first
 
 
-class StepRule(Protocol):
-    """How long the steps are. Arrays have one entry for each start."""
+class StepRule:
+    """How long the steps are: a backtracking line search, unless a rule says otherwise.
 
-    def search(self, B: Array, g: Array) -> Search:
-        """Return the direction to move against, given directions B and subgradients g (D, k)."""
+    Arrays have one entry for each start. Any object with these methods will do as a rule.
+    """
+
+    mu0, armijo, shrink, floor = 1.0, 0.0, 0.5, 0.0  # fields of a rule hide them
+
+    def search(self, B: Array, g: Array, axis: int = 0) -> Search:
+        """Return where to step next, given directions B and subgradients g (D, k).
+
+        Here that is against g itself, with the slope ||g||^2.
+        """
+        return Search(g, library(B).sum(g * g, axis=axis))
 
     def first(self, f: Array) -> Array:
-        """Return the first step sizes, given the objectives at the starts."""
+        """Return the first step sizes, given the objectives at the starts: the same everywhere."""
+        return library(f).full_like(f, self.mu0)
 
     def accepts(self, f_trial: Array, f: Array, mu: Array, slope: Array, n_iter: Array) -> Array:
-        """Say which trials become the next iterates; `n_iter` counts those before."""
+        """Say which trials become the next iterates; `n_iter` counts those before.
+
+        They need f(trial) <= f - armijo mu slope, except at the floor.
+        """
+        del n_iter
+        return (f_trial <= f - self.armijo * mu * slope) | (mu <= self.floor)
 
     def following(self, mu: Array, outcome: Outcome) -> Array:
-        """Return the next step sizes."""
+        """Return the next step sizes: shorter after a refusal, otherwise the same."""
+        return library(mu).where(outcome.accepted, mu, self.shrink * mu)
 
     def at_rest(self, mu: Array, outcome: Outcome, tol: float) -> Array:
-        """Say which starts are done, given their next step sizes."""
+        """Say which starts are done: where the trial at the floor has been accepted."""
+        del tol
+        return (mu <= self.floor) & outcome.accepted
 
 
 @dataclass(frozen=True)
-class AutoStep:
+class AutoStep(StepRule):
     """Scale-free backtracking along the tangent; perpend's own rule.
 
     The step size is the tangent of the angle moved, so it has no unit and nothing depends on the
@@ -74,19 +92,10 @@ class AutoStep:
     back: float = -0.7  # a cosine below this is a turn back
 
     def search(self, B: Array, g: Array, axis: int = 0) -> Search:
-        """Return the unit tangent G / ||G|| with G = g - b (b.g)."""
+        """Return the unit tangent G / ||G|| with G = g - b (b.g); the slope is ||G||."""
         xp, G = library(B), _tangent(B, g, axis)
         norm = xp.sqrt(xp.sum(G * G, axis=axis, keepdims=True))
         return Search(G / xp.where(norm > 0, norm, 1.0), norm.squeeze(axis))
-
-    def first(self, f: Array) -> Array:
-        """Start with the same angle everywhere."""
-        return library(f).full_like(f, self.mu0)
-
-    def accepts(self, f_trial: Array, f: Array, mu: Array, slope: Array, n_iter: Array) -> Array:
-        """Ask for f(trial) <= f - armijo mu ||G||."""
-        del n_iter
-        return f_trial <= f - self.armijo * mu * slope
 
     def following(self, mu: Array, outcome: Outcome) -> Array:
         """Shrink after a refusal or a turn back, grow after `patience` acceptances."""
@@ -103,7 +112,7 @@ class AutoStep:
 
 
 @dataclass(frozen=True)
-class MBLSStep:
+class MBLSStep(StepRule):
     """Modified backtracking line search with the constants of the authors' releases.
 
     Euclidean subgradient; the step is carried from iteration to iteration and never grows; at the
@@ -116,31 +125,9 @@ class MBLSStep:
     shrink: float = 0.5
     floor: float = 1e-15
 
-    def search(self, B: Array, g: Array, axis: int = 0) -> Search:
-        """Return g itself; the slope is ||g||^2."""
-        return Search(g, library(B).sum(g * g, axis=axis))
-
-    def first(self, f: Array) -> Array:
-        """Start with the same step everywhere."""
-        return library(f).full_like(f, self.mu0)
-
-    def accepts(self, f_trial: Array, f: Array, mu: Array, slope: Array, n_iter: Array) -> Array:
-        """Ask for f(trial) <= f - armijo mu ||g||^2, except at the floor."""
-        del n_iter
-        return (f_trial <= f - self.armijo * mu * slope) | (mu <= self.floor)
-
-    def following(self, mu: Array, outcome: Outcome) -> Array:
-        """Halve after a refusal, otherwise carry the step on."""
-        return library(mu).where(outcome.accepted, mu, self.shrink * mu)
-
-    def at_rest(self, mu: Array, outcome: Outcome, tol: float) -> Array:
-        """Rest when the trial at the floor has been accepted."""
-        del tol
-        return (mu <= self.floor) & outcome.accepted
-
 
 @dataclass(frozen=True)
-class GeometricStep:
+class GeometricStep(StepRule):
     r"""The paper's piecewise geometrically diminishing rule, without a line search.
 
     .. math::
@@ -158,10 +145,6 @@ class GeometricStep:
     K_star: int = 10
     beta: float = 0.7
     floor: float = 1e-30
-
-    def search(self, B: Array, g: Array) -> Search:
-        """Return g itself; the decrease may be anything."""
-        return Search(g, np.zeros(B.shape[1]))
 
     def first(self, f: Array) -> Array:
         """Start with mu0 / f(b0), already cut once where K0 = 0."""
@@ -185,7 +168,7 @@ class GeometricStep:
 
 
 @dataclass(frozen=True)
-class DecayStep:
+class DecayStep(StepRule):
     """The authors' practice since 2021: one line search, then a step that only decays.
 
     The first step backtracks by `shrink` until the objective falls by armijo mu ||G||^2; afterwards
@@ -200,18 +183,13 @@ class DecayStep:
     beta: float = 0.9
     floor: float = 1e-15
 
-    def search(self, B: Array, g: Array) -> Search:
+    def search(self, B: Array, g: Array, axis: int = 0) -> Search:
         """Return the tangent G = g - b (b.g); the slope is ||G||^2."""
-        G = _tangent(B, g)
-        return Search(G, np.sum(G * G, axis=0))
-
-    def first(self, f: Array) -> Array:
-        """Start with the same step everywhere."""
-        return np.full(f.shape, self.mu0)
+        return super().search(B, _tangent(B, g, axis), axis)
 
     def accepts(self, f_trial: Array, f: Array, mu: Array, slope: Array, n_iter: Array) -> Array:
-        """Ask the first step for f(trial) <= f - armijo mu ||G||^2, the others for nothing."""
-        return (n_iter > 0) | (f_trial <= f - self.armijo * mu * slope) | (mu <= self.floor)
+        """Ask the first step for the decrease, and the others for nothing."""
+        return (n_iter > 0) | super().accepts(f_trial, f, mu, slope, n_iter)
 
     def following(self, mu: Array, outcome: Outcome) -> Array:
         """Decay after every iteration; backtrack before the first."""

@@ -8,9 +8,7 @@ from perpend.kernels import l1_objective_and_gradient
 from perpend.rows import RowSource
 from perpend.rows.preparation import row_norms
 
-ORTHONORMAL = 1e-5
-"""Largest deviation of A.T A from the identity, entry by entry; float32 models pass."""
-
+ORTHONORMAL = 1e-5  # largest deviation of A.T A from the identity, by entries; float32 models pass
 
 EXPLAINED = {
     "values": "Values\n``statistics(...).estimated`` or ``.certified``.\n",

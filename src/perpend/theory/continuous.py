@@ -6,8 +6,6 @@ for outliers uniform on the sphere of R^D, with probability p, and inliers unifo
 d-dimensional S. It has no local minima: the projected subgradient method ends, from every start
 outside S, at the normalised projection of the start onto the complement of S. So as many random
 starts as the codimension span the complement almost surely, which is Theorem 5.
-
-Bases and directions are columns here, as in the solvers: pass ``model.normals_.T``.
 """
 
 from typing import NamedTuple

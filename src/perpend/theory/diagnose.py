@@ -21,8 +21,7 @@ from perpend.theory.conditions import Theorem1, cone_probability, theorem1, wide
 from perpend.theory.recovery import best_schedule, projected_singular_bound, theorem7
 from perpend.theory.statistics import Statistics, Values, statistics
 
-PROBABILITY = 0.99
-"""With this probability all random starts are at most as wide as assumed."""
+PROBABILITY = 0.99  # that all random starts are at most as wide as assumed
 
 
 class Verdict(Enum):

@@ -66,8 +66,7 @@ def growth(values: Values, schedule: Schedule) -> Growth:
             f"schedule.mu0 is up to {np.max(mu0):.3g}; expected less than 1 / (M c_D) = "
             f"{np.min(mu0 / (1 - left_over)):.3g}."
         )
-    speed = _speed(v)
-    longest = (1 + mu0 * speed) / left_over  # ||b^{k+1}|| / (1 - mu M c_D) at most
+    longest = (1 + mu0 * _speed(v)) / left_over  # ||b^{k+1}|| / (1 - mu M c_D) at most
     ratio = longest * schedule.beta ** (1 / schedule.K_star)
     # beta^(-K0/K*) may overflow, and 1 - r may be zero: then infinity is right.
     with np.errstate(over="ignore", divide="ignore"):
@@ -155,15 +154,13 @@ def best_schedule(values: Values, conditions: Theorem1, n_sizes: int = 200) -> S
     n_sizes : int
         Number of first step sizes that are tried.
     """
-    beta = math.exp(-1)
-    c_D = average_height(values.n_features)
-    v, speed = values, _speed(values)
+    v, beta, c_D = values, math.exp(-1), average_height(values.n_features)
     mu0 = conditions.step_bound * np.logspace(-6, 0, n_sizes)
     K0 = np.ceil(np.max(conditions.least_flat(mu0[:, None]), axis=1, initial=0.0))  # (n_sizes,)
     least = conditions.least_plateau(beta)
     if not math.isfinite(least + float(np.max(K0))):
         conditions.schedule(beta=beta)  # says why there is none
-    q = (1 + mu0 * speed) / (1 - mu0 * v.n_outliers * c_D)
+    q = (1 + mu0 * _speed(v)) / (1 - mu0 * v.n_outliers * c_D)
     best = np.maximum(K0, 1) / (q * (1 + np.maximum(K0, 1)))
     K_star = np.ceil(np.maximum(least, -1 / np.log(best)))
     candidates = [

@@ -25,17 +25,11 @@ from perpend.rows import RowSource, as_rows
 from perpend.solvers import AutoStep, psgm
 from perpend.theory._checks import basis, normalised, objective_and_gradient, unit_rows
 
-DIRECTIONS_AT_ONCE = 128
-"""Directions tried at once; the memory of a scan grows with it."""
-
-MOST_ASCENT_STEPS = 500
-"""Most steps of the ascents to the largest height, which end as soon as none of them rises."""
-
+DIRECTIONS_AT_ONCE = 128  # the memory of a scan grows with it
+MOST_ASCENT_STEPS = 500  # to the largest height; they end as soon as none of the ascents rises
+# The search for eta climbs from the best random directions. Each move tries a few points nearby,
 N_CLIMBS, N_MOVES, N_TRIALS = 10, 30, 4
-"""The search for eta climbs from the best random directions; each move tries 4 points nearby."""
-
-FIRST_MOVE, MOVE_SHRINK = 0.3, 0.9
-"""Distance of these points: 17 degrees at first, less with every move."""
+FIRST_MOVE, MOVE_SHRINK = 0.3, 0.9  # 17 degrees away at first, less with every move
 
 
 class Estimate(NamedTuple):
@@ -202,7 +196,8 @@ def _spread(X: Array, n_starts: int, n_samples: int, rng: np.random.Generator) -
     high = float(np.sqrt(moments[-1]))
     low = float(max(moments[0], 0.0))
     c_max = _largest_height(rows, np.hstack([starts, axes[:, -1:]]))
-    c_min = _least_height(rows, np.hstack([starts, axes[:, :1]]))
+    B = np.hstack([starts, axes[:, :1]])
+    c_min = float(np.min(psgm(rows, B, rule=AutoStep(), max_iter=300, tol=1e-7).objective)) / n
     eta = _largest_tangent(rows, random_directions(rng, m, n_samples), rng)
     # ||g||^2 = f^2 + ||tangent part||^2, and ||g|| is at most n c_max at any signs
     eta_high = float(np.sqrt(max(high**2 - low**2, 0.0)))
@@ -232,12 +227,6 @@ def _largest_height(rows: RowSource, B: Array) -> float:
         if not grows:
             break
     return float(np.max(best)) / rows.shape[0]
-
-
-def _least_height(rows: RowSource, B: Array) -> float:
-    """Return the least mean of |x.b| that descents from the columns of B find."""
-    end = psgm(rows, B, rule=AutoStep(), max_iter=300, tol=1e-7)
-    return float(np.min(end.objective)) / rows.shape[0]
 
 
 def _largest_tangent(rows: RowSource, B: Array, rng: np.random.Generator) -> float:
