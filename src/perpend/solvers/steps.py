@@ -60,7 +60,8 @@ class StepRule:
         They need f(trial) <= f - armijo mu slope, except at the floor.
         """
         del n_iter
-        return (f_trial <= f - self.armijo * mu * slope) | (mu <= self.floor)
+        falls: Array = f_trial <= f - self.armijo * mu * slope
+        return falls | (mu <= self.floor) if self.floor else falls
 
     def following(self, mu: Array, outcome: Outcome) -> Array:
         """Return the next step sizes: shorter after a refusal, otherwise the same."""
