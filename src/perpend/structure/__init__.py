@@ -5,7 +5,7 @@ rows is smooth there, and the number of rows within a distance r grows like r^c.
 range of scales over which it does not.
 """
 
-from perpend.structure.affine import find_affine, solve_lifted
+from perpend.structure.affine import AffineFit, find_affine, solve_lifted
 from perpend.structure.cloud import (
     Axes,
     Cloud,
@@ -17,7 +17,6 @@ from perpend.structure.constants import DOUBTFUL, SURE
 from perpend.structure.decide import Decision, Structure
 from perpend.structure.descents import Descent, RankEvidence, rank_of_directions
 from perpend.structure.estimate import Estimate, solution_of
-from perpend.structure.flats import AffineFit
 from perpend.structure.layers import Layer, find_layers
 from perpend.structure.linear import find_low_dimension, find_subspace, solve_fixed
 from perpend.structure.profile import Profile

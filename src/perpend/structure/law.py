@@ -40,20 +40,13 @@ def distance_edges(largest: float, dtype: Any) -> Array:
     return edges
 
 
-def two_groups(
-    counts: Array, edges: Array, norms: Array, codimension: int, dimension: int
-) -> TwoGroups:
-    """Fit the model to the weight (m,) of the rows in the bins of distances that end at the edges.
-
-    `norms` stand for those of all rows; `codimension` and `dimension` are c and d in their span.
-    """
-    return group_model(edges, norms, codimension, dimension).fit(counts)
-
-
 def group_model(edges: Array, norms: Array, codimension: int, dimension: int) -> "GroupModel":
-    """Return the model of these sizes; a search comes back to the same few again and again."""
-    sizes = (np.asarray(edges, dtype=float).tobytes(), np.asarray(norms, dtype=float).tobytes())
-    return _group_model(*sizes, codimension, dimension)
+    """Return the model for bins that end at the edges, with c and d in the span of the rows.
+
+    `norms` stand for those of all rows. A search comes back to the same few again and again.
+    """
+    bins, own = (np.asarray(A, dtype=float).tobytes() for A in (edges, norms))
+    return _group_model(bins, own, codimension, dimension)
 
 
 @lru_cache(maxsize=32)
