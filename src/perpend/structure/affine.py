@@ -138,8 +138,7 @@ class _Sample(NamedTuple):
         """The members' mean (D,), in the units of the data."""
         if self.candidate is None:
             return self.point
-        centre: Array = self.point + self.basis @ self.candidate.axes.centre
-        return centre
+        return self.point + self.basis @ self.candidate.axes.centre
 
 
 def find_affine(
@@ -161,16 +160,16 @@ def find_affine(
     chosen = _decide(X, weights, whole, codimension, sample, rng=rng, callback=callback)
     seen = lifted(X, weights, _near(X, whole, chosen), n_jobs=n_jobs)
     fit = _among(seen, chosen, codimension, rng=rng, callback=callback)
-    decision, others = chosen.decision, []
-    for one in () if decision is None else decision.structures:
-        assert decision is not None
-        if not one.chosen:
-            other = chosen._replace(candidate=one.candidate, decision=decision.of(one))
-            view = _near(X, whole, other)
-            if not view.is_near(seen.view):
-                seen = lifted(X, weights, view, n_jobs=n_jobs)
-            by_hand = _among(seen, other, codimension, rng=rng, steps=1)
-            others.append(by_hand._replace(solution=by_hand.solution._replace(profile=None)))
+    if (decision := chosen.decision) is None:
+        return fit
+    others = []
+    for one in (one for one in decision.structures if not one.chosen):
+        other = chosen._replace(candidate=one.candidate, decision=decision.of(one))
+        view = _near(X, whole, other)
+        if not view.is_near(seen.view):
+            seen = lifted(X, weights, view, n_jobs=n_jobs)
+        by_hand = _among(seen, other, codimension, rng=rng, steps=1)
+        others.append(by_hand._replace(solution=by_hand.solution._replace(profile=None)))
     return fit._replace(others=tuple(others))
 
 
@@ -233,16 +232,13 @@ def _decide(
             return sample
         return sample._replace(candidate=decision.candidate, decision=decision)
 
-    chosen = search(size)
-    while (  # more rows cure one doubt, that it may be an accident
-        chosen.decision is not None
-        and not chosen.decision.facts.is_significant
-        and size is not None
-        and size < X.shape[0]
-    ):
-        size *= NEXT_SAMPLE
+    chosen, (n, D) = search(size), X.shape
+    while chosen.decision is not None and size is not None and size < n:
+        if chosen.decision.facts.is_significant:
+            break
+        size *= NEXT_SAMPLE  # more rows cure one doubt, that it may be an accident
         chosen = search(size)
-    if chosen.candidate is None and X.shape[0] <= effort.MOST_PER_COLUMN * X.shape[1]:
+    if chosen.candidate is None and n <= effort.MOST_PER_COLUMN * D:
         chosen = search(None, slowly=True)
     return chosen
 
@@ -346,15 +342,9 @@ def _members(
         moved += float(np.linalg.norm(mean @ W + w0))
         return np.vstack([new, -(mean @ new)]), moved / rows.unit
 
+    scans = max(steps, 1)
     end = confirm(
-        rows,
-        V,
-        candidate,
-        turn,
-        sizes=sizes,
-        unit=seen.unit,
-        steps=max(steps, 1),
-        callback=callback,
+        rows, V, candidate, turn, sizes=sizes, unit=seen.unit, steps=scans, callback=callback
     )
     mean, variances, A = _moments(end.moments)
     W, w0 = end.V[:-1], end.V[-1]

@@ -34,6 +34,7 @@ from perpend.structure import effort
 from perpend.structure.checks import Doubt, no_accident
 from perpend.structure.ground import Auto, Ground
 from perpend.structure.profile import clearness
+from perpend.structure.settle import Candidate
 
 N_STARTS_FIRST = 16
 CLEAR_GAP = 2.0  # in the directions' singular values; with less, weighing them is not worth a scan
@@ -135,8 +136,7 @@ class Descent(NamedTuple):
     @property
     def automatic(self) -> bool:
         """Whether both the number of the starts and where they begin are left to us."""
-        random = isinstance(self.init, str) and self.init == "random"
-        return self.n_starts == "auto" and random
+        return self.n_starts == "auto" and isinstance(self.init, str) and self.init == "random"
 
 
 class Descents:
@@ -209,7 +209,9 @@ class Descents:
         """Say whether the descents may end here."""
         directions = self._without_stragglers(directions)
         n, rank = directions.n_evaluations, self.ground.span.rank
-        if n < SETTLED and not _has_gap(directions.B):
+        s = np.linalg.svd(directions.B, compute_uv=False)  # which costs no scan
+        gaps = s[:-1] >= CLEAR_GAP * np.maximum(s[1:], s[0] * np.finfo(float).eps)
+        if n < SETTLED and not np.any(gaps):
             return False
         self.evidence = rank_of_directions(self.ground.rows, directions, rank)
         self._ranks.append(self.evidence.value)
@@ -272,13 +274,6 @@ def lead_to(V: Array, B: Array) -> bool:
     return bool(reach[-1] > np.linalg.norm(off[:, there], 2))
 
 
-def _has_gap(B: Array) -> bool:
-    """Singular values cost no scan; without a gap in them there is nothing to be weighed."""
-    s = np.linalg.svd(B, compute_uv=False)
-    tiny = s[0] * np.finfo(float).eps
-    return bool(np.any(s[:-1] >= CLEAR_GAP * np.maximum(s[1:], tiny)))
-
-
 def _starts(descent: Descent, span: RowSpan, rng: np.random.Generator, fixed: int | None) -> Array:
     """Return where to begin; with `fixed` normals, at enough of them from the beginning on."""
     if not isinstance(descent.init, str):
@@ -289,11 +284,9 @@ def _starts(descent: Descent, span: RowSpan, rng: np.random.Generator, fixed: in
     return random_starts(rng, span, n or max(N_STARTS_FIRST, int(enough_starts(fixed or 0))))
 
 
-def landed(ground: Ground, V: Array) -> Directions:
-    """Return where descents from random starts end, in the limit: at the nearest normals.
-
-    These are the starts' projections onto the normals V (D', c).
-    """
+def landed(ground: Ground, candidate: Candidate) -> Directions:
+    """Return where descents from random starts end: in the limit, at the nearest normals."""
+    V = ground.normals(candidate.axes, candidate.c)
     B = V @ (V.T @ random_starts(ground.rng, ground.span, N_LANDED))
     B /= np.linalg.norm(B, axis=0)
     never, always = np.zeros(N_LANDED, dtype=np.int64), np.ones(N_LANDED, dtype=bool)

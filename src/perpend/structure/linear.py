@@ -66,7 +66,7 @@ def find_subspace(
     decision = _decide(ground, descents)
     directions, evidence = descents.directions, descents.evidence
     if directions is None and decision is not None:  # nobody descended
-        directions = _landed(ground, decision)
+        directions = landed(ground, decision.candidate)
         evidence = rank_of_directions(ground.rows, directions, ground.span.rank)
     assert directions is not None
     if decision is None or (fixed is None and _is_unlikely(ground, decision)):
@@ -105,11 +105,7 @@ def find_low_dimension(
     decision = find_structure(ground.profile, rng, proposals=first, fixed=fixed, paths=False)
     if decision is None or decision.facts.agreeing < 2:
         return None
-    return _estimate(ground, decision, _landed(ground, decision))
-
-
-def _landed(ground: Ground, decision: Decision) -> Directions:
-    return landed(ground, ground.normals(decision.candidate.axes, decision.candidate.c))
+    return _estimate(ground, decision, landed(ground, decision.candidate))
 
 
 def _decide(ground: Ground, descents: Descents) -> Decision | None:
@@ -272,8 +268,8 @@ def solve_fixed(
 ) -> Solution:
     """Let ``find(rows, span, c)`` look for c orthonormal normals inside the span, and weigh them.
 
-    Methods with a given codimension share this. The rows are turned into their span
-    where that is smaller: `find` gets them as they are solved.
+    Methods with a given codimension share this. `find` gets the rows turned into their span where
+    that is smaller.
     """
     if codimension > rows.shape[1]:
         raise InputError(
