@@ -31,7 +31,7 @@ from perpend.solvers import (
 )
 from perpend.structure import constants as k
 from perpend.structure import effort
-from perpend.structure.checks import Doubt, no_accident
+from perpend.structure.checks import Doubt, Verdict, no_accident
 from perpend.structure.ground import Auto, Ground
 from perpend.structure.profile import clearness
 from perpend.structure.settle import Candidate
@@ -59,6 +59,42 @@ class RankEvidence(NamedTuple):
     gap: float  # ratio of the singular values across the rank
     rise: float  # rise of the objective across the rank: 1 = from normals to random directions
     score: float  # log10(gap) * rise
+
+    def beside(self, verdict: Verdict) -> Verdict:
+        """Return a verdict with these numbers beside its own."""
+        numbers = {
+            "directions_rank": self.value,
+            "directions_gap": self.gap,
+            "directions_saturated": self.saturated,
+            "objective_rise": self.rise,
+            "objective_per_direction": self.heights,
+        }
+        return verdict._replace(evidence={**numbers, **verdict.evidence})
+
+    def doubts(self, codimension: int, *, seen: bool) -> list[Doubt]:
+        """Say how their rank differs from the codimension, or how unclear it is, if at all.
+
+        As many normals as starts may be too few, unless the codimension is `seen` in the inliers,
+        which do not care how many starts there were.
+        """
+        rank = self.value
+        if self.saturated:
+            if codimension > rank or seen:
+                return []
+            sentence = f"the codimension equals the number of starts ({rank}) and may be larger"
+            remedy = "raise n_starts"
+        elif rank != codimension:
+            sentence = f"the descents suggest codimension {rank}, the inliers {codimension}"
+            remedy = "more starts or more rows would help"
+        elif self.score < k.CLEAR_SCORE:
+            sentence = (
+                f"the descents show no clear rank: their singular values fall by {self.gap:.3g} "
+                f"there, and the objective rises by {self.rise:.0%}"
+            )
+            remedy = "more rows would help"
+        else:
+            return []
+        return [Doubt("descents", sentence, remedy)]
 
 
 def rank_of_directions(rows: RowSource, directions: Directions, rank: int) -> RankEvidence:
@@ -291,29 +327,3 @@ def landed(ground: Ground, candidate: Candidate) -> Directions:
     B /= np.linalg.norm(B, axis=0)
     never, always = np.zeros(N_LANDED, dtype=np.int64), np.ones(N_LANDED, dtype=bool)
     return Directions(B, ground.rows.scan(l1_objective, B).total, never, always, 0.0, 1)
-
-
-def disagreement(value: int, evidence: RankEvidence, *, seen: bool) -> Doubt | None:
-    """Say how the descents' rank differs from the codimension, or how unclear it is, if at all.
-
-    As many normals as starts may be too few, unless the codimension is `seen` in the inliers, which
-    do not care how many starts there were.
-    """
-    rank = evidence.value
-    if evidence.saturated:
-        if value > rank or seen:
-            return None
-        sentence = f"the codimension equals the number of starts ({rank}) and may be larger"
-        remedy = "raise n_starts"
-    elif rank != value:
-        sentence = f"the descents suggest codimension {rank}, the inliers {value}"
-        remedy = "more starts or more rows would help"
-    elif evidence.score < k.CLEAR_SCORE:
-        sentence = (
-            f"the descents show no clear rank: their singular values fall by {evidence.gap:.3g} "
-            f"there, and the objective rises by {evidence.rise:.0%}"
-        )
-        remedy = "more rows would help"
-    else:
-        return None
-    return Doubt("descents", sentence, remedy)

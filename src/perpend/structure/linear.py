@@ -15,14 +15,7 @@ from perpend.structure import constants as k
 from perpend.structure import effort
 from perpend.structure.checks import Doubt, Verdict, beyond_ellipse
 from perpend.structure.decide import Decision, Structure, facts_of, with_rows, with_short_rows
-from perpend.structure.descents import (
-    Descent,
-    Descents,
-    RankEvidence,
-    disagreement,
-    landed,
-    rank_of_directions,
-)
+from perpend.structure.descents import Descent, Descents, landed, rank_of_directions
 from perpend.structure.estimate import (
     NOT_LOOKED_FOR,
     Estimate,
@@ -74,7 +67,7 @@ def find_subspace(
     estimate = _estimate(ground, decision, directions)
     if evidence is None:
         return estimate
-    return estimate._replace(verdict=_with_rank(estimate.verdict, evidence))
+    return estimate._replace(verdict=evidence.beside(estimate.verdict))
 
 
 def _as_descents_say(ground: Ground, descents: Descents) -> Estimate:
@@ -85,9 +78,8 @@ def _as_descents_say(ground: Ground, descents: Descents) -> Estimate:
     if ground.fixed is not None or estimate.fit is None:
         return estimate
     # Compare with the rank of the descents, where these alone have decided.
-    doubt = disagreement(c, evidence, seen=not estimate.verdict.doubts)
-    verdict = _with_rank(estimate.verdict, evidence)
-    return estimate._replace(verdict=verdict.doubted(doubt) if doubt else verdict)
+    doubts = evidence.doubts(c, seen=not estimate.verdict.doubts)
+    return estimate._replace(verdict=evidence.beside(estimate.verdict).doubted(*doubts))
 
 
 def find_low_dimension(
@@ -208,17 +200,6 @@ def _as_it_is(ground: Ground, V: Array, directions: Directions) -> Estimate:
     decision = Decision(candidate, facts, 0.0, (), (own,), cloud, None)
     estimate = _estimate(ground, decision, directions)
     return estimate._replace(converged=bool(np.all(directions.converged)), n_rest=ground.n_rest)
-
-
-def _with_rank(verdict: Verdict, evidence: RankEvidence) -> Verdict:
-    numbers = {
-        "directions_rank": evidence.value,
-        "directions_gap": evidence.gap,
-        "directions_saturated": evidence.saturated,
-        "objective_rise": evidence.rise,
-        "objective_per_direction": evidence.heights,
-    }
-    return verdict._replace(evidence={**numbers, **verdict.evidence})
 
 
 def _estimate(ground: Ground, decision: Decision, directions: Directions) -> Estimate:
