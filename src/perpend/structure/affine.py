@@ -293,7 +293,7 @@ def _among(
 
 
 def _euclidean(V: Array) -> Array:
-    """Return lifted normals V (D + 1, c), orthonormal columns, as rows times which are distances.
+    """Turn orthonormal lifted normals V (D + 1, c) so that lifted rows times them are distances.
 
     W = V[:-1] has c - 1 singular values 1 and one sqrt(1 - |w0|^2), which is small where the
     subspace is far away. That normal is left out where it is too far.
