@@ -72,7 +72,7 @@ class RankEvidence(NamedTuple):
         return verdict._replace(evidence={**numbers, **verdict.evidence})
 
     def doubts(self, codimension: int, *, seen: bool) -> list[Doubt]:
-        """Say how their rank differs from the codimension, or how unclear it is, if at all.
+        """Say how the descents' rank differs from the codimension, or how unclear it is.
 
         As many normals as starts may be too few, unless the codimension is `seen` in the inliers,
         which do not care how many starts there were.
@@ -311,7 +311,7 @@ def lead_to(V: Array, B: Array) -> bool:
 
 
 def _starts(descent: Descent, span: RowSpan, rng: np.random.Generator, fixed: int | None) -> Array:
-    """Return where to begin; with `fixed` normals, at enough of them from the beginning on."""
+    """Return where to begin: with `fixed` normals, at enough starts for these at once."""
     if not isinstance(descent.init, str):
         return given_starts(descent.init, span)
     n = None if descent.n_starts == "auto" else descent.n_starts

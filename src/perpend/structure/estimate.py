@@ -287,10 +287,10 @@ def weigh_no_normals(rows: RowSource, span: RowSpan, distinct: Distinct) -> Verd
 
     In a span of lower dimension R the rows lie on a subspace anyway; by accident only if there are
     no more than R of them, or because columns are zero or multiples of one another. Where the rows
-    span everything but for such columns, the codimension is 0. A subspace with N
-    rows is a minimiser of the l1 objective only if N c_R > sqrt(M), roughly: the inliers' pull must
-    exceed that of M outliers in random directions. So the descents would have seen a subspace that
-    holds more than the share sqrt(n) / (n c_R) of the rows.
+    span everything but for such columns, the codimension is 0. A subspace with N rows is a
+    minimiser of the l1 objective only if N c_R > sqrt(M), roughly: the inliers' pull must exceed
+    that of M outliers in random directions. So the descents would have seen a subspace that holds
+    more than the share sqrt(n) / (n c_R) of the rows.
     """
     if span.n_features == 1:
         return Verdict(1.0, (), {"rank": 1})  # a row that is not zero spans the line
