@@ -263,6 +263,16 @@ def test_evidence_names_its_numbers(model) -> None:
     heights = evidence["objective_per_direction"]
     assert np.min(heights[4:]) > 1.2 * np.max(heights[:4])  # the objective rises at the rank
     assert evidence["gain"] > evidence["gain_needed"]
+    spectrum = evidence["inlier_spectrum"]
+    ratios = np.sort(spectrum[1:] / spectrum[:-1])
+    assert_allclose([evidence["inlier_gap_runner_up"], evidence["inlier_gap"]], ratios[-2:])
+
+
+def test_rounding_errors_make_no_second_gap() -> None:
+    exact = make_subspace(300, 450, n_features=12, codimension=4, random_state=0)
+    evidence = DPCP(random_state=1).fit(exact.X).evidence_
+    assert evidence["inlier_gap"] > 1e5
+    assert evidence["inlier_gap_runner_up"] < 2
 
 
 @pytest.mark.parametrize(

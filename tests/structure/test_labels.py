@@ -12,7 +12,7 @@ from perpend.structure.labels import (
     outlier_odds,
     outlier_probability,
 )
-from perpend.structure.law import distance_edges, two_groups
+from perpend.structure.law import distance_edges, group_model
 
 EDGES = np.geomspace(1e-6, 1.0, 256)
 
@@ -139,7 +139,7 @@ def fit(J, c, d, unit=1.0):
     """Return the groups with the labels' threshold, and the odds."""
     edges = distance_edges(1.0, np.float64)
     counts = np.bincount(logarithmic_bins(J, edges), minlength=len(edges)).astype(float)
-    groups = two_groups(counts, edges, np.ones(1), c, d)
+    groups = group_model(edges, np.ones(1), c, d).fit(counts)
     moved = label_threshold(counts, edges, outlier_law(edges, np.ones(1), c, d), groups.threshold)
     groups = groups._replace(threshold=moved)
     return groups, outlier_odds(groups, unit)
@@ -189,7 +189,7 @@ def test_with_heavier_tails_stretching_counts_better(c, d, degrees, seed):
     n_out = 6000
     J = draw(seed, (2000, n_out), (c, d), 0.05 / np.sqrt(c + d), degrees)
     groups, odds = fit(J, c, d)
-    own = two_groups(groups.counts, groups.edges, np.ones(1), c, d)
+    own = group_model(groups.edges, np.ones(1), c, d).fit(groups.counts)
     assert groups.threshold > 1.2 * own.threshold
     counted = outlier_probability(J, odds).sum()
     unstretched = (1 - own.posterior) @ groups.counts

@@ -5,7 +5,7 @@ import pytest
 from scipy import special, stats
 
 from perpend.kernels import logarithmic_bins
-from perpend.structure.law import distance_edges, two_groups
+from perpend.structure.law import distance_edges, group_model
 
 LAWS = [(1, 1), (1, 9), (1, 200), (2, 1), (5, 25), (20, 180), (150, 50), (150, 1)]
 laws = pytest.mark.parametrize(("c", "d"), LAWS)
@@ -23,7 +23,7 @@ def fit(J, c, d, norms=(1.0,), weight=None):
     norms = np.asarray(norms)
     edges = distance_edges(norms[-1], np.float64)
     counts = np.bincount(logarithmic_bins(J, edges), weight, minlength=len(edges)).astype(float)
-    return two_groups(counts, edges, norms, c, d)
+    return group_model(edges, norms, c, d).fit(counts)
 
 
 def assert_sane(groups):
@@ -96,7 +96,7 @@ def test_bins_wider_than_the_law_do_not_make_outliers_look_like_inliers(c, d):
     """With the exact probabilities of the bins, as if there were infinitely many outliers."""
     edges = distance_edges(1.0, np.float64)
     counts = np.diff(stats.beta(c / 2, d / 2).cdf(np.square(edges)), prepend=0.0)
-    groups = two_groups(counts, edges, np.ones(1), c, d)
+    groups = group_model(edges, np.ones(1), c, d).fit(counts)
     assert_sane(groups)
     assert groups.share < 0.01
     assert counts @ groups.gain < 1e-4  # per row

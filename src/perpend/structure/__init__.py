@@ -5,27 +5,18 @@ rows is smooth there, and the number of rows within a distance r grows like r^c.
 range of scales over which it does not.
 """
 
-from perpend.structure.affine import find_affine, solve_lifted
-from perpend.structure.cloud import (
-    Axes,
-    Cloud,
-    sample_size,
-    sample_sizes,
-    size_for_low_dimension,
-)
-from perpend.structure.constants import DOUBTFUL, SURE
-from perpend.structure.decide import Decision, Structure
-from perpend.structure.descents import Descent, RankEvidence, rank_of_directions
+from perpend.structure.affine import AffineFit, find_affine, solve_lifted
+from perpend.structure.cloud import Axes, Cloud, sample_size, sample_sizes, size_for_low_dimension
+from perpend.structure.constants import SURE
+from perpend.structure.decide import Decision
+from perpend.structure.descents import Descent
 from perpend.structure.estimate import Estimate, solution_of
-from perpend.structure.flats import AffineFit
-from perpend.structure.layers import Layer, find_layers
 from perpend.structure.linear import find_low_dimension, find_subspace, solve_fixed
 from perpend.structure.profile import Profile
 from perpend.structure.samples import Subsample, by_sample
 from perpend.structure.search import find_structure
 
 __all__ = [
-    "DOUBTFUL",
     "SURE",
     "AffineFit",
     "Axes",
@@ -33,18 +24,13 @@ __all__ = [
     "Decision",
     "Descent",
     "Estimate",
-    "Layer",
     "Profile",
-    "RankEvidence",
-    "Structure",
     "Subsample",
     "by_sample",
     "find_affine",
-    "find_layers",
     "find_low_dimension",
     "find_structure",
     "find_subspace",
-    "rank_of_directions",
     "sample_size",
     "sample_sizes",
     "size_for_low_dimension",

@@ -1,61 +1,144 @@
-"""From rows to an affine subspace, at the scale at which rows concentrate.
+r"""From rows to an affine subspace, at the scale at which rows concentrate.
 
-A sample says where it is; all rows confirm it, lifted about the members' mean, where distances are
-Euclidean. A method that knows only linear subspaces sees lifted rows.
+A sample says where it is; all rows confirm it, lifted about the members' mean. A method that knows
+only linear subspaces sees lifted rows.
+
+About a centre m with the scale s, a row is lifted to ((x - m) / s, 1): an affine subspace of
+dimension d is a linear one of dimension d + 1 there, with as many normals. A lifted normal (w, w0)
+says w.z + w0 = 0. With the w orthonormal, lifted rows times normals are Euclidean distances.
+
+Whether it misses the origin by more than its own error: under "it passes through", the offset h is
+zero but for the error of the mean mu of N inliers and of the directions, which grows with the
+distance from the mean along the subspace,
+
+.. math::
+    \operatorname{var} h_j = \frac{\sigma^2}{N}
+    \Bigl(1 + \sum_k \frac{(c_k \cdot \mu)^2}{\lambda_k}\Bigr), \qquad
+    \frac{|h|^2}{\operatorname{var} h_j} \sim \chi^2_c
+
+with c_k the components and lambda_k the inliers' variances along them.
 """
 
 import math
 from collections.abc import Callable
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from perpend._typing import Array
 from perpend.geometry import complement, random_directions
-from perpend.rows import RowSource, RowSpan, as_rows, distinct_rows, row_span
+from perpend.kernels import l1_objective
+from perpend.rows import RowSource, as_rows, distinct_rows, row_span
 from perpend.rows.kinds import to_numpy
 from perpend.rows.views import Lifted, View, lifted, near_view, whole_view
-from perpend.solvers import Fit, Solution
+from perpend.solvers import Fit, Solution, TwoGroups
 from perpend.solvers.loop import Callback
+from perpend.structure import constants as k
 from perpend.structure import effort
 from perpend.structure.checks import Doubt, Verdict
 from perpend.structure.cloud import NEXT_SAMPLE, Cloud
-from perpend.structure.confirm import STEPS
 from perpend.structure.decide import Decision
 from perpend.structure.descents import N_LANDED
-from perpend.structure.estimate import structures_of, verdict_of, weigh_no_normals
-from perpend.structure.flats import AffineFit, Flat, Members, as_fit, as_flat, members_among
+from perpend.structure.estimate import (
+    NOT_LOOKED_FOR,
+    STEPS,
+    confirm,
+    structures_of,
+    verdict_of,
+    weigh_no_normals,
+)
+from perpend.structure.ground import Auto
 from perpend.structure.law import distance_edges
-from perpend.structure.linear import NOT_LOOKED_FOR
 from perpend.structure.members import point_among
 from perpend.structure.profile import Profile
+from perpend.structure.reweighted import turned_by
 from perpend.structure.search import find_structure
 from perpend.structure.settle import Candidate
 
-Auto: TypeAlias = Literal["auto"]
+FARTHEST = 1e6
+"""Times the scale of the view. Normals that meet the rows' space only beyond this are those of the
+ideal hyperplane, on which nothing lies."""
+
+LIKELY = 0.5  # confidence from which on an affine subspace may be preferred to a linear one
+ROUNDING = 8.0  # times eps and the size of the numbers: a distance that is nothing but rounding
 
 
-class _Sampled(NamedTuple):
-    """Some rows in memory, in coordinates y of their affine span: x = point + basis y."""
+class AffineFit(NamedTuple):
+    """An affine subspace in the units of the data."""
+
+    solution: Solution  # normals and components (D, .); its groups are Euclidean distances
+    location: Array  # (D,) the inliers' mean, on the subspace
+    origin_distance: float
+    origin_error: float  # standard error of each coordinate of the offset
+    floor: float  # a distance below this is a rounding error
+    radius: float  # of the inliers about the location
+    norms: Array  # of the lifted rows, in the units of the data
+    sizes: tuple[int, int]  # numbers of normals and of other directions in their span
+    others: tuple["AffineFit", ...] = ()  # for each structure of the solution that is not chosen
+
+    @property
+    def origin_chance(self) -> float:
+        """The chance that a subspace through the origin seems to be so far from it."""
+        c, error = self.solution.normals.shape[1], self.origin_error
+        if c == 0 or math.isinf(error):
+            return 1.0
+        if error == 0:
+            return float(self.origin_distance == 0)
+        return float(stats.chi2.sf((self.origin_distance / error) ** 2, c))
+
+    @property
+    def evidence(self) -> dict[str, object]:
+        """What it says about the origin, by name."""
+        return {
+            "affine_confidence": self.solution.confidence,
+            "affine_codimension": self.solution.normals.shape[1],
+            "origin_distance": self.origin_distance,
+            "origin_error": self.origin_error,
+            "origin_chance": self.origin_chance,
+        }
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether the rows ask for an affine subspace, whatever a linear one has to offer.
+
+        It clearly misses the origin, and the rows are sure of it; or it is likely, and the inliers
+        are so far from the origin that from there they all lie in one direction.
+        """
+        if self.origin_chance >= k.BY_CHANCE:
+            return False
+        remote = self.origin_distance > k.REMOTE * self.radius
+        return self.solution.confidence >= (LIKELY if remote else k.SURE)
+
+    def is_better_than(self, linear: Solution) -> bool:
+        """Whether it clearly misses the origin and the rows support it more than a linear one."""
+        likely = self.origin_chance < k.BY_CHANCE and self.solution.confidence >= LIKELY
+        return likely and (linear.normals.shape[1] == 0 or self.solution.support > linear.support)
+
+
+class _Sample(NamedTuple):
+    """Some rows in memory, in coordinates y of their span, x = point + basis y, and what they show.
+
+    The candidate is inside the span, None where there is nothing; the decision is None where
+    nothing is significant, or was searched.
+    """
 
     n_rows: int
     outside: Array  # (D, m) orthonormal: what is orthogonal to the span
     basis: Array  # (D, R) inside it
     point: Array  # (D,) on it
     cloud: Cloud | None  # None where all rows are equal
-    lifted: RowSpan
-    norms: Array  # of the lifted rows
-    heaviest: float  # the share of the weight that the most frequent row holds
     n_distinct: float
+    no_normals: Verdict  # on "there are no normals but those outside"
+    candidate: Candidate | None = None
+    decision: Decision | None = None
 
-
-class _Chosen(NamedTuple):
-    """What a sample shows."""
-
-    view: View
-    sampled: _Sampled
-    candidate: Candidate | None = None  # inside the span; None where there is nothing
-    decision: Decision | None = None  # None where nothing is significant, or was looked for
+    @property
+    def centre(self) -> Array:
+        """The members' mean (D,), in the units of the data."""
+        if self.candidate is None:
+            return self.point
+        return self.point + self.basis @ self.candidate.axes.centre
 
 
 def find_affine(
@@ -73,25 +156,26 @@ def find_affine(
     `sample` is the size of the first subsample; all rows if it is None.
     """
     weights = None if weight is None else to_numpy(weight).astype(float)
-
-    view = whole_view(X, weight, rng)
-    chosen = _decide(X, weights, view, codimension, sample, rng=rng, callback=callback)
-    seen = _seen_from(X, weights, chosen, n_jobs=n_jobs)
+    whole = whole_view(X, weight, rng)
+    chosen = _decide(X, weights, whole, codimension, sample, rng=rng, callback=callback)
+    seen = lifted(X, weights, _near(X, whole, chosen), n_jobs=n_jobs)
     fit = _among(seen, chosen, codimension, rng=rng, callback=callback)
-    decision, others = chosen.decision, []
-    for one in () if decision is None else decision.structures:
-        assert decision is not None
-        if not one.chosen:
-            other = chosen._replace(candidate=one.candidate, decision=decision.of(one))
-            seen = _seen_from(X, weights, other, seen, n_jobs=n_jobs)
-            by_hand = _among(seen, other, codimension, rng=rng, steps=1)
-            others.append(by_hand._replace(solution=by_hand.solution._replace(profile=None)))
+    if (decision := chosen.decision) is None:
+        return fit
+    others = []
+    for one in (one for one in decision.structures if not one.chosen):
+        other = chosen._replace(candidate=one.candidate, decision=decision.of(one))
+        view = _near(X, whole, other)
+        if not view.is_near(seen.view):
+            seen = lifted(X, weights, view, n_jobs=n_jobs)
+        by_hand = _among(seen, other, codimension, rng=rng, steps=1)
+        others.append(by_hand._replace(solution=by_hand.solution._replace(profile=None)))
     return fit._replace(others=tuple(others))
 
 
 def _sample(
     X: Array, weight: Array | None, view: View, size: int | None, rng: np.random.Generator
-) -> _Sampled:
+) -> _Sample:
     """Bring some rows to memory, in coordinates of their affine span."""
     chosen = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight > 0)
     if size is not None and len(chosen) > size:
@@ -103,7 +187,8 @@ def _sample(
     own = None if weight is None else weight[chosen] / weight[chosen].mean()
     rows = as_rows(L, weight=own, normalize=False)
     span, distinct = row_span(rows), distinct_rows(rows, np.random.default_rng(0))
-    W, w0 = as_flat(span.rest)
+    V = _euclidean(span.rest)
+    W, w0 = V[:-1], V[-1]
     basis, point = complement(W) if W.shape[1] else np.eye(len(W)), centre - scale * (W @ w0)
     cloud = None
     if basis.shape[1]:
@@ -112,9 +197,8 @@ def _sample(
         own, share = distinct.of_kind(some)
         floor = float(distance_edges(1.0, given.dtype)[0])
         cloud = Cloud(Y, affine=True, weight=own, share=share, floor=floor)
-    heaviest = float(np.max(distinct.in_common)) / rows.total_weight
-    n = float(distinct.share.sum())
-    return _Sampled(len(S), W, basis, point, cloud, span, rows.norms, heaviest, n)
+    n, no_normals = float(distinct.share.sum()), weigh_no_normals(rows, span, distinct)
+    return _Sample(len(S), W, basis, point, cloud, n, no_normals)
 
 
 def _decide(
@@ -122,65 +206,54 @@ def _decide(
     weight: Array | None,
     view: View,
     codimension: int | Auto,
-    sample: int | None,
+    size: int | None,
     *,
     rng: np.random.Generator,
     callback: Callback | None,
-) -> _Chosen:
+) -> _Sample:
     """Find the structure of the rows: by a sample, slowly by all where it is none."""
 
-    def look(sample: int | None, *, slowly: bool = False) -> _Chosen:
-        sampled = _sample(X, weight, view, sample, rng)
-        cloud, nothing = sampled.cloud, _Chosen(view, sampled)
-        fixed = None if codimension == "auto" else codimension - sampled.outside.shape[1]
+    def search(size: int | None, *, slowly: bool = False) -> _Sample:
+        sample = _sample(X, weight, view, size, rng)
+        cloud, n_outside = sample.cloud, sample.outside.shape[1]
+        fixed = None if codimension == "auto" else codimension - n_outside
         if cloud is None or (fixed is not None and fixed <= 0):
-            return nothing
+            return sample
         if fixed == cloud.D:
-            return nothing._replace(candidate=point_among(cloud))
+            return sample._replace(candidate=point_among(cloud))
         if cloud.n < cloud.D + 2:
-            return nothing
+            return sample
         decision = find_structure(
             Profile(cloud), rng, fixed=fixed, slowly=slowly, callback=callback
         )
         # Rows that lie on their span exactly may be near a smaller one only by their shape.
-        certain = sampled.outside.shape[1] > 0 and sampled.n_distinct > cloud.D + 1.5
+        certain = n_outside > 0 and sample.n_distinct > cloud.D + 1.5
         if decision is None or (fixed is None and certain and not decision.candidate.is_exact):
-            return nothing
-        return nothing._replace(candidate=decision.candidate, decision=decision)
+            return sample
+        return sample._replace(candidate=decision.candidate, decision=decision)
 
-    chosen = look(sample)
-    while (  # more rows cure one doubt, that it may be an accident
-        chosen.decision is not None
-        and not chosen.decision.facts.is_significant
-        and sample is not None
-        and sample < X.shape[0]
-    ):
-        sample *= NEXT_SAMPLE
-        chosen = look(sample)
-    if chosen.candidate is None and X.shape[0] <= effort.MOST_PER_COLUMN * X.shape[1]:
-        chosen = look(None, slowly=True)
+    chosen, (n, D) = search(size), X.shape
+    while chosen.decision is not None and size is not None and size < n:
+        if chosen.decision.facts.is_significant:
+            break
+        size *= NEXT_SAMPLE  # more rows cure one doubt, that it may be an accident
+        chosen = search(size)
+    if chosen.candidate is None and n <= effort.MOST_PER_COLUMN * D:
+        chosen = search(None, slowly=True)
     return chosen
 
 
-def _seen_from(
-    X: Array, weight: Array | None, chosen: _Chosen, before: Lifted | None = None, *, n_jobs: int
-) -> Lifted:
-    """Return all rows about the members' mean, or as they are seen from near it already."""
-    view, sampled, candidate, _ = chosen
-    if candidate is not None:
-        centre = sampled.point + sampled.basis @ candidate.axes.centre
-        spread = math.sqrt(float(np.sum(candidate.axes.variances)) / X.shape[1])
-        view = near_view(X, centre, spread, view)
-    elif sampled.outside.shape[1]:
-        view = view._replace(centre=sampled.point)
-    if before is not None and view.is_near(before.view):
-        return before
-    return lifted(X, weight, view, n_jobs=n_jobs)
+def _near(X: Array, view: View, chosen: _Sample) -> View:
+    """Return the view of the rows from the members' mean, or from the sample's span."""
+    if chosen.candidate is not None:
+        spread = math.sqrt(float(np.sum(chosen.candidate.axes.variances)) / X.shape[1])
+        return near_view(X, chosen.centre, spread, view)
+    return view._replace(centre=chosen.point) if chosen.outside.shape[1] else view
 
 
 def _among(
     seen: Lifted,
-    chosen: _Chosen,
+    chosen: _Sample,
     codimension: int | Auto,
     *,
     rng: np.random.Generator,
@@ -188,44 +261,159 @@ def _among(
     callback: Callback | None = None,
 ) -> AffineFit:
     """Confirm what a sample shows by all rows, and bring it back to the units of the data."""
-    _, sampled, candidate, decision = chosen
-    normals = sampled.outside if codimension == "auto" else sampled.outside[:, :codimension]
-    n_outside, centre = normals.shape[1], sampled.point
+    candidate, decision, fixed = chosen.candidate, chosen.decision, codimension != "auto"
+    normals = chosen.outside[:, :codimension] if fixed else chosen.outside
+    n_outside = normals.shape[1]
     if candidate is not None:
-        normals = np.hstack([normals, sampled.basis @ candidate.axes.A[:, : candidate.c]])
-        centre = centre + sampled.basis @ candidate.axes.centre
+        normals = np.hstack([normals, chosen.basis @ candidate.axes.A[:, : candidate.c]])
     n_seen = int(np.count_nonzero(seen.rows.gather(seen.rows.weights)))
-    if candidate is None and sampled.n_rows < n_seen:
+    if candidate is None and chosen.n_rows < n_seen:
         n_outside = 0  # rows outside of the subsample may leave the span
-    flat = Flat(normals, ((seen.view.centre - centre) / seen.view.scale) @ normals)
-    members = members_among(
-        seen, flat, candidate, n_outside=n_outside, steps=steps, callback=callback
-    )
-    W = members.flat.W
+    V = np.vstack([normals, ((seen.view.centre - chosen.centre) / seen.view.scale) @ normals])
+    members = _members(seen, V, candidate, n_outside=n_outside, steps=steps, callback=callback)
+    if decision is not None and members.groups is not None:
+        spectrum = np.sort(np.append(members.variances, 1.0))  # of the lifted rows
+        fit = Fit(members.V[:-1], members.groups, spectrum, members.axes, 0, converged=True)
+        verdict = verdict_of(decision, fit, seen.rows, float(n_seen))
+    else:
+        verdict = chosen.no_normals
+        if fixed:
+            most = NOT_LOOKED_FOR if codimension == chosen.outside.shape[1] else 0.0
+            verdict = verdict._replace(confidence=min(verdict.confidence, most))
+    W = members.V[:-1]
     B = W @ (W.T @ random_directions(rng, len(W), N_LANDED))
     B /= np.maximum(np.linalg.norm(B, axis=0), np.finfo(float).tiny)
-    fit = as_fit(seen, members, _verdict(chosen, members, seen, codimension), B)
+    found = _in_data(seen, members, verdict, B)
     structures, profile = structures_of(decision, 1.0, n_seen, n_outside)
-    solution = fit.solution._replace(structures=structures, profile=profile)
-    return fit._replace(
-        solution=solution if codimension == "auto" else solution._replace(doubts=())
+    solution = found.solution._replace(structures=structures, profile=profile)
+    return found._replace(solution=solution._replace(doubts=()) if fixed else solution)
+
+
+# -- members among lifted rows ---------------------------------------------------------------------
+
+
+def _euclidean(V: Array) -> Array:
+    """Turn orthonormal lifted normals V (D + 1, c) so that lifted rows times them are distances.
+
+    W = V[:-1] has c - 1 singular values 1 and one sqrt(1 - |w0|^2), which is small where the
+    subspace is far away. That normal is left out where it is too far.
+    """
+    W, w0 = V[:-1], V[-1]
+    if W.shape[1] == 0:
+        return V
+    U, s, Rt = np.linalg.svd(W, full_matrices=False)  # W.T z = -w0  <=>  U.T z = -(Rt w0) / s
+    near = s > np.linalg.norm(w0) / FARTHEST
+    return np.vstack([U[:, near], (Rt @ w0)[near] / s[near]])
+
+
+class _Members(NamedTuple):
+    """An affine subspace among all rows that are seen, with its members."""
+
+    V: Array  # (D + 1, c): all z with (z, 1) V = 0; V[:-1] is orthonormal
+    mean: Array  # (D,) of the members, on the subspace
+    variances: Array  # (D,) ascending: about the mean
+    axes: Array  # (D, D)
+    groups: TwoGroups | None  # None where all rows are members
+    sizes: tuple[int, int]  # numbers of normals and of other directions in the lifted rows' span
+
+
+def _members(
+    seen: Lifted,
+    V: Array,
+    candidate: Candidate | None,
+    *,
+    n_outside: int,
+    steps: int,
+    callback: Callback | None,
+) -> _Members:
+    """Find the members of a subspace among lifted rows, and turn it to them in a few steps.
+
+    `n_outside` of the normals are orthogonal to every row. With no steps it stays as it is.
+    """
+    rows, c = seen.rows, V.shape[1]
+    sizes = (c - n_outside, len(V) - c)
+
+    def turn(V: Array, moments: Array) -> tuple[Array, float]:
+        if not steps:
+            return V, 0.0
+        mean, variances, A = _moments(moments)
+        W, w0, new = V[:-1], V[-1], A[:, :c]
+        moved = turned_by(W, new) * math.sqrt(float(np.sum(variances)))
+        moved += float(np.linalg.norm(mean @ W + w0))
+        return np.vstack([new, -(mean @ new)]), moved / rows.unit
+
+    scans = max(steps, 1)
+    end = confirm(
+        rows, V, candidate, turn, sizes=sizes, unit=seen.unit, steps=scans, callback=callback
     )
+    mean, variances, A = _moments(end.moments)
+    W, w0 = end.V[:-1], end.V[-1]
+    mean = mean - W @ (W.T @ mean + w0)  # onto the subspace
+    return _Members(end.V, mean, variances, A, end.groups, sizes)
 
 
-def _verdict(chosen: _Chosen, members: Members, seen: Lifted, codimension: int | Auto) -> Verdict:
-    """Say how sure it is, and why."""
-    sampled, decision, groups = chosen.sampled, chosen.decision, members.groups
-    if decision is not None and groups is not None:
-        spectrum = np.sort(np.append(members.variances, 1.0))  # of the lifted rows
-        fit = Fit(members.flat.W, groups, spectrum, members.axes, 0, converged=True)
-        n_seen = float(np.count_nonzero(seen.rows.gather(seen.rows.weights)))
-        return verdict_of(decision, fit, seen.rows, n_seen)
-    verdict = weigh_no_normals(sampled.lifted, sampled.n_distinct, sampled.norms, sampled.heaviest)
-    if codimension != "auto":
-        all_outside = codimension == sampled.outside.shape[1]
-        most = NOT_LOOKED_FOR if all_outside else 0.0
-        verdict = verdict._replace(confidence=min(verdict.confidence, most))
-    return verdict
+def _moments(gram: Array) -> tuple[Array, Array, Array]:
+    """Return mean, variances and axes of lifted rows (z, 1) from their mean gram matrix."""
+    total = max(float(gram[-1, -1]), np.finfo(float).tiny)
+    mean = gram[:-1, -1] / total
+    variances, axes = np.linalg.eigh(gram[:-1, :-1] / total - np.outer(mean, mean))
+    return mean, np.maximum(variances, 0.0), axes
+
+
+def _in_data(seen: Lifted, members: _Members, verdict: Verdict, directions: Array) -> AffineFit:
+    """Bring a subspace back to the units of the data; `directions` (D, k) belong to it."""
+    rows, (centre, scale, _), unit, groups = seen.rows, seen.view, seen.unit, members.groups
+    W, location = members.V[:-1], centre + scale * members.mean
+    # The members' principal axes and variances in the subspace, largest first.
+    inside = complement(W)
+    A = inside.T @ members.axes
+    variances, axes = np.linalg.eigh((A * members.variances) @ A.T)
+    components, along = (inside @ axes)[:, ::-1], np.maximum(variances, 0.0)[::-1] * scale**2
+    radius, eps = math.sqrt(float(np.sum(along))), float(np.finfo(rows.dtype).eps)
+    rounding = ROUNDING * (float(np.linalg.norm(location)) + radius) * eps
+    # The variance of the noise in one coordinate, at the least what eigh can see.
+    c, n_members = W.shape[1], float(np.count_nonzero(rows.gather(rows.weights)))
+    noise2 = float(np.mean(members.variances[:c])) if c else 0.0
+    noise2 = (noise2 + np.finfo(float).eps * float(np.sum(members.variances))) * scale**2
+    if groups is not None:
+        parts = ("edges", "scale", "threshold")
+        groups = groups._replace(**{name: getattr(groups, name) * unit for name in parts})
+        n_members *= groups.share
+        if not groups.is_exact:
+            noise2 = max(noise2, groups.scale**2)  # the weights cut off the inliers' far end
+    noise2 += rounding**2
+    lever = np.sum(np.square(location @ components) / np.maximum(along, np.finfo(float).tiny))
+    free = n_members - components.shape[1] - 1
+    offset = -(members.mean @ directions)
+    height = rows.scan(l1_objective, np.vstack([directions, offset])).total / rows.total_weight
+    solution = Solution(
+        normals=W,
+        components=components,
+        directions=directions,
+        singular_values=np.linalg.svd(directions, compute_uv=False),
+        objective=float(np.mean(height)) * unit if len(height) else 0.0,
+        confidence=verdict.confidence,
+        evidence=verdict.evidence,
+        support=verdict.support,
+        gap=verdict.gap,
+        groups=groups,
+        doubts=tuple(map(str, verdict.doubts)),
+        n_iter=1,
+        converged=True,
+        rank=len(W) + 1,
+        distances=None,
+    )
+    edges = distance_edges(float(rows.norms[-1]), rows.dtype)
+    return AffineFit(
+        solution=solution,
+        location=location,
+        origin_distance=float(np.linalg.norm(location @ W)),
+        origin_error=math.sqrt(noise2 / free * (1 + lever)) if c and free > 0 else math.inf,
+        floor=max(float(edges[0]) * unit, rounding),
+        radius=radius,
+        norms=rows.norms * unit,
+        sizes=members.sizes,
+    )
 
 
 # -- methods that know only linear subspaces -------------------------------------------------------
@@ -248,21 +436,25 @@ def solve_lifted(
     It sees lifted rows: unit rows if `normalize`. Without `refine` its result is brought back as it
     is; with it, it turns to its members in a few steps.
     """
+
+    def seen_from(view: View, *, unit_rows: bool = False) -> Lifted:
+        return lifted(X, weight, view, n_jobs=n_jobs, unit_rows=unit_rows, fused=fused)
+
+    def members_of(seen: Lifted, V: Array) -> _Members:
+        steps = STEPS if refine else 0
+        return _members(seen, V, None, n_outside=n_outside, steps=steps, callback=callback)
+
     view = whole_view(X, weight, rng)
-    linear = solve(lifted(X, weight, view, n_jobs=n_jobs, unit_rows=normalize, fused=fused).rows)
-    flat = as_flat(linear.normals)
-    seen = lifted(X, weight, view, n_jobs=n_jobs, fused=fused)
-    n_outside = min(row_span(seen.rows).n_outside, flat.W.shape[1])
-    steps = STEPS if refine else 0
-    first = members_among(seen, flat, None, n_outside=n_outside, steps=steps, callback=callback)
+    linear = solve(seen_from(view, unit_rows=normalize).rows)
+    V, seen = _euclidean(linear.normals), seen_from(view)
+    n_outside = min(row_span(seen.rows).n_outside, V.shape[1])
+    first = members_of(seen, V)
     # Once more from the members' own place, where they have all their digits.
-    centre = view.centre + view.scale * first.mean
     spread = view.scale * float(np.sqrt(np.mean(first.variances)))
-    seen = lifted(X, weight, near_view(X, centre, spread, view), n_jobs=n_jobs, fused=fused)
-    flat = Flat(first.flat.W, np.zeros(first.flat.W.shape[1]))
-    members = members_among(seen, flat, None, n_outside=n_outside, steps=steps, callback=callback)
+    seen = seen_from(near_view(X, view.centre + view.scale * first.mean, spread, view))
+    members = members_of(seen, np.vstack([first.V[:-1], np.zeros(V.shape[1])]))
     confidence, doubts = linear.confidence, linear.doubts
-    if flat.W.shape[1] < linear.normals.shape[1]:
+    if V.shape[1] < linear.normals.shape[1]:
         doubt = Doubt(
             "far away", "a normal was found that no row is near to", "rows may be in several places"
         )
@@ -270,12 +462,12 @@ def solve_lifted(
     B = linear.directions[:-1]
     norms = np.linalg.norm(B, axis=0)
     verdict = Verdict(confidence, (), linear.evidence, linear.support, linear.gap)
-    fit = as_fit(seen, members, verdict, B / np.where(norms > 0, norms, 1))
-    solution = fit.solution._replace(
+    found = _in_data(seen, members, verdict, B / np.where(norms > 0, norms, 1))
+    solution = found.solution._replace(
         objective=linear.objective,
         n_iter=linear.n_iter,
         converged=linear.converged,
         doubts=doubts,
         quiet_doubts=linear.quiet_doubts,
     )
-    return fit._replace(solution=solution)
+    return found._replace(solution=solution)

@@ -11,8 +11,8 @@ direction inside the subspace meets the inliers too. A gap counts for as much as
 across it.
 """
 
-from collections.abc import Callable, Iterator
-from typing import Literal, NamedTuple, TypeAlias
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,11 +31,10 @@ from perpend.solvers import (
 )
 from perpend.structure import constants as k
 from perpend.structure import effort
-from perpend.structure.checks import Doubt, no_accident
-from perpend.structure.ground import Ground
+from perpend.structure.checks import Doubt, Verdict, no_accident
+from perpend.structure.ground import Auto, Ground
 from perpend.structure.profile import clearness
-
-Auto: TypeAlias = Literal["auto"]
+from perpend.structure.settle import Candidate
 
 N_STARTS_FIRST = 16
 CLEAR_GAP = 2.0  # in the directions' singular values; with less, weighing them is not worth a scan
@@ -60,6 +59,42 @@ class RankEvidence(NamedTuple):
     gap: float  # ratio of the singular values across the rank
     rise: float  # rise of the objective across the rank: 1 = from normals to random directions
     score: float  # log10(gap) * rise
+
+    def beside(self, verdict: Verdict) -> Verdict:
+        """Return a verdict with these numbers beside its own."""
+        numbers = {
+            "directions_rank": self.value,
+            "directions_gap": self.gap,
+            "directions_saturated": self.saturated,
+            "objective_rise": self.rise,
+            "objective_per_direction": self.heights,
+        }
+        return verdict._replace(evidence={**numbers, **verdict.evidence})
+
+    def doubts(self, codimension: int, *, seen: bool) -> list[Doubt]:
+        """Say how the descents' rank differs from the codimension, or how unclear it is.
+
+        As many normals as starts may be too few, unless the codimension is `seen` in the inliers,
+        which do not care how many starts there were.
+        """
+        rank = self.value
+        if self.saturated:
+            if codimension > rank or seen:
+                return []
+            sentence = f"the codimension equals the number of starts ({rank}) and may be larger"
+            remedy = "raise n_starts"
+        elif rank != codimension:
+            sentence = f"the descents suggest codimension {rank}, the inliers {codimension}"
+            remedy = "more starts or more rows would help"
+        elif self.score < k.CLEAR_SCORE:
+            sentence = (
+                f"the descents show no clear rank: their singular values fall by {self.gap:.3g} "
+                f"there, and the objective rises by {self.rise:.0%}"
+            )
+            remedy = "more rows would help"
+        else:
+            return []
+        return [Doubt("descents", sentence, remedy)]
 
 
 def rank_of_directions(rows: RowSource, directions: Directions, rank: int) -> RankEvidence:
@@ -113,41 +148,13 @@ def score_ranks(
     return Ranks(best + 1, saturated, gaps[at], rises[at], scores[at])
 
 
-def enough_starts(n_starts: int, evidence: RankEvidence) -> bool:
-    """Say whether the starts clearly outnumber the normals.
+def enough_starts(n_normals: int) -> float:
+    """Return how many starts clearly outnumber the normals.
 
     k random starts, projected onto a complement of dimension c, have singular values between about
     sqrt(k) - sqrt(c) and sqrt(k) + sqrt(c): with k = 1.5 c the smallest is a tenth of the largest.
     """
-    return not evidence.saturated and n_starts >= 1.5 * evidence.value + 5
-
-
-def grow_starts(
-    solve: Callable[[int, Directions | None], Directions],
-    weigh: Callable[[Directions], RankEvidence],
-    *,
-    sure: Callable[[], bool] = lambda: False,
-    at_least: int,
-    at_most: int,
-) -> tuple[Directions, RankEvidence]:
-    """Double the number of starts, keeping those already solved, until there are enough.
-
-    Parameters
-    ----------
-    solve : function of a number of new starts and of those solved before
-    weigh : function that weighs the evidence of all directions so far
-    sure : function that says whether the estimate is clear already
-    at_least : the number of starts to begin with, if it is larger than usual
-    at_most : the number of starts at which growing ends in any case
-    """
-    directions = solve(max(N_STARTS_FIRST, at_least), None)
-    evidence = weigh(directions)
-    while not (
-        sure() or directions.B.shape[1] >= at_most or enough_starts(directions.B.shape[1], evidence)
-    ):
-        directions = directions.join(solve(directions.B.shape[1], directions))
-        evidence = weigh(directions)
-    return directions, evidence
+    return 1.5 * n_normals + 5
 
 
 # -- descending ------------------------------------------------------------------------------------
@@ -165,15 +172,14 @@ class Descent(NamedTuple):
     @property
     def automatic(self) -> bool:
         """Whether both the number of the starts and where they begin are left to us."""
-        random = isinstance(self.init, str) and self.init == "random"
-        return self.n_starts == "auto" and random
+        return self.n_starts == "auto" and isinstance(self.init, str) and self.init == "random"
 
 
 class Descents:
-    """The descents of one search; `fixed` is the number of normals inside the span, if it is."""
+    """The descents of one search."""
 
-    def __init__(self, ground: Ground, descent: Descent, fixed: int | None = None) -> None:
-        self.ground, self.descent, self.fixed = ground, descent, fixed
+    def __init__(self, ground: Ground, descent: Descent) -> None:
+        self.ground, self.descent, self.fixed = ground, descent, ground.fixed
         self.directions: Directions | None = None
         self.evidence: RankEvidence | None = None
         self._sure: Fit | None = None  # of which the rows are sure, whoever agrees
@@ -187,52 +193,46 @@ class Descents:
         Where the outliers follow no law, or members are of several kinds, other starts are worth
         it, however many of these agree.
         """
-        evidence = self.descend(watched=True)
+        rank, evidence = self.ground.span.rank, self.descend(watched=True)
         if self.agree:
             yield 2 if self.ground.profile.fits[-1].lawful else 1
             return
-        number = min(evidence.value, self.ground.span.rank - 1)
-        number = number if self.fixed is None else self.fixed
-        if self._sure is None and 0 < number < self.ground.span.rank:
+        number = min(evidence.value, rank - 1) if self.fixed is None else self.fixed
+        if self._sure is None and 0 < number < rank:
             self._finish(evidence.basis[:, :number])
         yield 1
 
     def descend(self, *, watched: bool) -> RankEvidence:
-        """Descend from all starts, and say what the rank of the directions is."""
-        rows, span, rng = self.ground.rows, self.ground.span, self.ground.rng
-        descent, tol = self.descent, max(self.descent.tol, 8 * rows.precision)
+        """Descend from all starts, and say what the rank of the directions is.
 
-        def down(B: Array, before: Directions | None = None) -> Directions:
-            def enough(now: Directions) -> bool:
-                return self._enough(now if before is None else before.join(now))
+        Where the number of starts is free, it doubles until there are enough.
+        """
+        ground, descent = self.ground, self.descent
+        rows, span, rng = ground.rows, ground.span, ground.rng
+        before: Directions | None = None
 
-            return psgm(
+        def enough(now: Directions) -> bool:
+            return self._enough(now if before is None else before.join(now))
+
+        B, most = _starts(descent, span, rng, self.fixed), 2 * span.rank + 16
+        while True:
+            now = psgm(
                 rows,
                 B,
                 rule=descent.rule,
                 max_iter=descent.max_iter,
-                tol=tol,
+                tol=max(descent.tol, 8 * rows.precision),
                 enough=enough if watched else None,
-                callback=self.ground.callback,
+                callback=ground.callback,
             )
-
-        def weigh(directions: Directions) -> RankEvidence:
+            self.directions = before = now if before is None else before.join(now)
             if not self.agree or self.evidence is None:
-                self.evidence = rank_of_directions(rows, directions, span.rank)
-            return self.evidence
-
-        if descent.automatic:
-            self.directions, evidence = grow_starts(
-                lambda n, before: down(random_starts(rng, span, n), before),
-                weigh,
-                sure=lambda: self.agree,
-                at_least=0 if self.fixed is None else int(1.5 * self.fixed) + 5,
-                at_most=2 * span.rank + 16,
-            )
-        else:
-            self.directions = down(_starts(descent, span, rng))
-            evidence = weigh(self.directions)
-        return evidence
+                self.evidence = rank_of_directions(rows, before, span.rank)
+            evidence, n = self.evidence, before.B.shape[1]
+            clear = not evidence.saturated and n >= enough_starts(evidence.value)
+            if not descent.automatic or self.agree or n >= most or clear:
+                return evidence
+            B = random_starts(rng, span, n)
 
     @property
     def agree(self) -> bool:
@@ -245,41 +245,38 @@ class Descents:
         """Say whether the descents may end here."""
         directions = self._without_stragglers(directions)
         n, rank = directions.n_evaluations, self.ground.span.rank
-        if n < SETTLED and not _has_gap(directions.B):
+        s = np.linalg.svd(directions.B, compute_uv=False)  # which costs no scan
+        gaps = s[:-1] >= CLEAR_GAP * np.maximum(s[1:], s[0] * np.finfo(float).eps)
+        if n < SETTLED and not np.any(gaps):
             return False
         self.evidence = rank_of_directions(self.ground.rows, directions, rank)
         self._ranks.append(self.evidence.value)
         if n >= (effort.TAKE_OVER if rank <= effort.WIDE else 2 * effort.TAKE_OVER):
             return True  # paths decide
-        if self._sure is None and self._worth_a_finish(self.evidence, n):
-            number = self.evidence.value if self.fixed is None else self.fixed
+        number = self.evidence.value if self.fixed is None else self.fixed
+        possible = 0 < number < rank and number <= len(self.evidence.singular_values)
+        if self._sure is None and n >= self._next_finish and possible and self._shows_a_rank(n):
             self._finish(self.evidence.basis[:, :number])
             self._next_finish = BACK_OFF * n
         self._lead_there = self._sure is not None and lead_to(self._sure.V, directions.B)
         return self.agree
 
-    def _worth_a_finish(self, evidence: RankEvidence, n_evaluations: int) -> bool:
-        if n_evaluations < self._next_finish:
-            return False
-        number = evidence.value if self.fixed is None else self.fixed
-        if not 0 < number < self.ground.span.rank or number > len(evidence.singular_values):
-            return False
-        if evidence.saturated:
+    def _shows_a_rank(self, n_evaluations: int) -> bool:
+        assert self.evidence is not None
+        if self.evidence.saturated:
             return n_evaluations >= SETTLED
         steady = len(self._ranks) >= STEADY and len(set(self._ranks[-STEADY:])) == 1
-        return steady or evidence.score >= k.CLEAR_SCORE
+        return steady or self.evidence.score >= k.CLEAR_SCORE
 
     def _finish(self, V: Array) -> None:
-        """Ask the rows about normals V (D', c) of descents on their way."""
+        """Evaluate normals V (D', c) of descents on their way."""
         ground = self.ground
-        if self.fixed is not None:
-            fit = ground.add(ground.fitted(V))
-            chosen = ground.profile.at(self.fixed)
+        if self.fixed is None:
+            fit, chosen = ground.propose(V)
         else:
-            fit, best = ground.propose(V)
-            if best is None or best.c != fit.V.shape[1]:
-                return
-            chosen = best
+            fit, chosen = ground.add(ground.fitted(V)), ground.profile.at(self.fixed)
+        if chosen is None or (self.fixed is None and chosen.c != fit.V.shape[1]):
+            return
         clear = clearness(chosen, ground.profile.plateaus()) >= 1
         parameters = chosen.c * int(ground.profile.cloud.free[chosen.c - 1])
         if clear and fit.converged and no_accident(chosen.T, parameters) >= k.SURE:
@@ -291,8 +288,7 @@ class Descents:
         They are nearer to a random direction than to where the others are, by their objective. A
         start that has converged there is at something else, and stays.
         """
-        rows = self.ground.rows
-        low = float(np.median(directions.objective))
+        rows, low = self.ground.rows, float(np.median(directions.objective))
         high = average_height(self.ground.span.rank) * float(np.mean(rows.norms))
         high *= rows.total_weight
         behind = directions.objective > (low + high) / 2
@@ -314,58 +310,20 @@ def lead_to(V: Array, B: Array) -> bool:
     return bool(reach[-1] > np.linalg.norm(off[:, there], 2))
 
 
-def _has_gap(B: Array) -> bool:
-    """Singular values cost no scan; without a gap in them there is nothing to be weighed."""
-    s = np.linalg.svd(B, compute_uv=False)
-    tiny = s[0] * np.finfo(float).eps
-    return bool(np.any(s[:-1] >= CLEAR_GAP * np.maximum(s[1:], tiny)))
-
-
-def _starts(descent: Descent, span: RowSpan, rng: np.random.Generator) -> Array:
+def _starts(descent: Descent, span: RowSpan, rng: np.random.Generator, fixed: int | None) -> Array:
+    """Return where to begin: with `fixed` normals, at enough starts for these at once."""
     if not isinstance(descent.init, str):
         return given_starts(descent.init, span)
+    n = None if descent.n_starts == "auto" else descent.n_starts
     if descent.init == "spectral":
-        return spectral_starts(span, span.rank if descent.n_starts == "auto" else descent.n_starts)
-    assert descent.n_starts != "auto"
-    return random_starts(rng, span, descent.n_starts)
+        return spectral_starts(span, n or span.rank)
+    return random_starts(rng, span, n or max(N_STARTS_FIRST, int(enough_starts(fixed or 0))))
 
 
-def landed(rows: RowSource, span: RowSpan, V: Array, rng: np.random.Generator) -> Directions:
-    """Return where descents from random starts end, in the limit: at the nearest normals.
-
-    These are the starts' projections onto the normals V (D, c).
-    """
-    B = V @ (V.T @ random_starts(rng, span, N_LANDED))
+def landed(ground: Ground, candidate: Candidate) -> Directions:
+    """Return where descents from random starts end: in the limit, at the nearest normals."""
+    V = ground.normals(candidate.axes, candidate.c)
+    B = V @ (V.T @ random_starts(ground.rng, ground.span, N_LANDED))
     B /= np.linalg.norm(B, axis=0)
-    return Directions(
-        B=B,
-        objective=rows.scan(l1_objective, B).total,
-        n_iter=np.zeros(N_LANDED, dtype=np.int64),
-        converged=np.ones(N_LANDED, dtype=bool),
-        resolution=0.0,
-        n_evaluations=1,
-    )
-
-
-def disagreement(value: int, evidence: RankEvidence, *, seen: bool = True) -> Doubt | None:
-    """Say how the descents' rank differs from the codimension, or how unclear it is, if at all.
-
-    As many normals as starts may be too few, unless the codimension is `seen` in the inliers, which
-    do not care how many starts there were.
-    """
-    rank, what = evidence.value, "descents"
-    if evidence.saturated:
-        if value > rank or seen:
-            return None
-        sentence = f"the codimension equals the number of starts ({rank}) and may be larger"
-        return Doubt(what, sentence, "raise n_starts")
-    if rank != value:
-        sentence = f"the descents suggest codimension {rank}, the inliers {value}"
-        return Doubt(what, sentence, "more starts or more rows would help")
-    if evidence.score < k.CLEAR_SCORE:
-        sentence = (
-            f"the descents show no clear rank: their singular values fall by {evidence.gap:.3g} "
-            f"there, and the objective rises by {evidence.rise:.0%}"
-        )
-        return Doubt(what, sentence, "more rows would help")
-    return None
+    never, always = np.zeros(N_LANDED, dtype=np.int64), np.ones(N_LANDED, dtype=bool)
+    return Directions(B, ground.rows.scan(l1_objective, B).total, never, always, 0.0, 1)

@@ -1,22 +1,188 @@
-"""From a decision to what the estimator needs: evidence, structures, bases of the whole space."""
+"""From the decision of a sample to all rows, and to what the estimator needs.
+
+Confirming takes a few scans. Up to four take the principal axes of the members, as the sample
+weighs distances; the last one counts the distances, in which the structure of the sample is found
+again. Linear and affine fits differ in how normals follow from the members' moments, and in nothing
+else.
+"""
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from perpend._typing import Array
 from perpend.geometry import average_height, complement
-from perpend.rows import Kept, RowSource, RowSpan, in_their_span, rank_tolerance, row_span
-from perpend.solvers import Directions, Fit, Solution
-from perpend.solvers.loop import Callback
+from perpend.kernels import logarithmic_bins
+from perpend.rows import (
+    Distinct,
+    Kept,
+    RowSource,
+    RowSpan,
+    in_their_span,
+    rank_tolerance,
+    row_span,
+    scan_grouped_distances,
+    scan_weighted_gram,
+)
+from perpend.solvers import Directions, Fit, Solution, TwoGroups
+from perpend.solvers.loop import Callback, iterate
 from perpend.structure import constants as k
 from perpend.structure import effort
 from perpend.structure.checks import NOTHING_WRONG, Doubt, Verdict, confidence_of
-from perpend.structure.confirm import among
 from perpend.structure.decide import Decision, longest
-from perpend.structure.labels import misfit_of
+from perpend.structure.labels import misfit_of, with_threshold
+from perpend.structure.law import distance_edges, group_model, knots
+from perpend.structure.layers import Histogram, find_layers, layer_noise, members_noise
+from perpend.structure.reweighted import axes_of_moments, turned_to
 from perpend.structure.settle import Candidate
+
+STEPS = 4
+TOL = 1e-3  # of the noise: a turn that changes no distance
+ALMOST = 1 - 1e-12  # the largest probability of a member
+SAMPLE_ERRORS = 3.0  # by so many times its own error the sample's normals may turn among all rows
+NOT_LOOKED_FOR = 0.5  # largest confidence in "no normals", where that was given and not searched
+
+
+# -- all rows --------------------------------------------------------------------------------------
+
+
+class Confirmed(NamedTuple):
+    """Normals among all rows, the members' second moments, and the two groups."""
+
+    V: Array  # (D', c), as the rows see it
+    moments: Array  # (D', D') of the members, by their weight
+    objective: float  # the noise
+    change: float  # in units of the noise
+    groups: TwoGroups | None = None  # None where all rows are members
+    kept: Kept | None = None  # the distances of all rows
+
+
+def confirm(
+    rows: RowSource,
+    V: Array,
+    candidate: Candidate | None,
+    turn: Callable[[Array, Array], tuple[Array, float]],
+    *,
+    sizes: tuple[int, int],
+    unit: float = 1.0,
+    steps: int = STEPS,
+    U: Array | None = None,
+    callback: Callback | None = None,
+) -> Confirmed:
+    """Take a few steps over all rows from the normals V, and tell members from others.
+
+    The members are those of the `candidate` of a sample, or by the law of the outliers; without any
+    among the first of the `sizes`, the numbers of normals and of other directions in the rows'
+    span, all rows are. ``turn(V, moments)`` gives the members' normals, and by how far they differ
+    from V at the members' distance. What the rows see times `unit` is what the sample saw.
+    """
+    edges = distance_edges(float(rows.norms[-1]), rows.dtype)
+
+    def groups_at(V: Array) -> tuple[TwoGroups | None, Kept | None]:
+        if sizes[0] == 0:
+            return None, None
+        scan = scan_grouped_distances(rows, V, edges, U)
+        counts = np.ravel(scan.product)
+        if candidate is not None and candidate.fit is None:
+            return _by_density(Histogram(edges, counts), candidate, 1 / unit), scan.kept
+        groups = group_model(edges, rows.norms, *sizes).fit(counts)
+        return with_threshold(groups, rows.norms, *sizes, distinct=1.0), scan.kept
+
+    table, scale = np.ones(len(edges)), float(edges[0])
+    if candidate is not None:
+        table, scale = _weights(candidate, edges * unit), max(candidate.sigma / unit, scale)
+    elif (groups := groups_at(V)[0]) is not None:
+        table, scale = groups.posterior, groups.scale
+
+    def step(state: Confirmed) -> Confirmed:
+        gram = scan_weighted_gram(rows, state.V, table, edges)
+        moments = gram.product / max(float(gram.total[0]), np.finfo(float).tiny)
+        V, moved = turn(state.V, moments)
+        return Confirmed(V, moments, scale, moved / scale)
+
+    start = Confirmed(V, np.empty(0), scale, np.inf)
+    run = iterate(step, start, max_steps=steps, tol=TOL, stage="polish", callback=callback)
+    groups, kept = groups_at(run.state.V)
+    return run.state._replace(groups=groups, kept=kept)
+
+
+def _weights(candidate: Candidate, edges: Array) -> Array:
+    """Return what a row in each bin weighs among the members, by its distance."""
+    middle = knots(edges)
+    if candidate.fit is not None:
+        groups = candidate.fit.groups
+        return groups.posterior[logarithmic_bins(middle, groups.edges)]
+    if candidate.layer is None:
+        return (middle <= max(candidate.threshold, float(edges[0]))).astype(float)
+    inner = candidate.layer.probability(knots(candidate.seen.edges))
+    reach = members_noise(candidate.seen, inner, candidate.c) * (
+        math.sqrt(candidate.c) + k.NEAR_REACH
+    )
+    bell = np.maximum(1 - np.square(middle / reach), 0.0)
+    return candidate.layer.probability(middle) * bell
+
+
+def _by_density(seen: Histogram, candidate: Candidate, unit: float) -> TwoGroups:
+    """Return members and others by their distance, as the sample's structure is among these rows.
+
+    Of the layers that are seen it is the one whose end is nearest to that of the sample.
+    """
+    c, edges, total = candidate.c, seen.edges, float(seen.counts.sum())
+    middle, layer = knots(edges), None
+    threshold = min(max(candidate.threshold * unit, float(edges[0])), float(edges[-1]))
+    p = (middle <= threshold).astype(float)
+    if candidate.layer is not None:
+        p = candidate.layer.probability(middle / unit)
+        layers = find_layers(seen, c, k.LEAST_SHARE / 2 * total)
+        if layers := [one for one in layers if not one.is_exact]:
+            end = math.log(candidate.layer.radius * unit)
+            layer = min(layers, key=lambda one: abs(math.log(one.radius) - end))
+            # Two samples of the same kind of rows: tails are longer than one of them shows.
+            p, threshold = layer.probability(middle), max(layer.threshold, threshold)
+    p = np.minimum(np.minimum.accumulate(p), ALMOST)
+    share = min(max(float(seen.counts @ p) / total, 1e-6), 1 - 1e-6)
+    noise = members_noise(seen, p, c) if layer is None else layer_noise(seen, layer, c)
+    scale = float(edges[0]) if candidate.is_exact else max(noise, float(edges[2]))
+    gain = np.log1p(-share) - np.log1p(-p)
+    return TwoGroups(edges, p, gain, seen.counts, share, scale, threshold)
+
+
+def among(
+    rows: RowSource,
+    span: RowSpan,
+    A: Array,
+    candidate: Candidate,
+    *,
+    sampled: bool,
+    callback: Callback | None = None,
+) -> tuple[Fit, Kept]:
+    """Return the linear subspace of the members among these rows, and all distances to it.
+
+    The axes A (D', R) of a decision are those of all members, unless its rows were `sampled`.
+    """
+    c, spectrum, R = candidate.c, candidate.axes.variances, span.rank
+
+    def turn(V: Array, moments: Array) -> tuple[Array, float]:
+        nonlocal spectrum, A
+        spectrum, A = axes_of_moments(moments, span.basis)
+        return A[:, :c], turned_to(V, A) * float(rows.norms[-1])
+
+    # Few rows in many columns: a second spectrum takes long and moves nothing.
+    steps, U = (1 if span.n_outside else STEPS, None) if sampled else (0, A[:, c:])
+    end = confirm(
+        rows, A[:, :c], candidate, turn, sizes=(c, R - c), steps=steps, U=U, callback=callback
+    )
+    # An angle of scale * sqrt(d R / N) is what the noise of N unit rows does to their subspace.
+    error = math.sqrt((R - c) * R / max(candidate.n_members, 1.0))
+    converged = not sampled or end.change <= max(TOL, SAMPLE_ERRORS * error)
+    assert end.groups is not None
+    assert end.kept is not None
+    return Fit(end.V, end.groups, spectrum, A, 0, converged), end.kept
+
+
+# -- how sure it is, and what the estimator gets ---------------------------------------------------
 
 
 class Estimate(NamedTuple):
@@ -25,7 +191,7 @@ class Estimate(NamedTuple):
     verdict: Verdict
     span: RowSpan
     rows: RowSource  # as they were solved, in the span
-    directions: Directions  # in the coordinates of the data
+    directions: Directions  # as the rows see them in which the decision was made
     n_distinct: float  # how many rows count as evidence
     converged: bool
     fit: Fit | None = None  # None where none, or all directions inside the span are normals,
@@ -87,7 +253,11 @@ def verdict_of(decision: Decision, fit: Fit, rows: RowSource, n_distinct: float)
     """Return how sure a decision is, with the numbers behind it."""
     facts, groups, distinct = decision.facts, fit.groups, n_distinct / rows.total_weight
     near = float(groups.counts[groups.edges <= groups.threshold].sum()) * distinct
-    ratio, runner_up = largest_gaps(fit.spectrum, rows.dtype)
+    # The two largest ratios of neighbours in the spectrum, above rounding errors.
+    floor = rank_tolerance(rows.dtype) * float(np.max(fit.spectrum, initial=0.0))
+    t = np.maximum(fit.spectrum, max(floor, np.finfo(float).tiny))
+    ratio, runner_up, *_ = [*sorted((t[1:] / t[:-1]).tolist(), reverse=True), 1.0, 1.0]
+    c, rank = fit.V.shape[1], len(fit.spectrum)
     evidence: dict[str, object] = {
         "inlier_spectrum": fit.spectrum,
         "inlier_gap": ratio,
@@ -98,9 +268,7 @@ def verdict_of(decision: Decision, fit: Fit, rows: RowSource, n_distinct: float)
         "gain": facts.contrast + facts.needed,
         "gain_needed": facts.needed,
         "plateau_length": facts.length,
-        "outlier_misfit": misfit_of(
-            groups, rows.norms, fit.V.shape[1], len(fit.spectrum), distinct
-        ),
+        "outlier_misfit": misfit_of(groups, rows.norms, c, rank, distinct),
     }
     if np.isfinite(facts.clearness):  # the scales have chosen it
         evidence["plateau_clearness"] = facts.clearness
@@ -112,21 +280,22 @@ def verdict_of(decision: Decision, fit: Fit, rows: RowSource, n_distinct: float)
     return Verdict(decision.confidence, decision.doubts, evidence, facts.contrast, ratio)
 
 
-def weigh_no_normals(span: RowSpan, n_rows: float, norms: Array, heaviest: float = 0.0) -> Verdict:
+def weigh_no_normals(rows: RowSource, span: RowSpan, distinct: Distinct) -> Verdict:
     """Evaluate the estimate that there is no normal inside the span of the rows.
 
-    `n_rows` counts rows that are equal up to sign once, and `heaviest` is the share of all rows
-    that are equal to the most frequent one: these lie on a line, but are evidence for one row only.
+    Rows that are equal up to sign count once: they lie on a line, but are evidence for one row.
 
     In a span of lower dimension R the rows lie on a subspace anyway; by accident only if there are
     no more than R of them, or because columns are zero or multiples of one another. Where the rows
-    span everything but for such columns, the codimension is 0. A subspace with N
-    rows is a minimiser of the l1 objective only if N c_R > sqrt(M), roughly: the inliers' pull must
-    exceed that of M outliers in random directions. So the descents would have seen a subspace that
-    holds more than the share sqrt(n) / (n c_R) of the rows.
+    span everything but for such columns, the codimension is 0. A subspace with N rows is a
+    minimiser of the l1 objective only if N c_R > sqrt(M), roughly: the inliers' pull must exceed
+    that of M outliers in random directions. So the descents would have seen a subspace that holds
+    more than the share sqrt(n) / (n c_R) of the rows.
     """
     if span.n_features == 1:
         return Verdict(1.0, (), {"rank": 1})  # a row that is not zero spans the line
+    n_rows = float(distinct.share.sum())
+    heaviest = float(np.max(distinct.in_common)) / rows.total_weight
     if span.rank + span.n_idle_columns < span.n_features:
         confidence = 1 - 2.0 ** -max(n_rows - span.rank, 0.0)
         sentence = f"{n_rows:.0f} distinct rows lie on a subspace of dimension {span.rank} anyway"
@@ -161,22 +330,8 @@ def weigh_no_normals(span: RowSpan, n_rows: float, norms: Array, heaviest: float
         sentence = "all rows are equal up to sign and so count as one, which shows no subspace"
         remedy = "add rows that differ"
     doubts = (Doubt("no normals", sentence, remedy),) if confidence < k.SURE else ()
-    _, of_rows = confidence_of(NOTHING_WRONG._replace(longest=longest(norms)))
+    _, of_rows = confidence_of(NOTHING_WRONG._replace(longest=longest(rows.norms)))
     return Verdict(confidence, doubts, {"rank": span.rank}).doubted(*of_rows)
-
-
-def largest_gaps(spectrum: Array, dtype: Any) -> tuple[float, float]:
-    """Return the two largest ratios of neighbours in an ascending spectrum, above rounding errors.
-
-    >>> ratio, runner_up = largest_gaps(np.array([1e-9, 2e-9, 0.5, 0.75]), np.float64)
-    >>> ratio > 1e8, runner_up
-    (True, 2.0)
-    """
-    floor = rank_tolerance(dtype) * float(np.max(spectrum, initial=0.0))
-    t = np.maximum(spectrum, max(floor, np.finfo(float).tiny))
-    ratios = sorted((t[1:] / t[:-1]).tolist(), reverse=True)
-    first, second, *_ = [*ratios, 1.0, 1.0]
-    return first, second
 
 
 def solution_of(estimate: Estimate, seen: RowSource, *, fixed: bool) -> Solution:
@@ -184,38 +339,38 @@ def solution_of(estimate: Estimate, seen: RowSource, *, fixed: bool) -> Solution
     decision, span = estimate.decision, estimate.span
     if decision is None:
         return _solution(estimate, seen, fixed=fixed)
-    places = [
-        (one, *_axes_in(span, estimate.seen_in or span, one.candidate))
-        for one in decision.structures
-    ]
+    sampled = estimate.seen_in is not None or decision.cloud.n < estimate.n_distinct - 0.5
+    before, others = estimate.seen_in or span, []
+    places = [(one, *_axes_in(span, before, one.candidate)) for one in decision.structures]
     # Just above rounding errors, all rows may seem to span less than the sample did.
     places = [(one, A, at) for one, A, at in places if one.chosen or at.c > 0]
     decision = decision._replace(structures=tuple(one for one, _, _ in places))
-    solution, others = _solution(estimate._replace(decision=decision), seen, fixed=fixed), []
     for one, A, candidate in places:
-        if one.chosen:
-            continue
-        other = decision.of(one)
-        sampled = estimate.seen_in is not None or decision.cloud.n < estimate.n_distinct - 0.5
-        fit, _ = among(estimate.rows, span, A, candidate, sampled=sampled)
-        verdict = verdict_of(other, fit, estimate.rows, estimate.n_distinct)
-        by_hand = estimate._replace(verdict=verdict, fit=fit, decision=other, distances=None)
-        others.append(_solution(by_hand, seen, fixed=False)._replace(profile=None))
+        if not one.chosen:
+            other = decision.of(one)
+            fit, _ = among(estimate.rows, span, A, candidate, sampled=sampled)
+            verdict = verdict_of(other, fit, estimate.rows, estimate.n_distinct)
+            by_hand = estimate._replace(verdict=verdict, fit=fit, decision=other, distances=None)
+            others.append(_solution(by_hand, seen, fixed=False)._replace(profile=None))
+    solution = _solution(estimate._replace(decision=decision), seen, fixed=fixed)
     return solution._replace(others=tuple(others))
 
 
 def _solution(estimate: Estimate, seen: RowSource, *, fixed: bool) -> Solution:
     """Put together what the estimator needs; a given codimension is not doubted."""
     verdict, fit, directions = estimate.verdict, estimate.fit, estimate.directions
-    normals, components = _bases(estimate)
-    structures, profile = structures_of(
-        estimate.decision, seen.unit, estimate.n_distinct, estimate.span.n_outside
-    )
+    B = (estimate.seen_in or estimate.span).in_data(directions.B)
+    span, decision, n_rest = estimate.span, estimate.decision, estimate.n_rest
+    normals, components = np.split(span.axes, [estimate.n_inside], axis=1)
+    if fit is not None:
+        normals, components = fit.V, _components(fit, span.basis)
+    rest, unused = span.some_rest(span.n_outside if n_rest is None else n_rest)
+    structures, profile = structures_of(decision, seen.unit, estimate.n_distinct, span.n_outside)
     return Solution(
-        normals=normals,
-        components=components,
-        directions=directions.B,
-        singular_values=np.linalg.svd(directions.B, compute_uv=False),
+        normals=np.hstack([span.in_data(normals), rest]),
+        components=np.hstack([unused, span.in_data(components)])[:, ::-1],
+        directions=B,
+        singular_values=np.linalg.svd(B, compute_uv=False),
         objective=float(np.mean(directions.objective)) / seen.total_weight,
         confidence=verdict.confidence,
         evidence=verdict.evidence,
@@ -243,39 +398,25 @@ def structures_of(
     """
     if decision is None:
         return (), None
+    cloud, best, profile = decision.cloud, decision.best, None
     structures: tuple[dict[str, object], ...] = tuple(
         {
             "codimension": one.candidate.c + n_outside,
             "noise": one.noise * unit,
-            "members": round(one.candidate.n_members * n_rows / decision.cloud.n),
+            "members": round(one.candidate.n_members * n_rows / cloud.n),
             "score": one.score,
             "length": one.length,
             "chosen": one.chosen,
         }
         for one in decision.structures
     )
-    if decision.best is None:
-        return structures, None
-    shown = np.flatnonzero(np.any(decision.best > 0, axis=0))
-    first, last = (shown[0], shown[-1]) if len(shown) else (0, 0)
-    part = slice(max(first - effort.OCTAVE, 0), last + effort.OCTAVE + 1)
-    return structures, {
-        "scales": decision.cloud.scales[part] * unit,
-        "codimensions": decision.cloud.codimensions + n_outside,
-        "contrast": decision.best[:, part],
-    }
-
-
-def _bases(estimate: Estimate) -> tuple[Array, Array]:
-    """Put normals and components of the whole space together from those inside the span."""
-    span, fit = estimate.span, estimate.fit
-    normals, components = np.split(span.axes, [estimate.n_inside], axis=1)
-    if fit is not None:
-        normals, components = fit.V, _components(fit, span.basis)
-    n_rest = span.n_outside if estimate.n_rest is None else estimate.n_rest
-    rest, unused = span.some_rest(n_rest)
-    whole = np.hstack([span.in_data(normals), rest])
-    return whole, np.hstack([unused, span.in_data(components)])[:, ::-1]
+    if best is not None:
+        shown = np.flatnonzero(np.any(best > 0, axis=0))
+        first, last = (shown[0], shown[-1]) if len(shown) else (0, 0)
+        part = slice(max(first - effort.OCTAVE, 0), last + effort.OCTAVE + 1)
+        scales, codimensions = cloud.scales[part] * unit, cloud.codimensions + n_outside
+        profile = {"scales": scales, "codimensions": codimensions, "contrast": best[:, part]}
+    return structures, profile
 
 
 def _components(fit: Fit, basis: Array) -> Array:

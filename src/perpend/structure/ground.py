@@ -21,6 +21,7 @@ so the others and their subspace are found without any search.
 import math
 from collections.abc import Iterator
 from functools import cached_property
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -38,6 +39,8 @@ from perpend.structure.layers import Histogram, find_layers
 from perpend.structure.profile import Plateau, Profile, clearness
 from perpend.structure.reweighted import fit_subspace
 
+Auto: TypeAlias = Literal["auto"]
+
 STANDS_OUT = 1.2  # times the largest second moment of rows without preferred direction
 FEW_ROWS = 2.0  # rows per dimension of the span; with fewer, descents are at a loss
 ALONE = 1e-4  # below a leverage of 1 at the most
@@ -50,13 +53,25 @@ MAX_REVISIONS = 4  # of the codimension, by the profile
 
 
 class Ground:
-    """Rows in their span; everything is computed when it is first needed."""
+    """Rows in their span; everything is computed when it is first needed.
+
+    Of a given codimension, normals outside the span are taken first: `n_rest` of these, and `fixed`
+    inside of it. Both are None where it is unknown.
+    """
 
     def __init__(
-        self, rows: RowSource, rng: np.random.Generator, callback: Callback | None = None
+        self,
+        rows: RowSource,
+        rng: np.random.Generator,
+        callback: Callback | None = None,
+        codimension: int | Auto = "auto",
     ) -> None:
-        self.given, self.rng, self.callback = rows, rng, callback
+        self.given, self.rng, self.callback, self.codimension = rows, rng, callback, codimension
         self.rows, self.span = in_their_span(rows)
+        self.fixed = self.n_rest = None
+        if codimension != "auto":
+            self.n_rest = min(codimension, self.span.n_outside)
+            self.fixed = codimension - self.n_rest
 
     @cached_property
     def distinct(self) -> Distinct:
@@ -67,11 +82,6 @@ class Ground:
     def n_distinct(self) -> float:
         """The number of rows, without counting equal ones twice."""
         return float(self.distinct.share.sum())
-
-    @property
-    def heaviest(self) -> float:
-        """The share of the weight that the most frequent row holds, with those equal to it."""
-        return float(np.max(self.distinct.in_common)) / self.rows.total_weight
 
     @cached_property
     def profile(self) -> Profile:
@@ -96,6 +106,10 @@ class Ground:
         span = self.span
         A = fit.axes if len(fit.axes) == span.rank else span.basis.T @ fit.axes
         return Axes(np.zeros(span.rank), A, fit.spectrum)
+
+    def normals(self, axes: Axes, c: int) -> Array:
+        """Return the first of these axes, normals (D', c), as the rows see them."""
+        return self.span.from_span(axes.A[:, :c])
 
     # -- refining by the law -----------------------------------------------------------------------
 
@@ -129,25 +143,23 @@ class Ground:
         The variances of the rows that are near correct c first. Also return the plateau that was
         chosen last; the fit has converged where that is clear.
         """
-        start: Array | Fit = self.fitted(V, 0)
-        c = _steepest(start.spectrum)
-        start = start if c == V.shape[1] else start.axes[:, :c]
-        fit = self.fitted(start, FEW_STEPS)
+        start = self.fitted(V, 0)
+        t = np.maximum(start.spectrum, ALIKE * start.spectrum[-1])
+        c = int(np.argmax(t[1:] / t[:-1])) + 1  # where the variances rise most
+        fit = self.fitted(start if c == V.shape[1] else start.axes[:, :c], FEW_STEPS)
         for _ in range(MAX_REVISIONS):
             fit = self.add(fit)
             chosen = self.profile.chosen()
             if chosen is None:
                 break
             if chosen.c != fit.V.shape[1]:
-                fit = self.fitted(self._normals_at(chosen), FEW_STEPS)
+                there = self.normals(self.profile.axes_at(chosen), chosen.c)
+                fit = self.fitted(there, FEW_STEPS)
             elif fit.converged or clearness(chosen, self.profile.plateaus()) < 1:
                 break
             else:
                 fit = self.fitted(fit)
         return fit, chosen
-
-    def _normals_at(self, p: Plateau) -> Array:
-        return self.span.from_span(self.profile.axes_at(p).A[:, : p.c])
 
     def law_holds(self, fit: Fit) -> bool:
         """Say whether there are outliers beside a converged fit, and they follow the law."""
@@ -179,40 +191,31 @@ class Ground:
         return self.n_distinct / self.rows.total_weight
 
 
-def _steepest(spectrum: Array) -> int:
-    """Return after how many axes the variances (R,) rise most; tiny ones are alike."""
-    t = np.maximum(spectrum, ALIKE * spectrum[-1])
-    return int(np.argmax(t[1:] / t[:-1])) + 1
-
-
 # -- proposals -------------------------------------------------------------------------------------
 
 
 def largest_axes(ground: Ground) -> Iterator[int]:
     """Propose what reweighting finds from the complements of a few of the largest axes.
 
-    One start alone may run through a few outliers, so there are several.
+    That is where the largest one stands out. One start alone may run through a few outliers, so
+    there are several.
     """
-    R, n = ground.span.rank, ground.rows.shape[0]
-    few = n < FEW_ROWS * R
-    if R < 2 or not (few or R >= effort.WIDE) or not stands_out(ground.span, n):
+    span, R, n = ground.span, ground.span.rank, ground.rows.shape[0]
+    if R < 2 or (n >= FEW_ROWS * R and R < effort.WIDE):
+        return
+    largest = float(span.variances[-1] / np.sum(span.variances)) * n
+    if largest <= STANDS_OUT * largest_by_chance(n, room(span, n)):
         return
     for d in dict.fromkeys((min(16, -(-R // 3)), min(32, R // 2), max(min(4, R // 6), 1))):
-        ground.propose(ground.span.axes[:, : R - d])
+        ground.propose(span.axes[:, : R - d])
         yield 1
 
 
-def stands_out(span: RowSpan, n_rows: int) -> bool:
-    """Say whether the largest second moment exceeds that of rows without preferred direction.
+def room(span: RowSpan, n_rows: int) -> int:
+    """Return the number of dimensions in which rows without preferred direction would be.
 
     Linearly independent rows have room in all features of the data, not only in their span.
     """
-    largest = float(span.variances[-1] / np.sum(span.variances)) * n_rows
-    return largest > STANDS_OUT * largest_by_chance(n_rows, room(span, n_rows))
-
-
-def room(span: RowSpan, n_rows: int) -> int:
-    """Return the number of dimensions in which rows without preferred direction would be."""
     return span.rank if span.rank < n_rows else span.n_features
 
 

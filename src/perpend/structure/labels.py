@@ -37,8 +37,7 @@ ABRUPT = 1e50  # so steep that the next number after the threshold is beyond it
 def outlier_law(edges: Array, norms: Array, c: int, d: int) -> Array:
     """Return the share (m,) of outliers with distances up to each edge."""
     sine = np.minimum(edges / norms[:, None], 1.0)
-    law: Array = np.mean(special.betainc(c / 2, d / 2, sine**2), axis=0)
-    return law
+    return np.mean(special.betainc(c / 2, d / 2, sine**2), axis=0)
 
 
 def outlier_misfit(counts: Array, law: Array, first: int) -> float:
@@ -100,8 +99,7 @@ def with_threshold(groups: TwoGroups, norms: Array, c: int, d: int, distinct: fl
     """Return the groups with that threshold; `distinct` is what a row's weight counts."""
     if groups.is_exact:
         return groups  # there is no far end of noise
-    law = outlier_law(groups.edges, norms, c, d)
-    counts = groups.counts * distinct
+    counts, law = groups.counts * distinct, outlier_law(groups.edges, norms, c, d)
     threshold = label_threshold(counts, groups.edges, law, groups.threshold)
     return groups._replace(threshold=threshold)
 
@@ -140,19 +138,14 @@ def outlier_odds(groups: TwoGroups, unit: float) -> OutlierOdds:
     own = crossing(groups.edges, logit)
     both = own > 0 and groups.threshold > 0  # else one of them is no distance to stretch to
     stretch = groups.threshold / own if both else 1.0
-    return OutlierOdds(
-        distance=knots(groups.edges) * (stretch * unit),
-        log_odds=-logit,
-        threshold=groups.threshold * unit,
-        fall=float((groups.edges[-1] / groups.scale) ** 2 / 2),
-    )
+    distance, fall = knots(groups.edges) * (stretch * unit), groups.edges[-1] / groups.scale
+    return OutlierOdds(distance, -logit, groups.threshold * unit, float(fall**2 / 2))
 
 
 def exact_odds(threshold: float) -> OutlierOdds:
     """Return the odds where all inliers are exact: whatever is beyond rounding is an outlier."""
-    return OutlierOdds(
-        np.array([threshold]), np.array([np.log(LEAST_PROBABILITY)]), threshold, ABRUPT
-    )
+    least = np.array([np.log(LEAST_PROBABILITY)])
+    return OutlierOdds(np.array([threshold]), least, threshold, ABRUPT)
 
 
 def outlier_probability(J: Array, odds: OutlierOdds) -> Array:
@@ -169,8 +162,7 @@ def outlier_probability(J: Array, odds: OutlierOdds) -> Array:
     logit += odds.fall * (beyond - 1) * (beyond + 1)
     # Where the model's odds do not cross at a distance at all, the labels decide the side.
     logit = np.where(odds.threshold >= J, np.minimum(logit, 0.0), np.maximum(logit, 0.0))
-    probability: Array = special.expit(logit)
-    return probability
+    return special.expit(logit)
 
 
 # -- noise -----------------------------------------------------------------------------------------

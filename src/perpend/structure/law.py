@@ -36,24 +36,16 @@ def distance_edges(largest: float, dtype: Any) -> Array:
     largest norm (the root of double precision's eps), and 2.4e-5 in single precision.
     """
     floor = max(200 * np.finfo(dtype).eps, np.sqrt(np.finfo(np.float64).eps))
-    edges: Array = largest * np.geomspace(floor, 1.0, N_BINS)
-    return edges
-
-
-def two_groups(
-    counts: Array, edges: Array, norms: Array, codimension: int, dimension: int
-) -> TwoGroups:
-    """Fit the model to the weight (m,) of the rows in the bins of distances that end at the edges.
-
-    `norms` stand for those of all rows; `codimension` and `dimension` are c and d in their span.
-    """
-    return group_model(edges, norms, codimension, dimension).fit(counts)
+    return largest * np.geomspace(floor, 1.0, N_BINS)
 
 
 def group_model(edges: Array, norms: Array, codimension: int, dimension: int) -> "GroupModel":
-    """Return the model of these sizes; a search comes back to the same few again and again."""
-    sizes = (np.asarray(edges, dtype=float).tobytes(), np.asarray(norms, dtype=float).tobytes())
-    return _group_model(*sizes, codimension, dimension)
+    """Return the model for bins that end at the edges, with c and d in the span of the rows.
+
+    `norms` stand for those of all rows. A search comes back to the same few again and again.
+    """
+    bins, own = (np.asarray(A, dtype=float).tobytes() for A in (edges, norms))
+    return _group_model(bins, own, codimension, dimension)
 
 
 @lru_cache(maxsize=32)
@@ -79,18 +71,25 @@ class GroupModel:
     """
 
     def __init__(self, edges: Array, norms: Array, codimension: int, dimension: int) -> None:
-        self.edges = edges
-        self.codimension = codimension
+        self.edges, self.codimension = edges, codimension
         self._growth = growth = edges[1] / edges[0]
+        c, d, m = codimension, dimension, len(edges)
         # (q,) relative to the upper edge, and J^c there
         points = growth ** -((np.arange(N_POINTS) + 0.5) / N_POINTS)
-        weight = codimension * np.log(points)
-        self._outlier = _outlier_density(edges, points, norms, codimension, dimension)  # (m,)
+        weight = c * np.log(points)
         # The edges grow geometrically: J / s depends on the difference of the bins' numbers alone.
-        m = len(edges)
         x2 = np.square(growth ** np.arange(2.0 - m, m)[:, None] * points)
         self._inlier = _log_sum_exp(weight - x2 / 2, axis=1)  # (2 m - 2,)
         self._exact = _log_sum_exp(weight, axis=0)  # at J = 0
+        J = edges[:, None] * points  # (m, q)
+        J[0] = 0.0
+        with np.errstate(over="ignore"):  # a row can't be farther away than its norm
+            ratio2 = np.square(np.minimum(J / norms[:, None, None], 2.0))  # (norms, m, q)
+        possible = ratio2 < 1
+        outlier = (d / 2 - 1) * np.log1p(-np.where(possible, ratio2, 0.0)) + weight
+        outlier = np.where(possible, outlier - c * np.log(norms)[:, None, None], -np.inf)
+        law = _log_sum_exp(outlier, axis=(0, 2)) - np.log(len(norms))
+        self._outlier = law - special.betaln(c / 2, d / 2)  # (m,)
 
     def fit(
         self,
@@ -107,7 +106,7 @@ class GroupModel:
         inliers is at most `most`.
         """
         # log(1 + a w), in bins, is where J of each bin falls: between two bins, into both in part.
-        last = len(counts) - 1
+        edges, last = self.edges, len(counts) - 1
         shift = np.zeros(last + 1) + np.log1p(leverage * weights) / np.log(self._growth)
         shift[0] = 0.0  # rounding errors remain rounding errors
         place = np.maximum.accumulate(np.minimum(np.arange(last + 1) + shift, last))
@@ -118,15 +117,8 @@ class GroupModel:
         share, scale, logit = self._most_likely(others, most)
         logit = logit[below] * (1 - part) + logit[below + 1] * part
         outliers_only = np.log1p(-share)
-        return TwoGroups(
-            edges=self.edges,
-            posterior=special.expit(logit),
-            gain=np.logaddexp(outliers_only, outliers_only + logit),
-            counts=counts,
-            share=share,
-            scale=scale,
-            threshold=crossing(self.edges, logit),
-        )
+        gain, threshold = np.logaddexp(outliers_only, outliers_only + logit), crossing(edges, logit)
+        return TwoGroups(edges, special.expit(logit), gain, counts, share, scale, threshold)
 
     def _most_likely(self, counts: Array, most: float) -> tuple[float, float, Array]:
         """Return share, scale, and the log-odds (m,) for an inlier in each bin.
@@ -164,27 +156,11 @@ class GroupModel:
         """
         inlier = self._inlier[bins - scales[:, None] + len(self.edges) - 2]
         inlier[:, bins == 0] = self._exact
-        c = self.codimension
-        log_scale2 = np.log(2 * np.square(self.edges[scales]))
-        inlier -= c / 2 * log_scale2[:, None] + special.gammaln(c / 2)
+        half, log_scale2 = self.codimension / 2, np.log(2 * np.square(self.edges[scales]))
+        inlier -= half * log_scale2[:, None] + special.gammaln(half)
         # The outliers' density vanishes at the largest distances and the inliers' does not quite.
         # But a row does not become an inlier again by being farther away.
-        evidence: Array = np.minimum.accumulate(inlier - self._outlier[bins], axis=1)
-        return evidence
-
-
-def _outlier_density(edges: Array, points: Array, norms: Array, c: int, d: int) -> Array:
-    """Return the log of the outliers' density (m,), averaged over the points of each bin."""
-    weight = c * np.log(points)
-    J = edges[:, None] * points  # (m, q)
-    J[0] = 0.0
-    with np.errstate(over="ignore"):  # a row can't be farther away than its norm
-        ratio2 = np.square(np.minimum(J / norms[:, None, None], 2.0))  # (norms, m, q)
-    possible = ratio2 < 1
-    outlier = (d / 2 - 1) * np.log1p(-np.where(possible, ratio2, 0.0)) + weight
-    outlier = np.where(possible, outlier - c * np.log(norms)[:, None, None], -np.inf)
-    law = _log_sum_exp(outlier, axis=(0, 2)) - np.log(len(norms))
-    return law - special.betaln(c / 2, d / 2)
+        return np.minimum.accumulate(inlier - self._outlier[bins], axis=1)
 
 
 def _log_sum_exp(A: Array, axis: int | tuple[int, ...]) -> Array:
@@ -192,8 +168,7 @@ def _log_sum_exp(A: Array, axis: int | tuple[int, ...]) -> Array:
     top = np.max(A, axis=axis, keepdims=True)
     top = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore"):  # log(0): nothing is possible there
-        summed: Array = np.log(np.sum(np.exp(A - top), axis=axis))
-    return summed + np.squeeze(top, axis=axis)
+        return np.log(np.sum(np.exp(A - top), axis=axis)) + np.squeeze(top, axis=axis)
 
 
 def _best_shares(excess: Array, weight: Array, most: float) -> Array:
@@ -230,11 +205,8 @@ def _best_shares(excess: Array, weight: Array, most: float) -> Array:
 
 
 def knots(edges: Array) -> Array:
-    """Return the distance (m,) that stands for each bin: its middle, but for the lowest.
-
-    That holds rounding errors, and is stood for by its edge.
-    """
-    middle: Array = edges * np.sqrt(edges[0] / edges[1])
+    """Return what stands for each bin: its middle (m,), but its edge where it is the lowest."""
+    middle = edges * np.sqrt(edges[0] / edges[1])
     middle[0] = edges[0]
     return middle
 

@@ -1,8 +1,8 @@
 """From rows to a linear subspace: proposals, the decision of a sample in memory, and all rows."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain
-from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -14,25 +14,19 @@ from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
 from perpend.structure import effort
 from perpend.structure.checks import Doubt, Verdict, beyond_ellipse
-from perpend.structure.confirm import among
-from perpend.structure.decide import (
-    Decision,
-    Structure,
-    facts_of,
-    with_rows,
-    with_short_rows,
+from perpend.structure.decide import Decision, Structure, facts_of, with_rows, with_short_rows
+from perpend.structure.descents import Descent, Descents, landed, rank_of_directions
+from perpend.structure.estimate import (
+    NOT_LOOKED_FOR,
+    Estimate,
+    among,
+    solution_of,
+    verdict_of,
+    weigh_no_normals,
 )
-from perpend.structure.descents import (
-    Descent,
-    Descents,
-    RankEvidence,
-    disagreement,
-    landed,
-    rank_of_directions,
-)
-from perpend.structure.estimate import Estimate, solution_of, verdict_of, weigh_no_normals
 from perpend.structure.ground import (
     FIRST_SIZES,
+    Auto,
     Ground,
     dependent_rows,
     largest_axes,
@@ -45,10 +39,7 @@ from perpend.structure.reweighted import turned_to
 from perpend.structure.search import find_structure
 from perpend.structure.settle import Candidate
 
-Auto: TypeAlias = Literal["auto"]
-
 ENOUGH_TO_WEIGH = 1024  # rows, where nothing is looked for
-NOT_LOOKED_FOR = 0.5  # largest confidence in "no normals", where that was given and not searched
 
 
 def find_subspace(
@@ -61,38 +52,34 @@ def find_subspace(
     callback: Callback | None = None,
 ) -> Estimate:
     """Find the subspace of the inliers among `rows`; without `finish` the descents alone decide."""
-    ground = Ground(rows, rng, callback)
-    fixed = None if codimension == "auto" else n_inside(ground.span, codimension)
-    descents = Descents(ground, descent, fixed)
+    ground = Ground(rows, rng, callback, codimension)
+    descents, fixed = Descents(ground, descent), ground.fixed
     if not finish or (fixed is not None and not 0 < fixed < ground.span.rank):
-        return _as_descents_say(ground, descents, codimension, fixed)
+        return _as_descents_say(ground, descents)
     decision = _decide(ground, descents)
     directions, evidence = descents.directions, descents.evidence
     if directions is None and decision is not None:  # nobody descended
-        directions = landed(ground.rows, ground.span, _normals(ground, decision.candidate), rng)
+        directions = landed(ground, decision.candidate)
         evidence = rank_of_directions(ground.rows, directions, ground.span.rank)
     assert directions is not None
     if decision is None or (fixed is None and _is_unlikely(ground, decision)):
-        return _no_normals(ground, directions, codimension)
-    estimate = _confirmed(ground, decision, directions)
+        return _no_normals(ground, directions)
+    estimate = _estimate(ground, decision, directions)
     if evidence is None:
         return estimate
-    return estimate._replace(verdict=_with_rank(estimate.verdict, evidence))
+    return estimate._replace(verdict=evidence.beside(estimate.verdict))
 
 
-def _as_descents_say(
-    ground: Ground, descents: Descents, codimension: int | Auto, fixed: int | None
-) -> Estimate:
+def _as_descents_say(ground: Ground, descents: Descents) -> Estimate:
     evidence = descents.descend(watched=False)
-    c = min(evidence.value, ground.span.rank - 1) if fixed is None else fixed
+    c = min(evidence.value, ground.span.rank - 1) if ground.fixed is None else ground.fixed
     assert descents.directions is not None
-    estimate = as_it_is(ground, evidence.basis[:, :c], descents.directions, codimension)
-    if fixed is not None or estimate.fit is None:
+    estimate = _as_it_is(ground, evidence.basis[:, :c], descents.directions)
+    if ground.fixed is not None or estimate.fit is None:
         return estimate
     # Compare with the rank of the descents, where these alone have decided.
-    doubt = disagreement(c, evidence, seen=not estimate.verdict.doubts)
-    verdict = _with_rank(estimate.verdict, evidence)
-    return estimate._replace(verdict=verdict.doubted(doubt) if doubt else verdict)
+    doubts = evidence.doubts(c, seen=not estimate.verdict.doubts)
+    return estimate._replace(verdict=evidence.beside(estimate.verdict).doubted(*doubts))
 
 
 def find_low_dimension(
@@ -102,28 +89,15 @@ def find_low_dimension(
     rng: np.random.Generator,
     callback: Callback | None = None,
 ) -> Estimate | None:
-    """Find a subspace that stands out in the rows' second moments, and look for nothing else."""
-    ground = Ground(rows, rng, callback)
-    fixed = None if codimension == "auto" else n_inside(ground.span, codimension)
+    """Find a subspace that stands out in the rows' second moments, and search nothing else."""
+    ground = Ground(rows, rng, callback, codimension)
+    fixed, first = ground.fixed, largest_axes(ground)
     if fixed is not None and not 0 < fixed < ground.span.rank:
         return None
-    decision = find_structure(
-        ground.profile, rng, proposals=largest_axes(ground), fixed=fixed, paths=False
-    )
+    decision = find_structure(ground.profile, rng, proposals=first, fixed=fixed, paths=False)
     if decision is None or decision.facts.agreeing < 2:
         return None
-    directions = landed(ground.rows, ground.span, _normals(ground, decision.candidate), rng)
-    return _confirmed(ground, decision, directions)
-
-
-def _normals(ground: Ground, candidate: Candidate) -> Array:
-    """Return the normals (D', c) as the rows see them."""
-    return ground.span.from_span(candidate.axes.A[:, : candidate.c])
-
-
-def n_inside(span: RowSpan, codimension: int) -> int:
-    """Return how many normals must lie inside the span: those outside are taken first."""
-    return max(codimension - span.n_outside, 0)
+    return _estimate(ground, decision, landed(ground, decision.candidate))
 
 
 def _decide(ground: Ground, descents: Descents) -> Decision | None:
@@ -148,35 +122,20 @@ def _decide(ground: Ground, descents: Descents) -> Decision | None:
             some = sizes[FIRST_SIZES:] if late else sizes[:FIRST_SIZES]
             yield from smallest_axes(ground, some if wide else sizes)
 
-    decision = find_structure(
-        ground.profile,
-        ground.rng,
-        proposals=chain(first, descending(), sweeping()),
-        fixed=descents.fixed,
-        paths=paths,
-        callback=ground.callback,
-    )
-    n = ground.rows.shape[0]
-    if decision is None and paths and n <= effort.MOST_PER_COLUMN * rank:
+    find = partial(find_structure, rng=ground.rng, fixed=ground.fixed, callback=ground.callback)
+    proposals = chain(first, descending(), sweeping())
+    decision = find(ground.profile, proposals=proposals, paths=paths)
+    if decision is None and paths and ground.rows.shape[0] <= effort.MOST_PER_COLUMN * rank:
         if ground.profile.cloud.n < ground.n_distinct:
             ground.profile = Profile(ground.cloud())
-        decision = find_structure(
-            ground.profile,
-            ground.rng,
-            proposals=sweeping(late=True),
-            fixed=descents.fixed,
-            slowly=True,
-            callback=ground.callback,
-        )
+        decision = find(ground.profile, proposals=sweeping(late=True), slowly=True)
     return decision
 
 
 def _is_low(ground: Ground) -> bool:
     """Whether something has so many normals that descents would take long for them."""
-    if ground.span.rank < effort.WIDE:
-        return False
-    all_ = ground.profile.plateaus()
-    return any(2 * p.c >= ground.span.rank for p in all_)
+    rank = ground.span.rank
+    return rank >= effort.WIDE and any(2 * p.c >= rank for p in ground.profile.plateaus())
 
 
 def _is_unlikely(ground: Ground, decision: Decision) -> bool:
@@ -196,41 +155,34 @@ def _is_unlikely(ground: Ground, decision: Decision) -> bool:
     return candidate.fit is None or decision.confidence < k.SURE
 
 
-def _no_normals(ground: Ground, directions: Directions, codimension: int | Auto) -> Estimate:
-    span = ground.span
-    verdict = weigh_no_normals(span, ground.n_distinct, ground.rows.norms, ground.heaviest)
-    n_rest, n_inside = None, 0
-    if codimension != "auto":
-        n_rest = min(codimension, span.n_outside)
+def _no_normals(ground: Ground, directions: Directions) -> Estimate:
+    rows, span, n_inside = ground.rows, ground.span, 0
+    verdict = weigh_no_normals(rows, span, ground.distinct)
+    if ground.codimension == span.n_features:  # only a caller can say so
+        n_inside, what = span.rank, "a subspace of dimension 0 was requested"
+        doubt = Doubt("point", what, "give a smaller codimension")
+        verdict = Verdict(0.0, (doubt,), {"rank": span.rank})
+    elif ground.n_rest is not None:
         # Normals inside the span were not searched, or fewer than those outside were requested.
-        most = NOT_LOOKED_FOR if n_rest == span.n_outside else 0.0
+        most = NOT_LOOKED_FOR if ground.n_rest == span.n_outside else 0.0
         verdict = verdict._replace(confidence=min(verdict.confidence, most))
-        if codimension == span.n_features:  # only a caller can say so
-            n_inside, number = span.rank, "a subspace of dimension 0 was requested"
-            verdict = Verdict(
-                0.0, (Doubt("point", number, "give a smaller codimension"),), {"rank": span.rank}
-            )
     return Estimate(
         verdict,
         span,
-        ground.rows,
-        _in_data(directions, span),
+        rows,
+        directions,
         ground.n_distinct,
         converged=True,  # the descents have no part in it
         n_inside=n_inside,
-        n_rest=n_rest,
+        n_rest=ground.n_rest,
     )
 
 
-def _in_data(directions: Directions, span: RowSpan) -> Directions:
-    return directions._replace(B=span.in_data(directions.B))
-
-
-def as_it_is(ground: Ground, V: Array, directions: Directions, codimension: int | Auto) -> Estimate:
+def _as_it_is(ground: Ground, V: Array, directions: Directions) -> Estimate:
     """Weigh the normals V (D', c) as they are, by how far the rows support them."""
     c = V.shape[1]
     if not 0 < c < ground.span.rank:
-        return _no_normals(ground, directions, codimension)
+        return _no_normals(ground, directions)
     fit = ground.with_threshold(ground.fitted(V, 0))
     ground.profile = profile = Profile(ground.cloud(ENOUGH_TO_WEIGH))
     cloud, axes = profile.cloud, ground.axes_of(fit)
@@ -246,58 +198,30 @@ def as_it_is(ground: Ground, V: Array, directions: Directions, codimension: int 
     )
     own = Structure(candidate, chosen.T, chosen.length, chosen=True)
     decision = Decision(candidate, facts, 0.0, (), (own,), cloud, None)
-    estimate = _estimate(ground, decision, directions, sampled=False)
-    return estimate._replace(
-        converged=bool(np.all(directions.converged)),
-        n_rest=None if codimension == "auto" else min(codimension, ground.span.n_outside),
-    )
+    estimate = _estimate(ground, decision, directions)
+    return estimate._replace(converged=bool(np.all(directions.converged)), n_rest=ground.n_rest)
 
 
-def _with_rank(verdict: Verdict, evidence: RankEvidence) -> Verdict:
-    numbers = {
-        "directions_rank": evidence.value,
-        "directions_gap": evidence.gap,
-        "directions_saturated": evidence.saturated,
-        "objective_rise": evidence.rise,
-        "objective_per_direction": evidence.heights,
-    }
-    return verdict._replace(evidence={**numbers, **verdict.evidence})
-
-
-def _confirmed(ground: Ground, decision: Decision, directions: Directions) -> Estimate:
-    """Put the estimate of these rows together, by the law where it holds."""
-    candidate = _lawful(ground, decision.candidate)
-    sampled = candidate.fit is None and ground.profile.cloud.n < ground.n_distinct - 0.5
-    return _estimate(ground, decision._replace(candidate=candidate), directions, sampled=sampled)
-
-
-def _estimate(
-    ground: Ground, decision: Decision, directions: Directions, *, sampled: bool
-) -> Estimate:
+def _estimate(ground: Ground, decision: Decision, directions: Directions) -> Estimate:
     """Weigh a decision with what the rows say about it, and confirm it among all of them."""
-    rows, span, cloud = ground.rows, ground.span, decision.cloud
-    candidate = with_short_rows(cloud, decision.candidate)
-    facts = with_rows(
-        decision.facts,
-        cloud,
-        candidate,
-        span=span,
-        norms=rows.norms,
-        n_different=ground.n_distinct,
-    )
+    rows, span, n = ground.rows, ground.span, ground.n_distinct
+    candidate, cloud = _lawful(ground, decision.candidate), decision.cloud
+    sampled = candidate.fit is None and cloud.n < n - 0.5
+    candidate = with_short_rows(cloud, candidate)
+    facts = with_rows(decision.facts, cloud, candidate, span=span, norms=rows.norms, n_different=n)
     decision = decision.weighed(facts, candidate)
-    if candidate.fit is not None and not sampled:  # by all rows already
+    if candidate.fit is not None:  # by all rows already
         fit = candidate.fit
         kept = fit.kept or scan_distances(rows, fit.V, fit.axes[:, candidate.c :]).kept
     else:
         A = span.from_span(candidate.axes.A)
         fit, kept = among(rows, span, A, candidate, sampled=sampled, callback=ground.callback)
     return Estimate(
-        verdict_of(decision, fit, rows, ground.n_distinct),
+        verdict_of(decision, fit, rows, n),
         span,
         rows,
-        _in_data(directions, span),
-        ground.n_distinct,
+        directions,
+        n,
         converged=fit.converged,
         fit=fit,
         decision=decision,
@@ -309,7 +233,7 @@ def _lawful(ground: Ground, candidate: Candidate) -> Candidate:
     """Let the law tell the groups apart, where the same subspace has the same noise by it."""
     if candidate.fit is not None or candidate.is_exact:
         return candidate
-    fit = ground.with_threshold(ground.fitted(_normals(ground, candidate)))
+    fit = ground.with_threshold(ground.fitted(ground.normals(candidate.axes, candidate.c)))
     alike = abs(np.log(fit.groups.scale / candidate.sigma)) <= np.log(k.SAME_NOISE)
     same = turned_to(fit.V, ground.span.from_span(candidate.axes.A)) <= k.SAME_ANGLE
     if not (alike and same and ground.law_holds(fit)):
@@ -325,18 +249,16 @@ def solve_fixed(
 ) -> Solution:
     """Let ``find(rows, span, c)`` look for c orthonormal normals inside the span, and weigh them.
 
-    Methods with a given codimension share this. The rows are turned into their span
-    where that is smaller: `find` gets them as they are solved.
+    Methods with a given codimension share this. `find` gets the rows turned into their span where
+    that is smaller.
     """
     if codimension > rows.shape[1]:
         raise InputError(
             f"codimension={codimension} is larger than the number of features ({rows.shape[1]})."
         )
-    ground = Ground(rows, rng)
-    c = n_inside(ground.span, codimension)
+    ground = Ground(rows, rng, codimension=codimension)
     nothing = np.zeros((ground.rows.shape[1], 0))
     directions = Directions(nothing, np.zeros(1), np.zeros(1, int), np.ones(1, bool), 0.0, 0)
-    if c:
-        directions = find(ground.rows, ground.span, c)
-    estimate = as_it_is(ground, directions.B, directions, codimension)
-    return solution_of(estimate, rows, fixed=True)
+    if ground.fixed:
+        directions = find(ground.rows, ground.span, ground.fixed)
+    return solution_of(_as_it_is(ground, directions.B, directions), rows, fixed=True)

@@ -27,7 +27,7 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.kernels import weighted_gram
-from perpend.rows import Kept, RowSource, Scan, scan_grouped_distances
+from perpend.rows import Kept, RowSource, scan_grouped_distances
 from perpend.solvers import Fit, TwoGroups
 from perpend.solvers.loop import Callback, Status, iterate
 from perpend.structure.law import SHARE_MOST, distance_edges, group_model
@@ -52,17 +52,8 @@ class _State(NamedTuple):
     gains: tuple[float, ...]  # of the two groups over outliers alone, step by step
     steady: bool  # whether the inliers' noise is what it was a step before
     change: float
+    objective: float  # the inliers' noise
     kept: Kept | None = None  # the distances
-
-    @property
-    def objective(self) -> float:
-        """The inliers' noise."""
-        return self.groups.scale
-
-    @property
-    def weight(self) -> float:
-        """The weight of the inliers."""
-        return float(self.groups.counts @ self.groups.posterior)
 
 
 def fit_subspace(
@@ -87,74 +78,64 @@ def fit_subspace(
     than chance as long as the inliers make the second moments fall below those of random rows: for
     N inliers and M outliers in R dimensions, about as long as (N / M) (R / d) > sqrt(R / n).
     """
+    own, largest = variances is not None, float(rows.norms[-1])
     c = (start.V if isinstance(start, Fit) else start).shape[1]
-    own = variances is not None
-    reweighted = _Reweighted(rows, span, c, n_distinct, FIRST_STEPS if own else 0)
-    if isinstance(start, Fit):  # but for what it was a step before
-        V, groups, spectrum, axes, *_ = start
-        state = _State(V, groups, spectrum, axes, (_evidence(groups),), steady=False, change=np.inf)
-    else:  # all rows, alike, have placed axes of their own
-        leverage = mean_leverage(variances, c, reweighted.n_distinct) if own else 0.0
-        state = reweighted.look(start, leverage, np.ones(len(reweighted.edges)))
-    run = iterate(
-        reweighted.step,
-        state,
-        max_steps=max_iter,
-        tol=TOL,
-        stage="reweighting" if own else "finish",
-        callback=callback,
-        enough=_is_stalled if own else None,
-    )
-    end, converged = run.state, run.status is Status.CONVERGED
-    kept = None if max_iter else end.kept  # they are not needed after steps
-    return Fit(end.V, end.groups, end.spectrum, end.axes, run.n_steps, converged, kept)
+    n_rows = rows.total_weight if n_distinct is None else n_distinct
+    edges = distance_edges(largest, rows.dtype)
+    model = group_model(edges, rows.norms, c, span.shape[1] - c)
 
-
-class _Reweighted:
-    """One step after the other, over the same rows and bins."""
-
-    def __init__(
-        self, rows: RowSource, span: Array, c: int, n_distinct: float | None, n_careful: int
-    ) -> None:
-        self.rows, self.span, self.n_careful = rows, span, n_careful
-        self.n_distinct = rows.total_weight if n_distinct is None else n_distinct
-        self.edges = distance_edges(float(rows.norms[-1]), rows.dtype)
-        self.model = group_model(self.edges, rows.norms, c, span.shape[1] - c)
-
-    def look(
-        self,
+    def evaluate(
         V: Array,
         leverage: float,
         weights: Array,
         before: _State | None = None,
         change: float = np.inf,
     ) -> _State:
-        """Tell the groups apart at V, and find the axes of the inliers.
-
-        After a step, V are the first of the axes that were found `before`.
-        """
-        U = None if before is None else before.axes[:, V.shape[1] :]
-        scan = scan_grouped_distances(self.rows, V, self.edges, U)
+        """Tell the groups apart at V, the first of the axes `before`; find the inliers' axes."""
+        U, gains = (None, ()) if before is None else (before.axes[:, c:], before.gains)
+        scan = scan_grouped_distances(rows, V, edges, U)
         assert scan.kept is not None
-        gains = before.gains if before else ()
-        most = FIRST_SHARE if len(gains) < self.n_careful else SHARE_MOST
-        groups = self.model.fit(np.ravel(scan.product), leverage, weights, most)
-        inliers = self.rows.scan(weighted_gram, groups.posterior, self.edges, using=(scan.kept,))
-        gains = (*gains, _evidence(groups))
-        steady = before is not None and groups.scale >= STEADY_NOISE * before.groups.scale
-        axes = principal_axes(inliers, self.span)
-        return _State(V, groups, *axes, gains, steady, change, scan.kept)
+        most = FIRST_SHARE if own and len(gains) < FIRST_STEPS else SHARE_MOST
+        groups = model.fit(np.ravel(scan.product), leverage, weights, most)
+        inliers = rows.scan(weighted_gram, groups.posterior, edges, using=(scan.kept,))
+        moments = inliers.product / max(inliers.total[0], np.finfo(float).tiny)
+        axes, gains = axes_of_moments(moments, span), (*gains, _evidence(groups))
+        steady = before is not None and groups.scale >= STEADY_NOISE * before.objective
+        return _State(V, groups, *axes, gains, steady, change, groups.scale, scan.kept)
 
-    def step(self, state: _State) -> _State:
+    def step(state: _State) -> _State:
         """Turn V to the inliers' smallest axes."""
-        V, rows = state.axes[:, : state.V.shape[1]], self.rows
-        change = turned_to(state.V, state.axes) * float(rows.norms[-1]) / state.groups.scale
-        n_inliers = state.weight * self.n_distinct / rows.total_weight
+        V, groups = state.axes[:, :c], state.groups
+        change = turned_to(state.V, state.axes) * largest / groups.scale
+        n_inliers = float(groups.counts @ groups.posterior) * n_rows / rows.total_weight
         # A turn too small to count changes no distance either: no scan is needed.
         if change <= TOL or _is_settled(state, change, n_inliers):
             return state._replace(V=V, change=0.0)
-        leverage = mean_leverage(state.spectrum, V.shape[1], n_inliers)
-        return self.look(V, leverage, state.groups.posterior, state, change)
+        leverage = mean_leverage(state.spectrum, c, n_inliers)
+        return evaluate(V, leverage, groups.posterior, state, change)
+
+    def is_stalled(state: _State) -> bool:
+        gains = state.gains
+        return len(gains) > PATIENCE and gains[-1] < LEAST_GROWTH * gains[-1 - PATIENCE]
+
+    if isinstance(start, Fit):  # but for what it was a step before
+        gain, scale = (_evidence(start.groups),), start.groups.scale
+        state = _State(*start[:4], gain, steady=False, change=np.inf, objective=scale)
+    else:  # all rows, alike, have placed axes of their own
+        leverage = mean_leverage(variances, c, n_rows) if own else 0.0
+        state = evaluate(start, leverage, np.ones(len(edges)))
+    run = iterate(
+        step,
+        state,
+        max_steps=max_iter,
+        tol=TOL,
+        stage="reweighting" if own else "finish",
+        callback=callback,
+        enough=is_stalled if own else None,
+    )
+    end, converged = run.state, run.status is Status.CONVERGED
+    kept = None if max_iter else end.kept  # they are not needed after steps
+    return Fit(end.V, end.groups, end.spectrum, end.axes, run.n_steps, converged, kept)
 
 
 def _is_settled(state: _State, change: float, n_inliers: float) -> bool:
@@ -177,11 +158,6 @@ def _evidence(groups: TwoGroups) -> float:
     return float(groups.counts @ groups.gain)
 
 
-def _is_stalled(state: _State) -> bool:
-    gains = state.gains
-    return len(gains) > PATIENCE and gains[-1] < LEAST_GROWTH * gains[-1 - PATIENCE]
-
-
 def mean_leverage(spectrum: Array, codimension: int, n_rows: float) -> float:
     """Return the mean leverage of rows with these second moments (R,) on the smallest axes."""
     inside, outside = spectrum[codimension:], float(np.mean(spectrum[:codimension]))
@@ -189,13 +165,8 @@ def mean_leverage(spectrum: Array, codimension: int, n_rows: float) -> float:
     return min(float(np.sum(inside / gap)) / max(n_rows, 1.0), MAX_LEVERAGE)
 
 
-def principal_axes(scan: Scan, span: Array) -> tuple[Array, Array]:
-    """Return the second moments (R,), ascending, and the axes (D, R) of a weighted gram matrix."""
-    return axes_of_moments(scan.product / max(scan.total[0], np.finfo(float).tiny), span)
-
-
 def axes_of_moments(moments: Array, span: Array) -> tuple[Array, Array]:
-    """Return the same of second moments (D, D), inside the span (D, R)."""
+    """Return variances (R,), ascending, and axes (D, R) of moments (D, D) in the span (D, R)."""
     if len(span) == span.shape[1]:
         spectrum, axes = np.linalg.eigh(moments)
     else:
