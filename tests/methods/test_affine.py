@@ -254,3 +254,16 @@ def test_tensors():
     coordinates = model.transform(torch.tensor(data.X))
     back = model.inverse_transform(coordinates)
     np.testing.assert_allclose(model.distance(back).numpy(), 0, atol=1e-11)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of units, and of those that are not sure
+def test_a_sure_subspace_has_members_however_far_away_others_are():
+    """Rows a million times as far away have rounding errors as large as the sample's noise."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_t(1.0, (600, 8)) * np.exp(rng.uniform(0, 8, 8))
+        X[:, :2] = rng.standard_normal((600, 2))
+        on = rng.random(600) < 0.4
+        X[on, 0], X[on, 1] = 0.3, 1e-4 * X[on, 2] + 0.2
+        model = DPCP(affine=True, random_state=seed).fit(X)
+        assert model.confidence_ < 0.95 or np.sum(model.labels_ == 1) > model.n_components_ + 1

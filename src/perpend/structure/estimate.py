@@ -111,6 +111,7 @@ def confirm(
 def _weights(candidate: Candidate, edges: Array) -> Array:
     """Return what a row in each bin weighs among the members, by its distance."""
     middle = knots(edges)
+    middle[0] = 0.0  # rounding errors, which may be larger here than the sample's noise
     if candidate.fit is not None:
         groups = candidate.fit.groups
         return groups.posterior[logarithmic_bins(middle, groups.edges)]
@@ -131,6 +132,7 @@ def _by_density(seen: Histogram, candidate: Candidate, unit: float) -> TwoGroups
     """
     c, edges, total = candidate.c, seen.edges, float(seen.counts.sum())
     middle, layer = knots(edges), None
+    middle[0] = 0.0  # rounding errors
     threshold = min(max(candidate.threshold * unit, float(edges[0])), float(edges[-1]))
     p = (middle <= threshold).astype(float)
     if candidate.layer is not None:
