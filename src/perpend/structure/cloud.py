@@ -29,7 +29,7 @@ SAMPLE_ROWS_PER_FEATURE = 24  # or so many for each feature, if that is more
 WORTH_IT = 4  # times as many rows as in the sample there must be
 NEXT_SAMPLE = 4  # the next sample, in units of the last
 LOW_DIMENSION_ROWS = 256  # in which a subspace of low dimension among many features stands out
-BLOCK, LEAST_BLOCK = 2**15, 512  # numbers in a block of rows, and rows
+BLOCK, LEAST_BLOCK = 2**15, 512  # numbers in a block of rows that fits the cache, and rows
 SPARSE = 0.7  # of the rows: so few are brought together
 
 
@@ -120,9 +120,14 @@ class Reference:
         self, lengths: Array, D: int, codimensions: Array, *, affine: bool, floor: float
     ) -> None:
         self.D, self.affine, self.codimensions = D, affine, codimensions
-        self.typical = float(np.median(lengths)) if len(lengths) else 1.0
-        self._set_scales(floor)
         self.free = D - codimensions + int(affine)  # rows that any subspace runs through
+        self.typical = float(np.median(lengths)) if len(lengths) else 1.0
+        first, end = np.array([floor**2, 4.0], dtype=np.float32).view(np.uint32) >> BITS
+        self.first_bin, self.n_scales = int(first), int(end) - int(first)
+        beyond = (k.OUTER + 1) * effort.OCTAVE - 1
+        self.wide = self.typical * _scales(self.first_bin, self.n_scales + beyond)
+        self.scales = self.wide[: self.n_scales]
+        self.floor = float(self.scales[0])
         self._set_law(lengths)
 
     def needed_among(self, n: float) -> Array:
@@ -130,13 +135,9 @@ class Reference:
         luck_per_parameter = k.LUCK_PER_PARAMETER + math.log(max(n / self.D, 1)) / 2
         return k.LUCK + self.codimensions * self.free * luck_per_parameter
 
-    def _set_scales(self, floor: float) -> None:
-        self.first_bin = _bits(np.float32(floor**2))
-        self.n_scales = _bits(np.float32(4.0)) - self.first_bin
-        beyond = (k.OUTER + 1) * effort.OCTAVE - 1
-        self.wide = self.typical * _scales(self.first_bin, self.n_scales + beyond)
-        self.scales = self.wide[: self.n_scales]
-        self.floor = float(self.scales[0])
+    def scale_at(self, s: float) -> int:
+        """Return the number of the first scale that is not below s."""
+        return min(int(np.searchsorted(self.scales, s)), self.n_scales - 1)
 
     def _set_law(self, lengths: Array) -> None:
         """Set the share q of the rows within 2 r, and within 8 r, that are within r by chance.
@@ -147,12 +148,13 @@ class Reference:
         """
         p = np.r_[0, np.geomspace(1e-4, 0.1, 10), np.linspace(0.2, 1, 9)]  # short rows matter most
         norms = np.quantile(lengths, (p[1:] + p[:-1]) / 2) if len(lengths) else np.ones(19)
-        self._norms, self._norm_shares = tuple(norms / self.typical), tuple(np.diff(p))
-        if norms[-1] < 1.01 * norms[0]:  # one length
-            self._norms, self._norm_shares = (1.0,), (1.0,)
+        one_length = norms[-1] < 1.01 * norms[0]
+        self._norms: tuple[tuple[float, ...], tuple[float, ...]] = (
+            ((1.0,), (1.0,)) if one_length else (tuple(norms / self.typical), tuple(np.diff(p)))
+        )
         S, far = self.n_scales, k.OUTER * effort.OCTAVE
         size = tuple(self.codimensions.tolist())
-        law = _law_at_scales(self.D, size, self.first_bin, S + far, self._norms, self._norm_shares)
+        law = _law_at_scales(self.D, size, self.first_bin, S + far, *self._norms)
 
         def within(steps: int) -> Array:
             flat = -self.codimensions[:, None] * np.log(self.wide[steps : steps + S] / self.scales)
@@ -163,23 +165,18 @@ class Reference:
 
     def law(self, c: int, r: Array) -> Array:
         """Return log F_c(r), the share of rows without preferred direction within r."""
-        return _law(self.D, c, np.atleast_1d(r) / self.typical, self._norms, self._norm_shares)
+        return _law(self.D, c, np.atleast_1d(r) / self.typical, *self._norms)
 
 
 def _law(D: int, c: int, r: Array, norms: tuple[float, ...], shares: tuple[float, ...]) -> Array:
     x = np.minimum(r[:, None] / np.array(norms), 1.0) ** 2
     share = special.betainc(c / 2, max(D - c, 1e-9) / 2, x) @ np.array(shares)
-    law: Array = np.log(np.maximum(share, 1e-300))
-    return law
+    return np.asarray(np.log(np.maximum(share, 1e-300)))
 
 
 @lru_cache(maxsize=8)  # rows of one length are the usual ones, and this takes as long as a descent
 def _law_at_scales(
-    D: int,
-    codimensions: tuple[int, ...],
-    first_bin: int,
-    n_scales: int,
-    *norms: tuple[float, ...],
+    D: int, codimensions: tuple[int, ...], first_bin: int, n_scales: int, *norms: tuple[float, ...]
 ) -> Array:
     """Return log F_c (C, S) at the balls of every codimension and scale."""
     scales = _scales(first_bin, n_scales)
@@ -233,17 +230,16 @@ class Cloud(Reference):
 
     def squares(self, axes: Axes, c: int) -> Array:
         """Return J_c^2 (n,), by the smaller side where there are many columns."""
+        V, U = axes.A[:, :c], axes.A[:, c:]
         if 2 * c <= self.D or self.D <= effort.FEW_COLUMNS:
-            V = axes.A[:, :c]
             H = V.T @ self.X.T
             if self.affine:
                 H -= (axes.centre @ V)[:, None]
         else:
-            Q, U = self.about(axes.centre), axes.A[:, c:]
+            Q = self.about(axes.centre)
             H = (Q - (Q @ U) @ U.T).T
         np.square(H, out=H)
-        squares: Array = H[0] if c == 1 else H.sum(axis=0)
-        return squares
+        return np.asarray(H[0] if c == 1 else H.sum(axis=0))
 
     def pca(self, w: Array) -> Axes:
         """Return the principal axes of the rows with weights w (n,), about their mean if affine."""
@@ -272,8 +268,9 @@ class Cloud(Reference):
         """Count the rows within the balls of every codimension and scale."""
         S, C = self.n_scales, self.D - 1
         size2 = np.square(radius(self.codimensions) * self.typical)
-        N = np.zeros((S + 1) * C)
-        for rows in _blocks(len(self.X), self.D):
+        N, size = np.zeros((S + 1) * C), max(BLOCK // self.D, LEAST_BLOCK)
+        for start in range(0, len(self.X), size):
+            rows = slice(start, start + size)
             Q = self.X[rows] - axes.centre if self.affine else self.X[rows]
             J2 = np.square(axes.A[:, :-1].T @ Q.T)
             for c in range(1, C):
@@ -286,11 +283,8 @@ class Cloud(Reference):
 
     def counts_at(self, J2: Array, c: int) -> Counts:
         """Count the rows with squared distances J2 (n,) within the balls of one codimension."""
-        N = np.bincount(
-            self._bins(J2 / (radius(c) * self.typical) ** 2),
-            self.share,
-            minlength=self.n_scales + 1,
-        )
+        bins = self._bins(J2 / (radius(c) * self.typical) ** 2)
+        N = np.bincount(bins, self.share, minlength=self.n_scales + 1)
         return self._balls(np.cumsum(N)[None].astype(float))
 
     def _bins(self, u: Array) -> Array:
@@ -300,24 +294,11 @@ class Cloud(Reference):
         return np.clip(bins, 0, self.n_scales, out=bins)
 
     def _balls(self, N: Array) -> Counts:
-        S = self.n_scales
-        later = np.arange(S)
-        double, far = (
-            N[:, np.minimum(later + steps, S)] for steps in (effort.OCTAVE, k.OUTER * effort.OCTAVE)
-        )
-        return Counts(N[:, :S], double, far)
+        places = np.arange(self.n_scales)
+        later = (0, effort.OCTAVE, k.OUTER * effort.OCTAVE)
+        return Counts(*(N[:, np.minimum(places + steps, self.n_scales)] for steps in later))
 
 
 def radius(c: Array) -> Array:
     """Return the radius of the ball of c normals, in units of the scale."""
     return np.sqrt(c) + k.WIDTH
-
-
-def _bits(x: np.float32) -> int:
-    return int(x.view(np.uint32)) >> BITS
-
-
-def _blocks(n: int, D: int) -> list[slice]:
-    """Return blocks of rows that fit the cache, with what is computed from them."""
-    size = max(BLOCK // D, LEAST_BLOCK)
-    return [slice(start, start + size) for start in range(0, n, size)]

@@ -46,11 +46,6 @@ class Candidate(NamedTuple):
     fit: Fit | None = None  # where the law of the outliers tells the members
     vague: bool = False  # whether the density does not say where they end
 
-    @property
-    def end(self) -> float:
-        """The distance at which the members end."""
-        return self.threshold if self.layer is None else self.layer.radius
-
 
 class Settled(NamedTuple):
     """Axes around a scale, with the two groups there."""
@@ -91,12 +86,10 @@ def settle(cloud: Cloud, axes: Axes, c: int, scale: float, *, least: float = 0.0
 
 def _local_odds(cloud: Cloud, J2: Array, c: int, sigma: float, r: float) -> tuple[float, float]:
     """Return the log-odds of noise at distance 0, and how many rows are noise."""
-    share = np.ones(len(J2)) if cloud.share is None else cloud.share
-    near = float(share @ (r * r >= J2))
-    shell = float(share @ (4 * r * r >= J2)) - near
+    near, double = (cloud.total((reach2 >= J2).astype(float)) for reach2 in (r * r, 4 * r * r))
     inner, outer = cloud.law(c, np.array([r, 2 * r]))
     q = math.exp(min(inner - outer, -1e-9))
-    background = shell * q / (1 - q)  # within r
+    background = (double - near) * q / (1 - q)  # within r
     N = max(near - background, 1.0)
     log_ball = c * math.log(r) + c / 2 * math.log(math.pi) - special.gammaln(c / 2 + 1)
     outside = math.log(max(background, 0.5)) - log_ball
