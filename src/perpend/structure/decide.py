@@ -234,15 +234,22 @@ def with_rows(
     """
     all_ = candidate.n_members > k.ALL_ROWS * cloud.n
     sigma = _typical_noise(candidate) if all_ else candidate.sigma
+    n_near, short = np.sum(candidate.threshold >= candidate.J), _share_of_short(cloud, candidate)
+    many = short * (len(candidate.J) - n_near) > k.OVERLAP_ROUGH * n_near
+    # Where all rows lie on their span exactly, noise around a smaller subspace can't be the same in
+    # all directions: it may be the shape of the inliers. Columns that are zero or multiples of
+    # others say nothing about the rows; one row that depends on two others is an accident.
+    accident = n_different - span.rank < -math.log2(1 - k.SURE)
+    idle = accident or span.rank + span.n_idle_columns >= span.n_features
     return facts._replace(
         noise=sigma**2 * cloud.D / cloud.typical**2,
         overlap=_overlap(cloud, candidate),
         rough=candidate.fit is None,
         longest=longest(norms),
-        short=_many_short(cloud, candidate),
+        short=short if many else 0.0,
         zeros=_zeros(cloud, candidate),
         suspect=facts.suspect or is_thinner_inside(cloud, candidate),
-        outside=_exact_on_more(span, n_different, candidate),
+        outside=0 if candidate.is_exact or idle else span.n_outside,
     )
 
 
@@ -286,12 +293,6 @@ def with_short_rows(cloud: Cloud, candidate: Candidate) -> Candidate:
     return candidate._replace(n_members=cloud.n, fit=None, layer=None)
 
 
-def _many_short(cloud: Cloud, candidate: Candidate) -> float:
-    """Return the share of short inliers among the outliers, if they are many beside the inliers."""
-    short, near = _share_of_short(cloud, candidate), np.sum(candidate.threshold >= candidate.J)
-    return short if short * (len(candidate.J) - near) > k.OVERLAP_ROUGH * near else 0.0
-
-
 def _share_of_short(cloud: Cloud, candidate: Candidate) -> float:
     """Return the share of outliers that are as near as inliers, in the units of the data.
 
@@ -318,18 +319,6 @@ def _share_of_short(cloud: Cloud, candidate: Candidate) -> float:
     chance = np.where(reach[1:] < 1, np.maximum(by_chance - out_of_reach, 0.0), 0.0).mean()
     chance /= max(1 - out_of_reach, np.finfo(float).tiny)
     return float(max(np.mean(absolute[far] <= limit) - chance, 0.0) / max(1 - chance, 1e-9))
-
-
-def _exact_on_more(span: RowSpan, n_different: float, candidate: Candidate) -> int:
-    """Return the normals of the span where all rows lie on it exactly, and here with noise.
-
-    The noise around a smaller subspace can't be the same in all directions then: it may be the
-    shape of the inliers. Columns that are zero or multiples of others say nothing about the rows,
-    and one row that depends on two others is an accident of the data, and no group.
-    """
-    accident = span.n_outside == 0 or n_different - span.rank < -math.log2(1 - k.SURE)
-    idle = accident or span.rank + span.n_idle_columns >= span.n_features
-    return 0 if candidate.is_exact or idle else span.n_outside
 
 
 def longest(norms: Array) -> float:

@@ -34,8 +34,8 @@ from perpend.structure.settle import Candidate, Settled, polish, settle, within
 
 TOO_MANY = 4096  # rows: the walk is a matrix of their square
 POWER_STEPS = 40  # of the power method
-DEGENERATE = 1e-7  # of the largest: a smaller pivot is nothing but rounding errors
 LONE = 1e-6  # below a leverage of 1 at the most: a row that depends on no others
+DEGENERATE = 1e-7  # of the largest: a smaller pivot is nothing but rounding errors
 
 
 def find_members(profile: Profile, chosen: Plateau) -> Candidate:
@@ -99,18 +99,10 @@ def by_the_law(cloud: Cloud, axes: Axes, fit: Fit, V: Array | None = None) -> Ca
     """
     c, groups = fit.V.shape[1], fit.groups
     J = np.sqrt(cloud.squares(axes, c)) if V is None else np.linalg.norm(cloud.X @ V, axis=1)
-    return Candidate(
-        c=c,
-        axes=axes,
-        sigma=groups.scale,
-        threshold=groups.threshold,
-        n_members=cloud.total((groups.threshold >= J).astype(float)),
-        J=J,
-        probability=groups.posterior[logarithmic_bins(J, groups.edges)],
-        seen=Histogram(groups.edges, groups.counts),
-        is_exact=groups.is_exact,
-        fit=fit,
-    )
+    n_members = cloud.total((groups.threshold >= J).astype(float))
+    p = groups.posterior[logarithmic_bins(J, groups.edges)]
+    seen, settled = Histogram(groups.edges, groups.counts), (groups.scale, groups.threshold)
+    return Candidate(c, axes, *settled, n_members, J, p, seen, groups.is_exact, fit=fit)
 
 
 def _finest(profile: Profile, chosen: Plateau) -> tuple[Layer, Axes] | None:
@@ -148,26 +140,25 @@ def without_lone_rows(profile: Profile, candidate: Candidate, T: float) -> tuple
     Such a row depends on no others, so its leverage is 1. Along some direction it is the only one,
     so the members' least variance there is at most what a single row can give.
     """
-    cloud, c = profile.cloud, candidate.c
+    cloud, c, axes = profile.cloud, candidate.c, candidate.axes
     members = np.flatnonzero(candidate.probability > 0.5)
-    if len(members) <= cloud.D - c or len(members) > TOO_MANY:
+    if not cloud.D - c < len(members) <= TOO_MANY:
         return candidate, T
-    X = cloud.about(candidate.axes.centre)
+    X = cloud.about(axes.centre)
     weight = np.ones(len(members)) if cloud.weight is None else cloud.weight[members]
     alone = np.max(weight * np.einsum("ij,ij->i", X, X)[members]) / weight.sum()
-    if candidate.axes.variances[c] > 2 * alone:
+    if axes.variances[c] > 2 * alone:
         return candidate, T
-    Y = X[members] @ candidate.axes.A[:, c:]
+    Y = X[members] @ axes.A[:, c:]
     Q, _ = np.linalg.qr(Y / np.maximum(np.linalg.norm(Y, axis=1, keepdims=True), cloud.floor))
     lone = np.sum(np.square(Q), axis=1) > 1 - LONE
     more = c + int(np.count_nonzero(lone))
-    if not np.any(lone) or more >= cloud.D:
+    if not c < more < cloud.D:
         return candidate, T
     w = np.zeros(len(cloud.X))
     w[members[~lone]] = 1.0
-    axes = cloud.pca(w)
-    settled = Settled(axes, candidate.sigma, candidate.threshold)
-    profile.add(axes)
+    settled = Settled(cloud.pca(w), candidate.sigma, candidate.threshold)
+    profile.add(settled.axes)
     fewer = float(np.max(profile.table[more - 1]))
     return (within(cloud, more, settled), fewer) if fewer > 0 else (candidate, T)
 

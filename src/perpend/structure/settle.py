@@ -99,20 +99,10 @@ def _local_odds(cloud: Cloud, J2: Array, c: int, sigma: float, r: float) -> tupl
 
 def within(cloud: Cloud, c: int, settled: Settled) -> Candidate:
     """Take all rows up to a threshold as members."""
-    axes, sigma, threshold = settled
-    J = np.sqrt(cloud.squares(axes, c))
-    near = (threshold >= J).astype(float)
-    return Candidate(
-        c=c,
-        axes=axes,
-        sigma=sigma,
-        threshold=threshold,
-        n_members=cloud.total(near),
-        J=J,
-        probability=near,
-        seen=histogram(J, cloud.floor, cloud.share),
-        is_exact=sigma <= k.EXACT * cloud.floor,
-    )
+    J, is_exact = np.sqrt(cloud.squares(settled.axes, c)), settled.sigma <= k.EXACT * cloud.floor
+    near = (settled.threshold >= J).astype(float)
+    seen = histogram(J, cloud.floor, cloud.share)
+    return Candidate(c, *settled, cloud.total(near), J, near, seen, is_exact)
 
 
 def polish(
@@ -141,25 +131,14 @@ def polish(
         at_rest = np.abs(new - w).sum() < UNCHANGED * w.sum()
         if few or at_rest or step == POLISH_STEPS - 1:
             break
-        w = new
-        axes = cloud.pca(w)
+        w, axes = new, cloud.pca(new)
     middle = knots(seen.edges)
     by_bin = layer.probability(middle) if layer else (middle <= limit).astype(float)
     sigma = members_noise(seen, by_bin, c)
     if layer is not None and not layer.is_exact:
         sigma = layer_noise(seen, layer, c)
-    return Candidate(
-        c=c,
-        axes=axes,
-        sigma=sigma,
-        threshold=limit,
-        n_members=cloud.total(p),
-        J=J,
-        probability=p,
-        seen=seen,
-        is_exact=sigma <= k.EXACT * cloud.floor,
-        layer=layer,
-    )
+    is_exact = sigma <= k.EXACT * cloud.floor
+    return Candidate(c, axes, sigma, limit, cloud.total(p), J, p, seen, is_exact, layer)
 
 
 def _bell(seen: Histogram, J: Array, c: int, layer: Layer | None) -> Array:
