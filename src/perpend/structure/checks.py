@@ -189,9 +189,9 @@ def confidence_of(facts: Facts) -> tuple[float, tuple[Doubt, ...]]:
         ),
     )
     doubts = tuple(
-        Doubt(*line, about_rows=table is about_rows)
+        Doubt(name, sentence, remedy, about_rows=table is about_rows)
         for table in (about_structure, about_rows)
-        for failed, *line in table
+        for failed, name, sentence, remedy in table
         if failed
     )
     return facts.no_accident * clear * (k.DOUBTFUL if doubts else 1.0), doubts

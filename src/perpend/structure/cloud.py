@@ -23,7 +23,6 @@ from perpend.structure import constants as k
 from perpend.structure import effort
 
 BITS = 21  # of a single-precision number below the sign, the exponent and two of the mantissa
-_TINY = np.finfo(float).tiny
 SAMPLE_ROWS = 4096  # rows in the first sample,
 SAMPLE_ROWS_PER_FEATURE = 24  # or so many for each feature, if that is more
 WORTH_IT = 4  # times as many rows as in the sample there must be
@@ -42,10 +41,7 @@ class Axes(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """How many rows are within the balls of every codimension and scale, (C, S) each.
-
-    Those of a stack of problems have one more axis in front.
-    """
+    """How many rows are within the balls of every codimension and scale, (..., C, S) each."""
 
     near: Array  # within r
     double: Array  # within 2 r
@@ -65,7 +61,7 @@ def sample_size(n_features: int) -> int:
 def size_for_low_dimension(
     sample_size: int | Literal["auto"] | None, n_rows: int, n_features: int
 ) -> int | None:
-    """Return how many rows to ask first for a subspace of low dimension, where that is worth it.
+    """Return how many rows may show a subspace of low dimension first, where that is worth it.
 
     What takes long are spectra, of as many features as there are, or as there are rows.
 
@@ -83,21 +79,16 @@ def sample_sizes(
 
     >>> list(sample_sizes("auto", 100_000, 20))
     [4096, 16384]
-    >>> list(sample_sizes("auto", 10_000, 20)), list(sample_sizes(None, 10**9, 20))
-    ([], [])
-    >>> list(sample_sizes(5000, 10_000, 20))
-    [5000]
+    >>> [list(sample_sizes(size, 10_000, 20)) for size in ("auto", 5000, None)]
+    [[], [5000], []]
     """
-    if sample_size is None:
-        return
-    worth_it = 1
-    if sample_size == "auto":
-        sample_size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_FEATURE * n_features)
-        worth_it = WORTH_IT
-    sample_size = int(sample_size)  # a small NumPy integer would overflow
-    while worth_it * sample_size < n_rows:
-        yield sample_size
-        sample_size *= NEXT_SAMPLE
+    size, least = n_rows if sample_size is None else sample_size, 1
+    if size == "auto":
+        size, least = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_FEATURE * n_features), WORTH_IT
+    size = int(size)  # a small NumPy integer would overflow
+    while least * size < n_rows:
+        yield size
+        size *= NEXT_SAMPLE
 
 
 class Chance(NamedTuple):
@@ -148,10 +139,9 @@ class Reference:
         """
         p = np.r_[0, np.geomspace(1e-4, 0.1, 10), np.linspace(0.2, 1, 9)]  # short rows matter most
         norms = np.quantile(lengths, (p[1:] + p[:-1]) / 2) if len(lengths) else np.ones(19)
-        one_length = norms[-1] < 1.01 * norms[0]
-        self._norms: tuple[tuple[float, ...], tuple[float, ...]] = (
-            ((1.0,), (1.0,)) if one_length else (tuple(norms / self.typical), tuple(np.diff(p)))
-        )
+        self._norms = tuple((norms / self.typical).tolist()), tuple(np.diff(p).tolist())
+        if norms[-1] < 1.01 * norms[0]:  # one length
+            self._norms = (1.0,), (1.0,)
         S, far = self.n_scales, k.OUTER * effort.OCTAVE
         size = tuple(self.codimensions.tolist())
         law = _law_at_scales(self.D, size, self.first_bin, S + far, *self._norms)
@@ -246,7 +236,7 @@ class Cloud(Reference):
         X, w = self.X, w if self.weight is None else w * self.weight
         if self.D > effort.FEW_COLUMNS and np.count_nonzero(w) < SPARSE * len(w):
             X, w = X[w > 0], w[w > 0]
-        total = max(float(w.sum()), _TINY)
+        total = max(float(w.sum()), np.finfo(float).tiny)
         centre = (w @ X) / total if self.affine else self.middle
         Z = (X - centre if self.affine else X).T
         if self.D > effort.FEW_COLUMNS:

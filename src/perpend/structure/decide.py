@@ -21,7 +21,7 @@ from perpend.structure.members import (
     without_lone_rows,
 )
 from perpend.structure.profile import Plateau, Profile, clearness
-from perpend.structure.settle import Candidate, settle, within
+from perpend.structure.settle import Candidate, within
 
 N_SAME = 256  # members to see by that a subspace is the same
 
@@ -137,10 +137,9 @@ def _agreement(
 ) -> tuple[int, bool]:
     """Return how many starts have seen the members' subspace, and whether one saw another.
 
-    A start has seen it if the members are near to any of its axes, or to the best of them when they
-    are settled; another one has the same codimension and nearly the contrast. With many columns a
-    path ends as soon as it has seen what is known, and need not come near; and rows that lie on it
-    exactly need no second start.
+    A start has seen it if the members are near to any of its axes; another one has the same
+    codimension and nearly the contrast. With many columns a path ends as soon as it has seen what
+    is known, and need not come near; and rows that lie on it exactly need no second start.
     """
     cloud, c, agreeing = profile.cloud, candidate.c, set[int]()
     members = np.flatnonzero(candidate.probability > 0.5)
@@ -159,12 +158,6 @@ def _agreement(
     for axes, start in zip(profile.seen, profile.start_of, strict=True):
         if start >= 0 and start not in agreeing and is_near(axes):
             agreeing.add(start)
-    for start, (T, of) in profile.best_of.items():
-        if len(agreeing) < 2 and start not in agreeing:
-            own = int(np.argmax(T[c - 1]))
-            axes, scale = profile.seen[int(of[c - 1, own])], float(cloud.scales[own])
-            if is_near(settle(cloud, axes, c, scale, least=candidate.sigma).axes):
-                agreeing.add(start)
     rival = any(
         T[c - 1, j] >= k.AS_GOOD * profile.best[c - 1, j]
         and not is_near(profile.seen[int(of[c - 1, j])], k.OTHER)
@@ -193,9 +186,8 @@ def _suspect(cloud: Cloud, candidate: Candidate, finest: float) -> bool:
         return False
     if candidate.c > 1:
         return is_thinner_inside(cloud, candidate)
-    members = Histogram(
-        *(A[candidate.seen.edges <= 1.1 * candidate.threshold] for A in candidate.seen)
-    )
+    near = candidate.seen.edges <= 1.1 * candidate.threshold
+    members = Histogram(*(A[near] for A in candidate.seen))
     return gain_of_two(members) > k.KINK + k.UNLIKE * candidate.n_members
 
 
@@ -228,10 +220,7 @@ def with_rows(
     norms: Array,
     n_different: float,
 ) -> Facts:
-    """Add what the rows say about a structure.
-
-    `norms` are those of all rows, and `n_different` is the number of rows that differ.
-    """
+    """Add what the rows say: `norms` are those of all, and `n_different` of them differ."""
     all_ = candidate.n_members > k.ALL_ROWS * cloud.n
     sigma = _typical_noise(candidate) if all_ else candidate.sigma
     n_near, short = np.sum(candidate.threshold >= candidate.J), _share_of_short(cloud, candidate)
@@ -255,9 +244,8 @@ def with_rows(
 
 def _typical_noise(candidate: Candidate) -> float:
     """Return the noise by the median distance: beside short rows, noise of one size is large."""
-    return members_noise(
-        candidate.seen, candidate.seen.edges <= candidate.threshold, candidate.c, most=0.5
-    )
+    near = candidate.seen.edges <= candidate.threshold
+    return members_noise(candidate.seen, near, candidate.c, most=0.5)
 
 
 def _overlap(cloud: Cloud, candidate: Candidate) -> float:

@@ -37,7 +37,6 @@ DEGREES = 3.0, 4.0, 6.0, 12.0  # of freedom, of single kinds of noise,
 POWERS = 1.0, 2.0, 4.0, 8.0  # and exp(-u^p): Laplace, Gauss, nearly uniform
 ENDS = np.array([0.7, 0.8, 0.9, 0.95, 0.98, 0.995, 1.0])  # of a slab, by the rows within
 STUDENT = (math.inf, 6.0, 3.0)  # degrees of freedom: Gaussian noise, and with heavy tails
-_LOG_2 = math.log(2)
 
 
 class Histogram(NamedTuple):
@@ -191,11 +190,9 @@ def _hint(ramps: Array, rest: Array, h: Array, kinks: Array) -> Array:
 
 def _half(x: Array, f: Array, b: int) -> float:
     """Return the distance at which the density is twice what it is at x_b."""
-    above = f[: b + 1] - f[b] - _LOG_2
-    j = int(np.argmax(above <= 0))
-    if j == 0:
-        return float(np.exp(x[0]))
-    part = above[j - 1] / max(above[j - 1] - above[j], np.finfo(float).tiny)
+    above = f[: b + 1] - f[b] - math.log(2)
+    j = max(int(np.argmax(above <= 0)), 1)
+    part = max(above[j - 1], 0.0) / max(above[j - 1] - above[j], np.finfo(float).tiny)
     return float(np.exp(x[j - 1] + part * (x[j] - x[j - 1])))
 
 
@@ -207,7 +204,7 @@ def _density(edges: Array, N: Array, c: int, top: int) -> tuple[Array, Array, Ar
     enough = max(k.ROWS_IN_BIN, N[top] / N_BINS_OF_DENSITY)
     if N[top] < 6 * enough:
         return None
-    step = max(round(_LOG_2 / effort.OCTAVE / math.log(edges[1] / edges[0])), 1)
+    step = max(round(math.log(2) / effort.OCTAVE / math.log(edges[1] / edges[0])), 1)
     first = int(np.searchsorted(N, enough))
     index = np.arange(top, first - 1, -step)[::-1]
     kept, end = [], -math.inf

@@ -170,9 +170,6 @@ def on_less(profile: Profile, candidate: Candidate, T: float) -> tuple[Candidate
     """
     cloud, variances = profile.cloud, candidate.axes.variances
     more = int(np.sum(variances <= k.AS_THIN**2 * variances[candidate.c - 1]))
-    less = int(np.sum(variances <= k.GAP**2 * variances[candidate.c - 1]))
-    if less < cloud.D and variances[less] > k.GAP**4 * variances[less - 1]:
-        more = less  # noise that differs from axis to axis, far below the others
     if not candidate.c < more < cloud.D:
         return candidate, T
     profile.add(candidate.axes)

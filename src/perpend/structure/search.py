@@ -85,8 +85,7 @@ def _search(
     """Fill the profile; return the chosen plateau."""
     cloud, all_ = profile.cloud, list[Plateau]()
     chosen: Plateau | None = None
-    agreeing = tries = n_empty = 0
-    walking = False
+    agreeing = tries = 0
 
     def starts() -> Iterator[tuple[Axes, int]]:
         first = cloud.first_axes()
@@ -100,9 +99,10 @@ def _search(
         yield from ((first, 2**j) for j in range(1, 12) if 2 * 2**j <= cloud.D)
 
     def paths(shrink: float) -> Iterator[int]:
-        nonlocal n_empty, walking
-        n_empty, walking = 0, True  # what others proposed in vain says nothing about paths
-        for axes, c in starts():
+        for number, (axes, c) in enumerate(starts()):
+            empty = chosen is None or chosen.T <= 0
+            if cloud.D > effort.WIDE and number >= effort.TRIES and empty:
+                break
             clear = chosen is not None and clearness(chosen, all_) >= 1
             known = chosen if cloud.D > effort.FEW_COLUMNS and clear else None
             follow(profile, axes, c, shrink, known=known, callback=callback)
@@ -112,10 +112,7 @@ def _search(
         _settle_plateaus(profile)
         all_, now = profile.plateaus(), profile.chosen(fixed)
         if now is None or now.T <= 0:
-            n_empty += 1
             chosen = chosen or now
-            if cloud.D > effort.WIDE and n_empty >= effort.TRIES and walking:
-                break
             continue
         same = chosen is not None and chosen.meets(now)
         chosen, agreeing, tries = now, agreeing + agree if same else agree, tries + 1

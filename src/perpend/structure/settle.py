@@ -64,16 +64,15 @@ def settle(cloud: Cloud, axes: Axes, c: int, scale: float, *, least: float = 0.0
     candidate, J2 = Settled(axes, sigma, r), cloud.squares(axes, c)
     for step in range(SETTLE_STEPS):
         odds, N = _local_odds(cloud, J2, c, sigma, r)
-        # One half where the odds are even.
-        t2 = 2 * sigma**2 * max(odds, 0.0)
+        t2 = 2 * sigma**2 * max(odds, 0.0)  # where the odds are even
         w = special.expit(odds - J2 / (2 * sigma**2)) * (4 * r**2 >= J2)
         if np.count_nonzero(w > 1e-3) < cloud.D - c + 1:
             break
         before, axes = axes.A[:, :c], cloud.pca(w)
         V, J2 = axes.A[:, :c], cloud.squares(axes, c)
         total = w if cloud.weight is None else w * cloud.weight
-        sigma = math.sqrt(max(float(total @ J2) / (c * float(total.sum())), cloud.floor**2))
-        sigma = max(sigma, least)
+        variance = float(total @ J2) / (c * float(total.sum()))
+        sigma = max(math.sqrt(max(variance, cloud.floor**2)), least)
         threshold = max(min(math.sqrt(t2), 2 * r), cloud.floor * radius(c))
         candidate = Settled(axes, sigma, threshold)
         r = max(min(sigma, 2 * scale) * radius(c), cloud.floor)
