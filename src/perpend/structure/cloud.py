@@ -39,6 +39,11 @@ class Axes(NamedTuple):
     A: Array  # (D, D) orthonormal
     variances: Array  # (D,)
 
+    def inner(self, c: int) -> Array:
+        """Return the variances (D - c,) beside c normals, without the noise that these show."""
+        least = 1e-12 * float(self.variances[-1]) + np.finfo(float).tiny
+        return np.maximum(self.variances[c:] - float(np.mean(self.variances[:c])), least)
+
 
 class Counts(NamedTuple):
     """How many rows are within the balls of every codimension and scale, (..., C, S) each."""

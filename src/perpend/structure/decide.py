@@ -253,10 +253,9 @@ def _overlap(cloud: Cloud, candidate: Candidate) -> float:
 
     F1 = 2 TP / (labelled inliers + inliers), with TP the probabilities up to the threshold.
     """
-    share = 1.0 if cloud.share is None else cloud.share
-    near, inliers = share * (candidate.threshold >= candidate.J), share * candidate.probability
-    hits = 2 * float(np.sum(near * candidate.probability))
-    return 1 - hits / max(float(np.sum(near) + np.sum(inliers)), np.finfo(float).tiny)
+    near, p = (candidate.threshold >= candidate.J).astype(float), candidate.probability
+    labelled, inliers, hits = cloud.total(near), cloud.total(p), cloud.total(near * p)
+    return 1 - 2 * hits / max(labelled + inliers, np.finfo(float).tiny)
 
 
 def _zeros(cloud: Cloud, candidate: Candidate) -> int:
@@ -318,8 +317,8 @@ def is_thinner_inside(cloud: Cloud, candidate: Candidate) -> bool:
     """Say whether some members may be thinner than the others.
 
     Noise of one size makes short rows look like others than long ones, and noise in proportion does
-    so in the units of the data: two kinds of rows show in both. What stands on a flat density was
-    told from that already.
+    so in the units of the data: two kinds of rows show in both. A layer stands out of its flat
+    density already.
     """
     near = 1.1 * candidate.threshold >= candidate.J
     if candidate.is_exact or candidate.layer is not None or not np.any(near):

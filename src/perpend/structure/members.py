@@ -205,10 +205,8 @@ def _parts(
 ) -> Iterator[tuple[int, Axes]]:
     """Yield codimension and axes of the two parts of the members' subspace, if there are two."""
     axes, c, d = candidate.axes, candidate.c, cloud.D - candidate.c
-    members, enough = (
-        np.flatnonzero(candidate.probability > 0.5),
-        max(effort.ENOUGH_FOR_WALK, 2 * d),
-    )
+    members = np.flatnonzero(candidate.probability > 0.5)
+    enough = max(effort.ENOUGH_FOR_WALK, 2 * d)
     if len(members) > enough:
         members = np.sort(rng.choice(members, enough, replace=False, shuffle=False))
     if d < 2 or not d + int(cloud.affine) < len(members) <= TOO_MANY:

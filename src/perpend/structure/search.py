@@ -191,7 +191,7 @@ def follow(
                 return at._replace(change=0.0)  # so few rows lie on anything
             axes = cloud.pca(w)
             J2 = cloud.squares(axes, c)
-            leverage = _mean_leverage(axes, c, float(w.sum()))
+            leverage = min(float(np.sum(axes.variances[c:] / axes.inner(c))) / float(w.sum()), 1.0)
         done = False
         if (n_steps + 1) % effort.TABLE_EVERY == 0:
             profile.add(axes)
@@ -207,9 +207,3 @@ def follow(
     change, leverage = scale if scale > cloud.floor else 0.0, (cloud.D - c) / cloud.n
     start = _Place(scale, change, axes, J2, np.ones(len(J2)), leverage, scale)
     iterate(step, start, max_steps=MAX_STEPS, stage="path", callback=callback)
-
-
-def _mean_leverage(axes: Axes, c: int, n: float) -> float:
-    inside, outside = axes.variances[c:], float(np.mean(axes.variances[:c]))
-    least = 1e-12 * float(axes.variances[-1]) + np.finfo(float).tiny
-    return min(float(np.sum(inside / np.maximum(inside - outside, least))) / n, 1.0)

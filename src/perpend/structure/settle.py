@@ -121,36 +121,29 @@ def polish(
     for step in range(POLISH_STEPS):
         J = others_distance(cloud, axes, c, w)
         seen = histogram(J, cloud.floor, cloud.share)
-        layers = [layer for layer in find_layers(seen, c, least) if allowed(layer, J)]
-        layer = layers[0] if layers else None
-        limit = _end_of_all(cloud, J, c, w) if layer is None else layer.threshold
-        p = (limit >= J).astype(float) if layer is None else layer.probability(J)
-        new = p * _bell(seen, J, c, layer)
+        layer = next((one for one in find_layers(seen, c, least) if allowed(one, J)), None)
+        middle, is_bell = knots(seen.edges), layer is not None and not layer.is_exact
+        if layer is None:
+            limit = _end_of_all(cloud, J, c, w)
+            p, by_bin = (limit >= J).astype(float), (limit >= middle).astype(float)
+        else:
+            limit, p, by_bin = layer.threshold, layer.probability(J), layer.probability(middle)
+        sigma, new = members_noise(seen, by_bin, c), p
+        if is_bell:
+            # Rows at the edge of a layer count for less than its core, within the reach of a path.
+            # With one normal this costs 9 % of precision where the noise is Gaussian, with more of
+            # them less; and a slope beside a road, say, hardly turns the plane.
+            reach = sigma * (math.sqrt(c) + k.NEAR_REACH)
+            new = p * np.maximum(1 - np.square(J / reach), 0.0)
         few = np.count_nonzero(new > 0.1) < cloud.D - c + 2
-        at_rest = np.abs(new - w).sum() < UNCHANGED * w.sum()
-        if few or at_rest or step == POLISH_STEPS - 1:
+        unchanged = np.abs(new - w).sum() < UNCHANGED * w.sum()
+        if few or unchanged or step == POLISH_STEPS - 1:
             break
         w, axes = new, cloud.pca(new)
-    middle = knots(seen.edges)
-    by_bin = layer.probability(middle) if layer else (middle <= limit).astype(float)
-    sigma = members_noise(seen, by_bin, c)
-    if layer is not None and not layer.is_exact:
+    if layer is not None and is_bell:
         sigma = layer_noise(seen, layer, c)
     is_exact = sigma <= k.EXACT * cloud.floor
     return Candidate(c, axes, sigma, limit, cloud.total(p), J, p, seen, is_exact, layer)
-
-
-def _bell(seen: Histogram, J: Array, c: int, layer: Layer | None) -> Array:
-    """Return weights 1 - J^2 / R^2 that hold rows at the edge of a layer for less than its core.
-
-    R = sigma (sqrt(c) + k.NEAR_REACH) is within that of a path. With one normal this costs 9 % of
-    precision where the noise is Gaussian, with more of them less; and a slope beside a road, say,
-    hardly turns the plane.
-    """
-    if layer is None or layer.is_exact:
-        return np.ones(len(J))
-    sigma = members_noise(seen, layer.probability(knots(seen.edges)), c)
-    return np.maximum(1 - np.square(J / (sigma * (math.sqrt(c) + k.NEAR_REACH))), 0.0)
 
 
 def others_distance(cloud: Cloud, axes: Axes, c: int, w: Array) -> Array:
@@ -161,10 +154,8 @@ def others_distance(cloud: Cloud, axes: Axes, c: int, w: Array) -> Array:
     """
     H = np.square(axes.A.T @ cloud.about(axes.centre).T)
     w = w if cloud.weight is None else w * cloud.weight
-    noise = float(np.mean(axes.variances[:c]))
-    least = 1e-12 * float(axes.variances[-1]) + np.finfo(float).tiny
-    inner = np.maximum(axes.variances[c:] - noise, least)
-    h = w * ((1 / inner) @ H[c:] + int(cloud.affine)) / max(float(w.sum()), least)
+    total = max(float(w.sum()), np.finfo(float).tiny)
+    h = w * ((1 / axes.inner(c)) @ H[c:] + int(cloud.affine)) / total
     J: Array = np.sqrt(H[:c].sum(axis=0))
     return J / (1 - np.minimum(h, MOST_LEVERAGE))
 
@@ -180,7 +171,7 @@ def _end_of_all(cloud: Cloud, J: Array, c: int, w: Array) -> float:
     # The largest of n distances of Gaussian noise is about sigma (sqrt(c) + sqrt(2 log n)).
     start = max(sigma, cloud.floor) * (math.sqrt(c) + math.sqrt(2 * math.log(len(J))))
     step, far = effort.OCTAVE, 2 * effort.OCTAVE
-    octaves = max(math.log2(max(float(J.max()) / start, 1.0)), 0.0)
+    octaves = math.log2(max(float(J.max()) / start, 1.0))
     r = start * 2 ** (np.arange(-step, int(step * octaves) + far + 2) / step)
     N = np.searchsorted(np.sort(J), r, side="right").astype(float)
     law = cloud.law(c, r)
