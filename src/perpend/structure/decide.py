@@ -21,7 +21,7 @@ from perpend.structure.members import (
     without_lone_rows,
 )
 from perpend.structure.profile import Plateau, Profile, clearness
-from perpend.structure.settle import Candidate, within
+from perpend.structure.settle import Candidate, settle, within
 
 N_SAME = 256  # members to see by that a subspace is the same
 
@@ -137,9 +137,10 @@ def _agreement(
 ) -> tuple[int, bool]:
     """Return how many starts have seen the members' subspace, and whether one saw another.
 
-    A start has seen it if the members are near to any of its axes; another one has the same
-    codimension and nearly the contrast. With many columns a path ends as soon as it has seen what
-    is known, and need not come near; and rows that lie on it exactly need no second start.
+    A start has seen it if the members are near to any of its axes, or to the best of them when they
+    are settled; another one has the same codimension and nearly the contrast. With many columns a
+    path ends as soon as it has seen what is known, and need not come near; and rows that lie on it
+    exactly need no second start.
     """
     cloud, c, agreeing = profile.cloud, candidate.c, set[int]()
     members = np.flatnonzero(candidate.probability > 0.5)
@@ -158,6 +159,12 @@ def _agreement(
     for axes, start in zip(profile.seen, profile.start_of, strict=True):
         if start >= 0 and start not in agreeing and is_near(axes):
             agreeing.add(start)
+    for start, (T, of) in profile.best_of.items():
+        if len(agreeing) < 2 and start not in agreeing:
+            own = int(np.argmax(T[c - 1]))
+            axes, scale = profile.seen[int(of[c - 1, own])], float(cloud.scales[own])
+            if is_near(settle(cloud, axes, c, scale, least=candidate.sigma).axes):
+                agreeing.add(start)
     rival = any(
         T[c - 1, j] >= k.AS_GOOD * profile.best[c - 1, j]
         and not is_near(profile.seen[int(of[c - 1, j])], k.OTHER)
