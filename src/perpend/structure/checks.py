@@ -102,14 +102,8 @@ def no_accident(contrast: float, parameters: int) -> float:
 def confidence_of(facts: Facts) -> tuple[float, tuple[Doubt, ...]]:
     """Return the confidence, and the doubts that lower it."""
     clear = float(special.expit(4 * (facts.clearness - 1) + 3))  # .95 where it is just clear
-    doubts = tuple(_doubts(facts, clear))
-    return facts.no_accident * clear * (k.DOUBTFUL if doubts else 1.0), doubts
-
-
-def _doubts(facts: Facts, clear: float) -> list[Doubt]:
-    factor, rival = math.exp(facts.length), facts.rival
-    against = f", and codimension {rival} is nearly as likely" if rival else ""
-    table = (
+    against = f", and codimension {facts.rival} is nearly as likely" if facts.rival else ""
+    about_structure = (
         (
             not facts.is_significant,
             "accident",
@@ -120,8 +114,8 @@ def _doubts(facts: Facts, clear: float) -> list[Doubt]:
         (
             clear < k.SURE,
             "codimension",
-            f"the number of normals is the same only over a factor of {factor:.2g} in scale"
-            f"{against}",
+            "the number of normals is the same only over a factor of "
+            f"{math.exp(facts.length):.2g} in scale{against}",
             "noise, or variances that decay; less noise would help, more rows would not",
         ),
         (
@@ -194,12 +188,13 @@ def _doubts(facts: Facts, clear: float) -> list[Doubt]:
             "look at structures_, or leave out rows with zeros",
         ),
     )
-    return [
-        Doubt(name, sentence, remedy, about_rows=lines is about_rows)
-        for lines in (table, about_rows)
-        for failed, name, sentence, remedy in lines
+    doubts = tuple(
+        Doubt(name, sentence, remedy, about_rows=table is about_rows)
+        for table in (about_structure, about_rows)
+        for failed, name, sentence, remedy in table
         if failed
-    ]
+    )
+    return facts.no_accident * clear * (k.DOUBTFUL if doubts else 1.0), doubts
 
 
 # -- statistics ------------------------------------------------------------------------------------
@@ -233,5 +228,4 @@ def tail_excess(seen: Array, n: Array) -> Array:
     """Return the largest n KL(seen / n || tail) among the tails with more rows than expected."""
     p = np.minimum(seen / n, 1.0)
     kl = special.xlogy(p, p / TAILS) + special.xlogy(1 - p, (1 - p) / (1 - TAILS))
-    largest: Array = np.max(np.where(p > TAILS, n * kl, 0.0), axis=-1)
-    return largest
+    return np.asarray(np.max(np.where(p > TAILS, n * kl, 0.0), axis=-1))

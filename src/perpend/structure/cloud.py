@@ -23,13 +23,12 @@ from perpend.structure import constants as k
 from perpend.structure import effort
 
 BITS = 21  # of a single-precision number below the sign, the exponent and two of the mantissa
-_TINY = np.finfo(float).tiny
 SAMPLE_ROWS = 4096  # rows in the first sample,
 SAMPLE_ROWS_PER_FEATURE = 24  # or so many for each feature, if that is more
 WORTH_IT = 4  # times as many rows as in the sample there must be
 NEXT_SAMPLE = 4  # the next sample, in units of the last
 LOW_DIMENSION_ROWS = 256  # in which a subspace of low dimension among many features stands out
-BLOCK, LEAST_BLOCK = 2**15, 512  # numbers in a block of rows, and rows
+BLOCK, LEAST_BLOCK = 2**15, 512  # numbers in a block of rows that fits the cache, and rows
 SPARSE = 0.7  # of the rows: so few are brought together
 
 
@@ -40,12 +39,14 @@ class Axes(NamedTuple):
     A: Array  # (D, D) orthonormal
     variances: Array  # (D,)
 
+    def inner(self, c: int) -> Array:
+        """Return the variances (D - c,) beside c normals, without the noise that these show."""
+        least = 1e-12 * float(self.variances[-1]) + np.finfo(float).tiny
+        return np.maximum(self.variances[c:] - float(np.mean(self.variances[:c])), least)
+
 
 class Counts(NamedTuple):
-    """How many rows are within the balls of every codimension and scale, (C, S) each.
-
-    Those of a stack of problems have one more axis in front.
-    """
+    """How many rows are within the balls of every codimension and scale, (..., C, S) each."""
 
     near: Array  # within r
     double: Array  # within 2 r
@@ -65,7 +66,7 @@ def sample_size(n_features: int) -> int:
 def size_for_low_dimension(
     sample_size: int | Literal["auto"] | None, n_rows: int, n_features: int
 ) -> int | None:
-    """Return how many rows to ask first for a subspace of low dimension, where that is worth it.
+    """Return how many rows may show a subspace of low dimension first, where that is worth it.
 
     What takes long are spectra, of as many features as there are, or as there are rows.
 
@@ -83,21 +84,16 @@ def sample_sizes(
 
     >>> list(sample_sizes("auto", 100_000, 20))
     [4096, 16384]
-    >>> list(sample_sizes("auto", 10_000, 20)), list(sample_sizes(None, 10**9, 20))
-    ([], [])
-    >>> list(sample_sizes(5000, 10_000, 20))
-    [5000]
+    >>> [list(sample_sizes(size, 10_000, 20)) for size in ("auto", 5000, None)]
+    [[], [5000], []]
     """
-    if sample_size is None:
-        return
-    worth_it = 1
-    if sample_size == "auto":
-        sample_size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_FEATURE * n_features)
-        worth_it = WORTH_IT
-    sample_size = int(sample_size)  # a small NumPy integer would overflow
-    while worth_it * sample_size < n_rows:
-        yield sample_size
-        sample_size *= NEXT_SAMPLE
+    size, least = n_rows if sample_size is None else sample_size, 1
+    if size == "auto":
+        size, least = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_FEATURE * n_features), WORTH_IT
+    size = int(size)  # a small NumPy integer would overflow
+    while least * size < n_rows:
+        yield size
+        size *= NEXT_SAMPLE
 
 
 class Chance(NamedTuple):
@@ -120,9 +116,14 @@ class Reference:
         self, lengths: Array, D: int, codimensions: Array, *, affine: bool, floor: float
     ) -> None:
         self.D, self.affine, self.codimensions = D, affine, codimensions
-        self.typical = float(np.median(lengths)) if len(lengths) else 1.0
-        self._set_scales(floor)
         self.free = D - codimensions + int(affine)  # rows that any subspace runs through
+        self.typical = float(np.median(lengths)) if len(lengths) else 1.0
+        first, end = np.array([floor**2, 4.0], dtype=np.float32).view(np.uint32) >> BITS
+        self.first_bin, self.n_scales = int(first), int(end) - int(first)
+        beyond = (k.OUTER + 1) * effort.OCTAVE - 1
+        self.wide = self.typical * _scales(self.first_bin, self.n_scales + beyond)
+        self.scales = self.wide[: self.n_scales]
+        self.floor = float(self.scales[0])
         self._set_law(lengths)
 
     def needed_among(self, n: float) -> Array:
@@ -130,13 +131,9 @@ class Reference:
         luck_per_parameter = k.LUCK_PER_PARAMETER + math.log(max(n / self.D, 1)) / 2
         return k.LUCK + self.codimensions * self.free * luck_per_parameter
 
-    def _set_scales(self, floor: float) -> None:
-        self.first_bin = _bits(np.float32(floor**2))
-        self.n_scales = _bits(np.float32(4.0)) - self.first_bin
-        beyond = (k.OUTER + 1) * effort.OCTAVE - 1
-        self.wide = self.typical * _scales(self.first_bin, self.n_scales + beyond)
-        self.scales = self.wide[: self.n_scales]
-        self.floor = float(self.scales[0])
+    def scale_at(self, s: float) -> int:
+        """Return the number of the first scale that is not below s."""
+        return min(int(np.searchsorted(self.scales, s)), self.n_scales - 1)
 
     def _set_law(self, lengths: Array) -> None:
         """Set the share q of the rows within 2 r, and within 8 r, that are within r by chance.
@@ -147,12 +144,12 @@ class Reference:
         """
         p = np.r_[0, np.geomspace(1e-4, 0.1, 10), np.linspace(0.2, 1, 9)]  # short rows matter most
         norms = np.quantile(lengths, (p[1:] + p[:-1]) / 2) if len(lengths) else np.ones(19)
-        self._norms, self._norm_shares = tuple(norms / self.typical), tuple(np.diff(p))
+        self._norms = tuple((norms / self.typical).tolist()), tuple(np.diff(p).tolist())
         if norms[-1] < 1.01 * norms[0]:  # one length
-            self._norms, self._norm_shares = (1.0,), (1.0,)
+            self._norms = (1.0,), (1.0,)
         S, far = self.n_scales, k.OUTER * effort.OCTAVE
         size = tuple(self.codimensions.tolist())
-        law = _law_at_scales(self.D, size, self.first_bin, S + far, self._norms, self._norm_shares)
+        law = _law_at_scales(self.D, size, self.first_bin, S + far, *self._norms)
 
         def within(steps: int) -> Array:
             flat = -self.codimensions[:, None] * np.log(self.wide[steps : steps + S] / self.scales)
@@ -163,23 +160,18 @@ class Reference:
 
     def law(self, c: int, r: Array) -> Array:
         """Return log F_c(r), the share of rows without preferred direction within r."""
-        return _law(self.D, c, np.atleast_1d(r) / self.typical, self._norms, self._norm_shares)
+        return _law(self.D, c, np.atleast_1d(r) / self.typical, *self._norms)
 
 
 def _law(D: int, c: int, r: Array, norms: tuple[float, ...], shares: tuple[float, ...]) -> Array:
     x = np.minimum(r[:, None] / np.array(norms), 1.0) ** 2
     share = special.betainc(c / 2, max(D - c, 1e-9) / 2, x) @ np.array(shares)
-    law: Array = np.log(np.maximum(share, 1e-300))
-    return law
+    return np.asarray(np.log(np.maximum(share, 1e-300)))
 
 
 @lru_cache(maxsize=8)  # rows of one length are the usual ones, and this takes as long as a descent
 def _law_at_scales(
-    D: int,
-    codimensions: tuple[int, ...],
-    first_bin: int,
-    n_scales: int,
-    *norms: tuple[float, ...],
+    D: int, codimensions: tuple[int, ...], first_bin: int, n_scales: int, *norms: tuple[float, ...]
 ) -> Array:
     """Return log F_c (C, S) at the balls of every codimension and scale."""
     scales = _scales(first_bin, n_scales)
@@ -233,24 +225,23 @@ class Cloud(Reference):
 
     def squares(self, axes: Axes, c: int) -> Array:
         """Return J_c^2 (n,), by the smaller side where there are many columns."""
+        V, U = axes.A[:, :c], axes.A[:, c:]
         if 2 * c <= self.D or self.D <= effort.FEW_COLUMNS:
-            V = axes.A[:, :c]
             H = V.T @ self.X.T
             if self.affine:
                 H -= (axes.centre @ V)[:, None]
         else:
-            Q, U = self.about(axes.centre), axes.A[:, c:]
+            Q = self.about(axes.centre)
             H = (Q - (Q @ U) @ U.T).T
         np.square(H, out=H)
-        squares: Array = H[0] if c == 1 else H.sum(axis=0)
-        return squares
+        return np.asarray(H[0] if c == 1 else H.sum(axis=0))
 
     def pca(self, w: Array) -> Axes:
         """Return the principal axes of the rows with weights w (n,), about their mean if affine."""
         X, w = self.X, w if self.weight is None else w * self.weight
         if self.D > effort.FEW_COLUMNS and np.count_nonzero(w) < SPARSE * len(w):
             X, w = X[w > 0], w[w > 0]
-        total = max(float(w.sum()), _TINY)
+        total = max(float(w.sum()), np.finfo(float).tiny)
         centre = (w @ X) / total if self.affine else self.middle
         Z = (X - centre if self.affine else X).T
         if self.D > effort.FEW_COLUMNS:
@@ -272,8 +263,9 @@ class Cloud(Reference):
         """Count the rows within the balls of every codimension and scale."""
         S, C = self.n_scales, self.D - 1
         size2 = np.square(radius(self.codimensions) * self.typical)
-        N = np.zeros((S + 1) * C)
-        for rows in _blocks(len(self.X), self.D):
+        N, size = np.zeros((S + 1) * C), max(BLOCK // self.D, LEAST_BLOCK)
+        for start in range(0, len(self.X), size):
+            rows = slice(start, start + size)
             Q = self.X[rows] - axes.centre if self.affine else self.X[rows]
             J2 = np.square(axes.A[:, :-1].T @ Q.T)
             for c in range(1, C):
@@ -286,11 +278,8 @@ class Cloud(Reference):
 
     def counts_at(self, J2: Array, c: int) -> Counts:
         """Count the rows with squared distances J2 (n,) within the balls of one codimension."""
-        N = np.bincount(
-            self._bins(J2 / (radius(c) * self.typical) ** 2),
-            self.share,
-            minlength=self.n_scales + 1,
-        )
+        bins = self._bins(J2 / (radius(c) * self.typical) ** 2)
+        N = np.bincount(bins, self.share, minlength=self.n_scales + 1)
         return self._balls(np.cumsum(N)[None].astype(float))
 
     def _bins(self, u: Array) -> Array:
@@ -300,24 +289,11 @@ class Cloud(Reference):
         return np.clip(bins, 0, self.n_scales, out=bins)
 
     def _balls(self, N: Array) -> Counts:
-        S = self.n_scales
-        later = np.arange(S)
-        double, far = (
-            N[:, np.minimum(later + steps, S)] for steps in (effort.OCTAVE, k.OUTER * effort.OCTAVE)
-        )
-        return Counts(N[:, :S], double, far)
+        places = np.arange(self.n_scales)
+        later = (0, effort.OCTAVE, k.OUTER * effort.OCTAVE)
+        return Counts(*(N[:, np.minimum(places + steps, self.n_scales)] for steps in later))
 
 
 def radius(c: Array) -> Array:
     """Return the radius of the ball of c normals, in units of the scale."""
     return np.sqrt(c) + k.WIDTH
-
-
-def _bits(x: np.float32) -> int:
-    return int(x.view(np.uint32)) >> BITS
-
-
-def _blocks(n: int, D: int) -> list[slice]:
-    """Return blocks of rows that fit the cache, with what is computed from them."""
-    size = max(BLOCK // D, LEAST_BLOCK)
-    return [slice(start, start + size) for start in range(0, n, size)]

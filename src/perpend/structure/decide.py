@@ -12,16 +12,11 @@ from perpend.structure import constants as k
 from perpend.structure import effort
 from perpend.structure.checks import NOTHING_WRONG, Doubt, Facts, beyond_ellipse, confidence_of
 from perpend.structure.cloud import Axes, Cloud
-from perpend.structure.layers import (
-    Histogram,
-    find_layers,
-    gain_of_two,
-    histogram,
-    members_noise,
-)
+from perpend.structure.layers import Histogram, find_layers, gain_of_two, histogram, members_noise
 from perpend.structure.members import (
     find_members,
     on_less,
+    settled_at,
     smaller_inside,
     without_lone_rows,
 )
@@ -58,29 +53,20 @@ class Decision(NamedTuple):
 
     def weighed(self, facts: Facts, candidate: Candidate) -> "Decision":
         """Return the same with other facts and members, weighed anew."""
-        confidence, doubts = confidence_of(facts)
-        own = tuple(
-            one._replace(candidate=candidate) if one.chosen else one for one in self.structures
-        )
-        return self._replace(
-            candidate=candidate, facts=facts, confidence=confidence, doubts=doubts, structures=own
-        )
+        own = (one._replace(candidate=candidate) if one.chosen else one for one in self.structures)
+        return Decision(candidate, facts, *confidence_of(facts), tuple(own), *self[5:])
 
     def of(self, other: Structure) -> "Decision":
         """Return the decision for another of the structures, which somebody may choose by hand."""
         own = next(j for j, one in enumerate(self.structures) if one.chosen)
-        doubt = Doubt(
-            "choice",
-            "it was chosen by hand; the fit chose another one of structures_",
-            f"choose({own}) would give that",
-        )
+        by_hand = "it was chosen by hand; the fit chose another one of structures_"
         candidate, plateau = other.candidate, Plateau(0, 0, 0, 0, other.score, other.length, 0.0)
         facts = facts_of(self.cloud, candidate.c, plateau)._replace(n_members=candidate.n_members)
         return self._replace(
             candidate=candidate,
-            confidence=k.DOUBTFUL * facts.no_accident,
-            doubts=(doubt,),
             facts=facts,
+            confidence=k.DOUBTFUL * facts.no_accident,
+            doubts=(Doubt("choice", by_hand, f"choose({own}) would give that"),),
             structures=tuple(one._replace(chosen=one is other) for one in self.structures),
         )
 
@@ -107,25 +93,6 @@ def decide(
         chosen = max(own, key=lambda p: p.weight, default=chosen)
         if not candidate.is_exact:  # it must be clear itself, beside what it is inside of
             clear = min(clear, clearness(chosen, all_)) if own else 0.0
-    facts = _facts(profile, candidate, chosen, rng)._replace(
-        contrast=T, clearness=clear, n_smaller=n_smaller
-    )
-    confidence, doubts = confidence_of(facts)
-    profile.start = start
-    return Decision(
-        candidate=candidate,
-        facts=facts,
-        confidence=confidence,
-        doubts=doubts,
-        structures=tuple(_structures(profile, candidate, chosen, all_)),
-        cloud=profile.cloud,
-        best=np.maximum(profile.best, 0.0),
-    )
-
-
-def _facts(
-    profile: Profile, candidate: Candidate, chosen: Plateau, rng: np.random.Generator
-) -> Facts:
     cloud, c = profile.cloud, candidate.c
     agreeing, rival_subspace = _agreement(profile, candidate, rng)
     # Rows that lie on it exactly are no smooth cloud.
@@ -136,7 +103,10 @@ def _facts(
         ellipse = 0.0  # where there are no others, a subspace is nothing but a gap
     others = [p for p in profile.plateaus() if p.c not in {chosen.c, c}]
     rival = max(others, key=lambda p: p.length, default=None)
-    return facts_of(cloud, c, chosen)._replace(
+    facts = facts_of(cloud, c, chosen)._replace(
+        contrast=T,
+        clearness=clear,
+        n_smaller=n_smaller,
         rival=0 if rival is None else rival.c,
         n_members=candidate.n_members,
         agreeing=agreeing,
@@ -145,6 +115,9 @@ def _facts(
         gap=gap,
         suspect=_suspect(cloud, candidate, float(cloud.scales[chosen.first])),
     )
+    profile.start = start
+    listed, best = _structures(profile, candidate, chosen, all_), np.maximum(profile.best, 0.0)
+    return Decision(candidate, facts, *confidence_of(facts), tuple(listed), cloud, best)
 
 
 def facts_of(cloud: Cloud, c: int, chosen: Plateau) -> Facts:
@@ -164,25 +137,43 @@ def _agreement(
 ) -> tuple[int, bool]:
     """Return how many starts have seen the members' subspace, and whether one saw another.
 
-    With many columns a path ends as soon as it has seen what is known, and need not come near; and
-    rows that lie on it exactly need no second start.
+    A start has seen it if the members are near to any of its axes, or to the best of them when they
+    are settled; another one has the same codimension and nearly the contrast. With many columns a
+    path ends as soon as it has seen what is known, and need not come near; and rows that lie on it
+    exactly need no second start.
     """
-    cloud, c = profile.cloud, candidate.c
+    cloud, c, agreeing = profile.cloud, candidate.c, set[int]()
     members = np.flatnonzero(candidate.probability > 0.5)
     if len(members) == 0:
         return 0, False
     if len(members) > N_SAME:
         members = rng.choice(members, N_SAME, replace=False, shuffle=False)
-    near = max(candidate.sigma, k.EXACT * cloud.floor)
-    j = min(int(np.searchsorted(cloud.scales, near)), cloud.n_scales - 1)  # where it is seen best
-    near *= k.SAME_SUBSPACE * math.sqrt(c)
+    rows, noise = cloud.X[members], max(candidate.sigma, k.EXACT * cloud.floor)
+    j, near = cloud.scale_at(noise), noise * (k.SAME_SUBSPACE * math.sqrt(c))  # j: seen best there
 
-    def settled(axes: Axes, scale: float) -> Axes:
-        return settle(cloud, axes, c, scale, least=candidate.sigma).axes
+    def is_near(axes: Axes, times: float = 1.0) -> bool:
+        V = axes.A[:, :c]
+        H = rows @ V - axes.centre @ V
+        return bool(np.mean(np.sum(np.square(H), axis=1)) <= (times * near) ** 2)
 
-    agreeing, rival = profile.agreement(cloud.X[members], c, j, near=near, settled=settled)
+    for axes, start in zip(profile.seen, profile.start_of, strict=True):
+        if start >= 0 and start not in agreeing and is_near(axes):
+            agreeing.add(start)
+    for start, (T, of) in profile.best_of.items():
+        if len(agreeing) < 2 and start not in agreeing:
+            own = int(np.argmax(T[c - 1]))
+            axes, scale = profile.seen[int(of[c - 1, own])], float(cloud.scales[own])
+            if is_near(settle(cloud, axes, c, scale, least=candidate.sigma).axes):
+                agreeing.add(start)
+    rival = any(
+        T[c - 1, j] >= k.AS_GOOD * profile.best[c - 1, j]
+        and not is_near(profile.seen[int(of[c - 1, j])], k.OTHER)
+        for start, (T, of) in profile.best_of.items()
+        if start not in agreeing
+    )
+    n_agreeing = sum(profile.counts_for.get(start, 1) for start in agreeing)
     certain = candidate.is_exact or cloud.D > effort.FEW_COLUMNS
-    return max(agreeing, 2) if certain else agreeing, rival
+    return max(n_agreeing, 2) if certain else n_agreeing, rival
 
 
 def _suspect(cloud: Cloud, candidate: Candidate, finest: float) -> bool:
@@ -202,7 +193,8 @@ def _suspect(cloud: Cloud, candidate: Candidate, finest: float) -> bool:
         return False
     if candidate.c > 1:
         return is_thinner_inside(cloud, candidate)
-    members = Histogram(*(A[candidate.seen.edges <= 1.1 * candidate.end] for A in candidate.seen))
+    near = candidate.seen.edges <= 1.1 * candidate.threshold
+    members = Histogram(*(A[near] for A in candidate.seen))
     return gain_of_two(members) > k.KINK + k.UNLIKE * candidate.n_members
 
 
@@ -212,22 +204,15 @@ def _structures(
     """List what was seen, finest first: the chosen one, what contains it, other plateaus."""
     cloud, c = profile.cloud, candidate.c
     listed = [Structure(candidate, chosen.T, chosen.length, chosen=True)]
-    coarse = float(cloud.scales[chosen.peak])
-    if coarse > 4 * candidate.sigma and chosen.share * cloud.n > candidate.n_members / k.FEWER:
-        listed.append(_of_plateau(profile, chosen, coarse))
-    listed += [
-        _of_plateau(profile, p, float(cloud.scales[p.first]))
-        for p in all_
-        if p.c != c and p.length >= k.LENGTH and p.weight >= k.SHOULDER * chosen.weight
-    ]
+    others = [(p, p.first) for p in all_ if p.c != c and p.length >= k.LENGTH]
+    others = [(p, first) for p, first in others if p.weight >= k.SHOULDER * chosen.weight]
+    many = chosen.share * cloud.n > candidate.n_members / k.FEWER
+    if many and cloud.scales[chosen.peak] > 4 * candidate.sigma:
+        others.insert(0, (chosen, chosen.peak))
+    for p, first in others:
+        settled = settled_at(profile, p, first)._replace(sigma=float(cloud.scales[p.peak]))
+        listed.append(Structure(within(cloud, p.c, settled), p.T, p.length))
     return sorted(listed, key=lambda one: (one.noise, -one.candidate.c))
-
-
-def _of_plateau(profile: Profile, p: Plateau, least: float) -> Structure:
-    """Return the structure at the peak of a plateau, whose noise is not below `least`."""
-    scale = float(profile.cloud.scales[p.peak])
-    settled = settle(profile.cloud, profile.axes_at(p), p.c, scale, least=least)
-    return Structure(within(profile.cloud, p.c, settled._replace(sigma=scale)), p.T, p.length)
 
 
 # -- what the rows of a linear fit say against it --------------------------------------------------
@@ -242,29 +227,32 @@ def with_rows(
     norms: Array,
     n_different: float,
 ) -> Facts:
-    """Add what the rows say about a structure.
-
-    `norms` are those of all rows, and `n_different` is the number of rows that differ.
-    """
+    """Add what the rows say: `norms` are those of all, and `n_different` of them differ."""
     all_ = candidate.n_members > k.ALL_ROWS * cloud.n
     sigma = _typical_noise(candidate) if all_ else candidate.sigma
+    n_near, short = np.sum(candidate.threshold >= candidate.J), _share_of_short(cloud, candidate)
+    many = short * (len(candidate.J) - n_near) > k.OVERLAP_ROUGH * n_near
+    # Where all rows lie on their span exactly, noise around a smaller subspace can't be the same in
+    # all directions: it may be the shape of the inliers. Columns that are zero or multiples of
+    # others say nothing about the rows; one row that depends on two others is an accident.
+    accident = n_different - span.rank < -math.log2(1 - k.SURE)
+    idle = accident or span.rank + span.n_idle_columns >= span.n_features
     return facts._replace(
         noise=sigma**2 * cloud.D / cloud.typical**2,
         overlap=_overlap(cloud, candidate),
         rough=candidate.fit is None,
         longest=longest(norms),
-        short=_many_short(cloud, candidate),
+        short=short if many else 0.0,
         zeros=_zeros(cloud, candidate),
         suspect=facts.suspect or is_thinner_inside(cloud, candidate),
-        outside=_exact_on_more(span, n_different, candidate),
+        outside=0 if candidate.is_exact or idle else span.n_outside,
     )
 
 
 def _typical_noise(candidate: Candidate) -> float:
     """Return the noise by the median distance: beside short rows, noise of one size is large."""
-    return members_noise(
-        candidate.seen, candidate.seen.edges <= candidate.threshold, candidate.c, most=0.5
-    )
+    near = candidate.seen.edges <= candidate.threshold
+    return members_noise(candidate.seen, near, candidate.c, most=0.5)
 
 
 def _overlap(cloud: Cloud, candidate: Candidate) -> float:
@@ -272,10 +260,9 @@ def _overlap(cloud: Cloud, candidate: Candidate) -> float:
 
     F1 = 2 TP / (labelled inliers + inliers), with TP the probabilities up to the threshold.
     """
-    share = 1.0 if cloud.share is None else cloud.share
-    near, inliers = share * (candidate.threshold >= candidate.J), share * candidate.probability
-    hits = 2 * float(np.sum(near * candidate.probability))
-    return 1 - hits / max(float(np.sum(near) + np.sum(inliers)), np.finfo(float).tiny)
+    near, p = (candidate.threshold >= candidate.J).astype(float), candidate.probability
+    labelled, inliers, hits = cloud.total(near), cloud.total(p), cloud.total(near * p)
+    return 1 - 2 * hits / max(labelled + inliers, np.finfo(float).tiny)
 
 
 def _zeros(cloud: Cloud, candidate: Candidate) -> int:
@@ -283,9 +270,8 @@ def _zeros(cloud: Cloud, candidate: Candidate) -> int:
 
     In numbers that are often zero, a subspace where columns vanish is no group of its own.
     """
-    columns = (
-        np.square(candidate.axes.A[:, : candidate.c]).sum(axis=1) > 1 - 1e-9
-    )  # that are normals
+    V = candidate.axes.A[:, : candidate.c]
+    columns = np.square(V).sum(axis=1) > 1 - 1e-9  # that are normals
     if not candidate.is_exact or np.count_nonzero(columns) < candidate.c:
         return 0
     zero = np.mean(cloud.X == 0, axis=0)
@@ -299,15 +285,6 @@ def with_short_rows(cloud: Cloud, candidate: Candidate) -> Candidate:
         return candidate
     candidate = candidate._replace(threshold=math.inf, probability=np.ones(len(cloud.X)))
     return candidate._replace(n_members=cloud.n, fit=None, layer=None)
-
-
-def _many_short(cloud: Cloud, candidate: Candidate) -> float:
-    """Return the share of short inliers among the outliers, if they are many beside the inliers."""
-    short, near = (
-        _share_of_short(cloud, candidate),
-        np.count_nonzero(candidate.threshold >= candidate.J),
-    )
-    return short if short * (len(candidate.J) - near) > k.OVERLAP_ROUGH * near else 0.0
 
 
 def _share_of_short(cloud: Cloud, candidate: Candidate) -> float:
@@ -338,18 +315,6 @@ def _share_of_short(cloud: Cloud, candidate: Candidate) -> float:
     return float(max(np.mean(absolute[far] <= limit) - chance, 0.0) / max(1 - chance, 1e-9))
 
 
-def _exact_on_more(span: RowSpan, n_different: float, candidate: Candidate) -> int:
-    """Return the normals of the span where all rows lie on it exactly, and here with noise.
-
-    The noise around a smaller subspace can't be the same in all directions then: it may be the
-    shape of the inliers. Columns that are zero or multiples of others say nothing about the rows,
-    and one row that depends on two others is an accident of the data, and no group.
-    """
-    accident = span.n_outside == 0 or n_different - span.rank < -math.log2(1 - k.SURE)
-    idle = accident or span.rank + span.n_idle_columns >= span.n_features
-    return 0 if candidate.is_exact or idle else span.n_outside
-
-
 def longest(norms: Array) -> float:
     """Return the norm of the longest row, in units of the typical one."""
     return float(norms[-1] / np.median(norms))
@@ -359,8 +324,8 @@ def is_thinner_inside(cloud: Cloud, candidate: Candidate) -> bool:
     """Say whether some members may be thinner than the others.
 
     Noise of one size makes short rows look like others than long ones, and noise in proportion does
-    so in the units of the data: two kinds of rows show in both. What stands on a flat density was
-    told from that already.
+    so in the units of the data: two kinds of rows show in both. A layer stands out of its flat
+    density already.
     """
     near = 1.1 * candidate.threshold >= candidate.J
     if candidate.is_exact or candidate.layer is not None or not np.any(near):

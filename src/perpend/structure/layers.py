@@ -37,7 +37,6 @@ DEGREES = 3.0, 4.0, 6.0, 12.0  # of freedom, of single kinds of noise,
 POWERS = 1.0, 2.0, 4.0, 8.0  # and exp(-u^p): Laplace, Gauss, nearly uniform
 ENDS = np.array([0.7, 0.8, 0.9, 0.95, 0.98, 0.995, 1.0])  # of a slab, by the rows within
 STUDENT = (math.inf, 6.0, 3.0)  # degrees of freedom: Gaussian noise, and with heavy tails
-_LOG_2 = math.log(2)
 
 
 class Histogram(NamedTuple):
@@ -80,12 +79,7 @@ def histogram(J: Array, floor: float, share: Array | None = None) -> Histogram:
 
 
 def find_layers(
-    of: Histogram,
-    c: int,
-    least: float,
-    *,
-    r_max: float = math.inf,
-    luck: float = 0.0,
+    of: Histogram, c: int, least: float, *, r_max: float = math.inf, luck: float = 0.0
 ) -> list[Layer]:
     """Return the layers within r_max that have at least so many members, finest first.
 
@@ -93,8 +87,7 @@ def find_layers(
     """
     N = np.cumsum(of.counts)
     top = min(int(np.searchsorted(of.edges, r_max)), len(of.edges) - 1)
-    layers: list[Layer] = []
-    needed = k.KINK + 2 * luck
+    layers, needed = list[Layer](), k.KINK + 2 * luck
     while len(layers) < MOST_LAYERS:
         layer = _cut(of.edges, N, c, top, needed)
         if layer is None or layer.gain < needed or layer.members < least:
@@ -122,7 +115,8 @@ def _cut(edges: Array, N: Array, c: int, top: int, needed: float) -> Layer | Non
     one = _bell(ramps, y, h)
     if one is None:
         return None
-    hint = _hint(ramps, y - one.f, h, one.kinks)
+    f, misfit, kinks = one
+    hint = _hint(ramps, y - f, h, kinks)
     slope = -np.diff(y) / np.diff(x)
     smooth = -(y[2:] - y[:-2]) / (x[2:] - x[:-2])
     flat = np.minimum(slope[2:], np.append(smooth[2:], smooth[-1]))
@@ -140,9 +134,9 @@ def _cut(edges: Array, N: Array, c: int, top: int, needed: float) -> Layer | Non
             b = int(ends[j])
             stopped = ramps.copy()
             np.minimum(ramps[:, :b], x[b] - x[:b], out=stopped[:, :b])
-            two = _bell(stopped, y, h)
-            is_flat = two is not None and two.f[b] - two.f[b + 1] <= c * (x[b + 1] - x[b])
-            tried[j] = (one.misfit - two.misfit, two.f) if two and is_flat else (-math.inf, y)
+            f, of_two, _ = _bell(stopped, y, h) or one
+            is_flat = f[b] - f[b + 1] <= c * (x[b + 1] - x[b])
+            tried[j] = (misfit - of_two, f) if is_flat else (-math.inf, y)
         most = max(gain for gain, _ in tried.values())
         good = [j for j, (gain, _) in tried.items() if gain >= most - TIE]
         todo = {i for j in good for i in (j - 1, j + 1) if 0 <= i < len(ends)} - tried.keys()
@@ -154,31 +148,28 @@ def _cut(edges: Array, N: Array, c: int, top: int, needed: float) -> Layer | Non
     background = math.exp(f[b] + c * math.log(radius))
     inside = float(N[np.searchsorted(edges, radius * (1 - 1e-9))])
     # Where hardly a row is between the bell and what it stands on, its edge is the threshold, or
-    # where Gaussian noise would be as dense as the flat density.
-    edge = max(radius, _gaussian_end(N, edges, radius, f[0] - f[b], c))
-    threshold = min(_half(x, f, b), edge)
+    # where Gaussian noise, as the rows within have it, would be as dense as the flat density.
+    median = float(edges[np.searchsorted(N, N[np.searchsorted(edges, radius)] / 2)])
+    sigma = median / math.sqrt(2 * special.gammaincinv(c / 2, 0.5))
+    edge = max(radius, sigma * math.sqrt(2 * max(f[0] - f[b], 0.0)))
     members = max(inside - background, 0.0)
-    return Layer(radius, gain, members, threshold, x[: b + 1], f[: b + 1])
+    return Layer(radius, gain, members, min(_half(x, f, b), edge), x[: b + 1], f[: b + 1])
 
 
-class _Bell(NamedTuple):
-    f: Array  # (m,)
-    misfit: float
-    kinks: Array  # (m - 1,) b_k
+def _bell(ramps: Array, y: Array, h: Array) -> tuple[Array, float, Array] | None:
+    """Fit a falling function of these ramps to y with weights h; None if that does not converge.
 
-
-def _bell(ramps: Array, y: Array, h: Array) -> _Bell | None:
-    """Fit a falling function of these ramps to y with weights h; None if that does not converge."""
+    Return its values f (m,), the misfit and the kinks b_k (m - 1,).
+    """
     root, total = np.sqrt(h), float(h.sum())
     level = float(h @ y) / total  # with the means taken out, it need not be fitted
     basis = (h @ ramps) / total - ramps
+    A, b = basis * root[:, None], (y - level) * root
     try:
-        kinks, misfit = optimize.nnls(
-            basis * root[:, None], (y - level) * root, maxiter=50 * len(y)
-        )
+        kinks, misfit = optimize.nnls(A, b, maxiter=50 * len(y))
     except RuntimeError:
         return None
-    return _Bell(level + basis @ kinks, float(misfit) ** 2, kinks)
+    return level + basis @ kinks, float(misfit) ** 2, kinks
 
 
 def _hint(ramps: Array, rest: Array, h: Array, kinks: Array) -> Array:
@@ -187,10 +178,8 @@ def _hint(ramps: Array, rest: Array, h: Array, kinks: Array) -> Array:
     Its kinks may have any size then, and no others come. Where this is 0, two bells gain nothing.
     """
     pull = (h * rest) @ ramps
-    low = np.minimum.accumulate(pull)
-    places = np.arange(len(pull))
-    lowest = np.maximum.accumulate(np.where(pull > low, 0, places))  # from where on, up to here
-    start = np.append(0, lowest[:-1])
+    places = np.where(pull > np.minimum.accumulate(pull), 0, np.arange(len(pull)))
+    start = np.append(0, np.maximum.accumulate(places)[:-1])  # the lowest pull before each place
     root = np.sqrt(h)[:, None]
     Q, _ = np.linalg.qr(np.hstack([root, root * ramps[:, kinks > 0]]))
     steps = root * (ramps[:, start] - ramps)
@@ -199,21 +188,11 @@ def _hint(ramps: Array, rest: Array, h: Array, kinks: Array) -> Array:
     return np.square(np.maximum(pull - pull[start], 0.0)) / np.maximum(free, np.finfo(float).tiny)
 
 
-def _gaussian_end(N: Array, edges: Array, radius: float, fall: float, c: int) -> float:
-    """Return where Gaussian noise, as the rows within a radius have it, has fallen by so much."""
-    inside = int(np.searchsorted(edges, radius))
-    median = float(edges[np.searchsorted(N, N[inside] / 2)])
-    sigma = median / math.sqrt(2 * special.gammaincinv(c / 2, 0.5))
-    return sigma * math.sqrt(2 * max(fall, 0.0))
-
-
 def _half(x: Array, f: Array, b: int) -> float:
     """Return the distance at which the density is twice what it is at x_b."""
-    above = f[: b + 1] - f[b] - _LOG_2
-    j = int(np.argmax(above <= 0))
-    if j == 0:
-        return float(np.exp(x[0]))
-    part = above[j - 1] / max(above[j - 1] - above[j], np.finfo(float).tiny)
+    above = f[: b + 1] - f[b] - math.log(2)
+    j = max(int(np.argmax(above <= 0)), 1)
+    part = max(above[j - 1], 0.0) / max(above[j - 1] - above[j], np.finfo(float).tiny)
     return float(np.exp(x[j - 1] + part * (x[j] - x[j - 1])))
 
 
@@ -225,7 +204,7 @@ def _density(edges: Array, N: Array, c: int, top: int) -> tuple[Array, Array, Ar
     enough = max(k.ROWS_IN_BIN, N[top] / N_BINS_OF_DENSITY)
     if N[top] < 6 * enough:
         return None
-    step = max(round(_LOG_2 / effort.OCTAVE / math.log(edges[1] / edges[0])), 1)
+    step = max(round(math.log(2) / effort.OCTAVE / math.log(edges[1] / edges[0])), 1)
     first = int(np.searchsorted(N, enough))
     index = np.arange(top, first - 1, -step)[::-1]
     kept, end = [], -math.inf
@@ -243,7 +222,10 @@ def _density(edges: Array, N: Array, c: int, top: int) -> tuple[Array, Array, Ar
     y = np.log(h) - log_volume
     x = b + np.log((1 + np.exp(c * (a - b))) / 2) / c
     for _ in range(3):  # where a density that falls as r^-s has its mean over the bin
-        s = np.clip(-_slope(x, y), 0, 40 * c)
+        dx = np.diff(x)
+        pieces, part = np.diff(y) / dx, dx[:-1] / (dx[:-1] + dx[1:])
+        inside = part * pieces[1:] + (1 - part) * pieces[:-1]  # the nearer piece counts for more
+        s = np.clip(-np.concatenate([pieces[:1], inside, pieces[-1:]]), 0, 40 * c)
         e = np.where(np.abs(c - s) < 1e-3, 1e-3, c - s)
         # c (b^e - a^e) / (e (b^c - a^c)), as a logarithm
         mean = np.log(c / np.abs(e)) + np.where(e > 0, e * b, e * a)
@@ -251,15 +233,6 @@ def _density(edges: Array, N: Array, c: int, top: int) -> tuple[Array, Array, Ar
         x = np.clip(np.where(s > 1e-3, -mean / np.maximum(s, 1e-3), x), a, b)
     distinct = np.diff(x, prepend=-np.inf) > 1e-9
     return x[distinct], y[distinct], h[distinct], outer[distinct]
-
-
-def _slope(x: Array, y: Array) -> Array:
-    """Return the slope at each x; between two pieces, the nearer one counts for more."""
-    dx = np.diff(x)
-    pieces = np.diff(y) / dx
-    part = dx[:-1] / (dx[:-1] + dx[1:])
-    inside = part * pieces[1:] + (1 - part) * pieces[:-1]
-    return np.concatenate([pieces[:1], inside, pieces[-1:]])
 
 
 def members_noise(
@@ -300,11 +273,7 @@ def layer_noise(of: Histogram, layer: Layer, c: int) -> float:
     for nu in STUDENT:
         gaussian = math.isinf(nu)
         G = (np.exp(-u / 2) if gaussian else (1 + u / nu) ** (-(nu + 1) / 2)) * volume
-        a, b, d = (G * G) @ w, (G * volume) @ w, (volume * volume) @ w
-        x, y = G @ (w * h), volume @ (w * h)
-        det = np.maximum(a * d - b * b, np.finfo(float).tiny)
-        A, B = np.maximum((d * x - b * y) / det, 0.0), np.maximum((a * y - b * x) / det, 0.0)
-        expected = np.maximum(A[:, None] * G + B[:, None] * volume, 1e-9)
+        expected = np.maximum(_on_a_slab(G, volume, w, h), 1e-9)
         likelihood = (h * np.log(expected) - expected).sum(axis=1)
         top = int(np.argmax(likelihood))
         N = np.cumsum(expected[top] * member)
@@ -345,11 +314,15 @@ def gain_of_two(of: Histogram) -> float:
 
     one = max(likelihood(N[-1] * G), likelihood(N[-1] * np.diff(edges) / r[-1]))
     w, two = 1 / np.maximum(h, 1.0), one
-    a, x = np.square(G) @ w, G @ (w * h)
     for end in np.interp(N[-1] * ENDS, N, of.edges):
         V = np.clip(end - edges[:-1], 0.0, np.diff(edges))
-        b, d, y = G @ (w * V), float(V @ (w * V)), float(V @ (w * h))
-        det = np.maximum(a * d - b * b, np.finfo(float).tiny)
-        A, B = np.maximum((d * x - b * y) / det, 0.0), np.maximum((a * y - b * x) / det, 0.0)
-        two = max(two, likelihood(A[:, None] * G + B[:, None] * V))
+        two = max(two, likelihood(_on_a_slab(G, V, w, h)))
     return 2 * (two - one)
+
+
+def _on_a_slab(G: Array, V: Array, w: Array, h: Array) -> Array:
+    """Return A G + B V for each row of G, with A, B >= 0 by least squares to h with weights w."""
+    a, b, d, x, y = (G * G) @ w, (G * V) @ w, (V * V) @ w, G @ (w * h), V @ (w * h)
+    det = np.maximum(a * d - b * b, np.finfo(float).tiny)
+    A, B = np.maximum((d * x - b * y) / det, 0.0), np.maximum((a * y - b * x) / det, 0.0)
+    return A[:, None] * G + B[:, None] * V

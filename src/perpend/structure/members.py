@@ -18,7 +18,6 @@ walk never leaves its part, and P has the eigenvalue 1 twice. Rows of one subspa
 from collections.abc import Iterator
 from copy import copy
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -30,22 +29,27 @@ from perpend.structure import constants as k
 from perpend.structure import effort
 from perpend.structure.cloud import Axes, Cloud, radius
 from perpend.structure.layers import Histogram, Layer, find_layers, histogram
-from perpend.structure.profile import LawFit, Plateau, Profile
+from perpend.structure.profile import Plateau, Profile
 from perpend.structure.settle import Candidate, Settled, polish, settle, within
 
 TOO_MANY = 4096  # rows: the walk is a matrix of their square
 POWER_STEPS = 40  # of the power method
-DEGENERATE = 1e-7  # of the largest: a smaller pivot is nothing but rounding errors
 LONE = 1e-6  # below a leverage of 1 at the most: a row that depends on no others
+DEGENERATE = 1e-7  # of the largest: a smaller pivot is nothing but rounding errors
 
 
 def find_members(profile: Profile, chosen: Plateau) -> Candidate:
     """Find the members of a plateau: by the law where it holds, or those of its finest layer."""
-    cloud, c = profile.cloud, chosen.c
-    lawful = [one for one in profile.fits if one.lawful and _is_of(profile, chosen, one)]
+    cloud, c, lawful = profile.cloud, chosen.c, []
+    for one in profile.fits:
+        if one.lawful and one.fit.V.shape[1] == c:
+            j = cloud.scale_at(one.fit.groups.scale)
+            own = slice(max(j - effort.OCTAVE, 0), j + 1)  # where noise of this size is seen best
+            T, best = np.max(one.T[own]), np.max(profile.best[c - 1, own])
+            lawful += [one] if T > 0 and k.AS_GOOD * best <= T else []
     if lawful:
         finest = min(lawful, key=lambda one: one.fit.groups.scale)
-        return by_the_law(cloud, finest.axes, finest.fit)
+        return by_the_law(cloud, profile.seen[finest.number], finest.fit)
     settled, end = settled_at(profile, chosen), float(cloud.scales[chosen.last])
     layer = _finest(profile, chosen)
     if settled.sigma <= k.EXACT * cloud.floor and (layer is None or layer[0].is_exact):
@@ -58,27 +62,15 @@ def find_members(profile: Profile, chosen: Plateau) -> Candidate:
         return within(cloud, c, settled)
     allowed = partial(is_seen_best, profile, c)
     candidate = polish(cloud, cloud.pca(w), c, w, least_members(cloud, c), allowed=allowed)
-    # Members are of the plateau's scales, and not all rows that are left in the end.
-    return (
-        within(cloud, c, settled)._replace(vague=True) if candidate.sigma > 2 * end else candidate
-    )
+    if candidate.sigma > 2 * end:  # members are of the plateau's scales, and not all that are left
+        return within(cloud, c, settled)._replace(vague=True)
+    return candidate
 
 
-def _is_of(profile: Profile, chosen: Plateau, one: LawFit) -> bool:
-    """Say whether a fit is of the chosen codimension, and at its own scale as good as any other."""
-    cloud, groups = profile.cloud, one.fit.groups
-    if one.fit.V.shape[1] != chosen.c:
-        return False
-    j = min(int(np.searchsorted(cloud.scales, groups.scale)), cloud.n_scales - 1)
-    own = slice(max(j - effort.OCTAVE, 0), j + 1)  # where noise of this size is seen best
-    T, best = np.max(one.T[own]), np.max(profile.best[chosen.c - 1, own])
-    return bool(T > 0 and k.AS_GOOD * best <= T)
-
-
-def settled_at(profile: Profile, p: Plateau) -> Settled:
-    """Settle the axes at the peak of a plateau."""
+def settled_at(profile: Profile, p: Plateau, first: int | None = None) -> Settled:
+    """Settle the axes at the peak of a plateau, with the noise not below its first scale."""
     scales = profile.cloud.scales
-    least = float(scales[p.first])
+    least = float(scales[p.first if first is None else first])
     return settle(profile.cloud, profile.axes_at(p), p.c, float(scales[p.peak]), least=least)
 
 
@@ -88,8 +80,7 @@ def is_seen_best(profile: Profile, c: int, layer: Layer, J: Array) -> bool:
     Neither another codimension, as of a wire in a sheet, nor, clearly, other axes, as of a table
     beside a compromise between the table and the floor.
     """
-    cloud = profile.cloud
-    j = min(int(np.searchsorted(cloud.scales, layer.radius / radius(c))), cloud.n_scales - 1)
+    j = profile.cloud.scale_at(layer.radius / radius(c))
     best = profile.best[:, j]
     if np.max(best) <= 0 or np.argmax(best) != c - 1:
         return bool(np.max(best) <= 0)
@@ -108,18 +99,10 @@ def by_the_law(cloud: Cloud, axes: Axes, fit: Fit, V: Array | None = None) -> Ca
     """
     c, groups = fit.V.shape[1], fit.groups
     J = np.sqrt(cloud.squares(axes, c)) if V is None else np.linalg.norm(cloud.X @ V, axis=1)
-    return Candidate(
-        c=c,
-        axes=axes,
-        sigma=groups.scale,
-        threshold=groups.threshold,
-        n_members=cloud.total((groups.threshold >= J).astype(float)),
-        J=J,
-        probability=groups.posterior[logarithmic_bins(J, groups.edges)],
-        seen=Histogram(groups.edges, groups.counts),
-        is_exact=groups.is_exact,
-        fit=fit,
-    )
+    n_members = cloud.total((groups.threshold >= J).astype(float))
+    p = groups.posterior[logarithmic_bins(J, groups.edges)]
+    seen, settled = Histogram(groups.edges, groups.counts), (groups.scale, groups.threshold)
+    return Candidate(c, axes, *settled, n_members, J, p, seen, groups.is_exact, fit=fit)
 
 
 def _finest(profile: Profile, chosen: Plateau) -> tuple[Layer, Axes] | None:
@@ -127,36 +110,27 @@ def _finest(profile: Profile, chosen: Plateau) -> tuple[Layer, Axes] | None:
 
     From the largest layer downwards, always to the largest one inside.
     """
-    cloud, c = profile.cloud, chosen.c
+    cloud, c, least = profile.cloud, chosen.c, least_members(profile.cloud, chosen.c)
     scales = np.flatnonzero((profile.T > 0) & (profile.c == c))
     scales = scales[scales <= chosen.last]
-    seen: list[tuple[Layer, Axes, Array]] = []
-    tried = set()
+    first: dict[int, int] = {}  # where axes are tried first, by their number
     for j in [chosen.peak, *scales[:: -effort.OCTAVE // 2]]:
-        number = int(profile.of[c - 1, j])
-        if number in tried:
-            continue
-        tried.add(number)
-        axes = profile.seen[number]
+        first.setdefault(int(profile.of[c - 1, j]), int(j))
+    seen: list[tuple[Layer, Axes, Array]] = []
+    for number, j in first.items():
+        axes, r_max = profile.seen[number], 2 * float(cloud.scales[j] * radius(c))
         J = np.sqrt(cloud.squares(axes, c))
-        r_max = 2 * float(cloud.scales[j] * radius(c))
         of = histogram(J, cloud.floor, cloud.share)
         # Axes that were found at another scale had all their freedom to find something here.
         luck = 0.0 if j == chosen.peak else (float(cloud.needed[c - 1]) - k.LUCK) / 2
-        layers = find_layers(of, c, least_members(cloud, c), r_max=r_max, luck=luck)
-        seen += [
-            (layer, axes, layer.radius >= J)
-            for layer in layers
-            if is_seen_best(profile, c, layer, J)
-        ]
+        layers = find_layers(of, c, least, r_max=r_max, luck=luck)
+        some = [layer for layer in layers if is_seen_best(profile, c, layer, J)]
+        seen += [(layer, axes, layer.radius >= J) for layer in some]
     best = None
     while seen:
         best = max(seen, key=lambda one: one[0].members)
-        inside = k.FEWER * best[0].radius
-        rows = best[2]
-        seen = [
-            one for one in seen if one[0].radius < inside and np.mean(rows[one[2]]) >= k.AS_GOOD
-        ]
+        end, rows = k.FEWER * best[0].radius, best[2]
+        seen = [one for one in seen if one[0].radius < end and np.mean(rows[one[2]]) >= k.AS_GOOD]
     return None if best is None else best[:2]
 
 
@@ -166,26 +140,25 @@ def without_lone_rows(profile: Profile, candidate: Candidate, T: float) -> tuple
     Such a row depends on no others, so its leverage is 1. Along some direction it is the only one,
     so the members' least variance there is at most what a single row can give.
     """
-    cloud, c = profile.cloud, candidate.c
+    cloud, c, axes = profile.cloud, candidate.c, candidate.axes
     members = np.flatnonzero(candidate.probability > 0.5)
-    if len(members) <= cloud.D - c or len(members) > TOO_MANY:
+    if not cloud.D - c < len(members) <= TOO_MANY:
         return candidate, T
-    X = cloud.about(candidate.axes.centre)
+    X = cloud.about(axes.centre)
     weight = np.ones(len(members)) if cloud.weight is None else cloud.weight[members]
     alone = np.max(weight * np.einsum("ij,ij->i", X, X)[members]) / weight.sum()
-    if candidate.axes.variances[c] > 2 * alone:
+    if axes.variances[c] > 2 * alone:
         return candidate, T
-    Y = X[members] @ candidate.axes.A[:, c:]
+    Y = X[members] @ axes.A[:, c:]
     Q, _ = np.linalg.qr(Y / np.maximum(np.linalg.norm(Y, axis=1, keepdims=True), cloud.floor))
     lone = np.sum(np.square(Q), axis=1) > 1 - LONE
     more = c + int(np.count_nonzero(lone))
-    if not np.any(lone) or more >= cloud.D:
+    if not c < more < cloud.D:
         return candidate, T
     w = np.zeros(len(cloud.X))
     w[members[~lone]] = 1.0
-    axes = cloud.pca(w)
-    settled = Settled(axes, candidate.sigma, candidate.threshold)
-    profile.add(axes)
+    settled = Settled(cloud.pca(w), candidate.sigma, candidate.threshold)
+    profile.add(settled.axes)
     fewer = float(np.max(profile.table[more - 1]))
     return (within(cloud, more, settled), fewer) if fewer > 0 else (candidate, T)
 
@@ -197,9 +170,6 @@ def on_less(profile: Profile, candidate: Candidate, T: float) -> tuple[Candidate
     """
     cloud, variances = profile.cloud, candidate.axes.variances
     more = int(np.sum(variances <= k.AS_THIN**2 * variances[candidate.c - 1]))
-    less = int(np.sum(variances <= k.GAP**2 * variances[candidate.c - 1]))
-    if less < cloud.D and variances[less] > k.GAP**4 * variances[less - 1]:
-        more = less  # noise that differs from axis to axis, far below the others
     if not candidate.c < more < cloud.D:
         return candidate, T
     profile.add(candidate.axes)
@@ -219,37 +189,24 @@ def smaller_inside(profile: Profile, candidate: Candidate, rng: np.random.Genera
     It is as thin as what was found, which then may be the sum of two.
     """
     cloud, most = profile.cloud, 0.0
-    for part in parts(
-        cloud, candidate.axes, candidate.c, np.flatnonzero(candidate.probability > 0.5), rng
-    ):
-        settled = settle(cloud, part.axes, part.codimension, candidate.sigma)
+    for c, axes in _parts(cloud, candidate, rng):
+        settled = settle(cloud, axes, c, candidate.sigma)
         profile.add(settled.axes)
-        n = within(cloud, part.codimension, settled).n_members
+        n = within(cloud, c, settled).n_members
         thin = settled.sigma <= k.AS_THIN * candidate.sigma
-        if (
-            np.max(profile.table[part.codimension - 1]) > 0
-            and thin
-            and n >= k.LEAST_SHARE * candidate.n_members
-        ):
+        enough = n >= k.LEAST_SHARE * candidate.n_members
+        if np.max(profile.table[c - 1]) > 0 and thin and enough:
             most = max(most, n)
     return round(most) or None
 
 
-class Part(NamedTuple):
-    """One of two subspaces inside another."""
-
-    codimension: int
-    axes: Axes
-
-
-def parts(
-    cloud: Cloud, axes: Axes, c: int, members: Array, rng: np.random.Generator
-) -> Iterator[Part]:
-    """Yield the two parts of the members' subspace, the larger first, if there are two.
-
-    `members` are numbers of rows.
-    """
-    d, enough = cloud.D - c, max(effort.ENOUGH_FOR_WALK, 2 * (cloud.D - c))
+def _parts(
+    cloud: Cloud, candidate: Candidate, rng: np.random.Generator
+) -> Iterator[tuple[int, Axes]]:
+    """Yield codimension and axes of the two parts of the members' subspace, if there are two."""
+    axes, c, d = candidate.axes, candidate.c, cloud.D - candidate.c
+    members = np.flatnonzero(candidate.probability > 0.5)
+    enough = max(effort.ENOUGH_FOR_WALK, 2 * d)
     if len(members) > enough:
         members = np.sort(rng.choice(members, enough, replace=False, shuffle=False))
     if d < 2 or not d + int(cloud.affine) < len(members) <= TOO_MANY:
@@ -278,7 +235,7 @@ def parts(
             P = (some - centre) @ axes.A[:, c:]
             _, turned = np.linalg.eigh(P.T @ P)
             A = np.hstack([axes.A[:, :c], axes.A[:, c:] @ turned])
-            yield Part(c + d - kept, Axes(centre, A, axes.variances))
+            yield cloud.D - kept, Axes(centre, A, axes.variances)
 
 
 def _second(H2: Array, rng: np.random.Generator) -> tuple[float, Array]:
@@ -288,8 +245,7 @@ def _second(H2: Array, rng: np.random.Generator) -> tuple[float, Array]:
     eigenvector is D^(1/2) 1. The power method finds the second.
     """
     root = np.sqrt(np.maximum(H2.sum(axis=1), np.finfo(float).tiny))
-    S = H2 / root
-    S /= root[:, None]
+    S = H2 / root / root[:, None]
     first = root / np.linalg.norm(root)
     v, eigenvalue = rng.standard_normal(len(S)), 0.0
     for _ in range(POWER_STEPS):
@@ -309,20 +265,20 @@ def point_among(cloud: Cloud) -> Candidate:
     cloud = copy(cloud)
     count = np.ones(len(cloud.X)) if cloud.weight is None else cloud.weight
     cloud.share, cloud.n = count, float(count.sum())
-    D, radius = cloud.D, cloud.typical / 2  # the whole cloud is no point
+    D, r, least = cloud.D, cloud.typical / 2, k.LEAST_SHARE * cloud.n  # the cloud is no point
     axes, best, weights = cloud.first_axes(), -np.inf, np.ones(len(cloud.X))
-    while radius > cloud.floor:
+    while r > cloud.floor:
         J2 = np.square(cloud.X - axes.centre).sum(axis=1)
-        w = np.maximum(1 - J2 / radius**2, 0.0)
-        if w @ count < k.LEAST_SHARE * cloud.n:
+        w = np.maximum(1 - J2 / r**2, 0.0)
+        if w @ count < least:
             break
-        near, double = (float(count[r**2 >= J2].sum()) for r in (radius, 2 * radius))
+        near, double = (float(count[reach**2 >= J2].sum()) for reach in (r, 2 * r))
         # n2 KL(n1 / n2 || 2^-D) is about n1 log(n1 2^D / n2) where n1 / n2 is large
         contrast = near * np.log(near * 2.0**D / double)
         if contrast >= (1 - 1e-9) * best:  # the smaller of two that are as good
             best, weights = contrast, w
-        axes, radius = cloud.pca(w), effort.SHRINK * radius
-    axes, least = cloud.pca(weights), k.LEAST_SHARE * cloud.n
+        axes, r = cloud.pca(w), effort.SHRINK * r
+    axes = cloud.pca(weights)
     most = int(np.argmax(count * (weights > 0)))
     if count[most] >= least:  # equal rows
         return within(cloud, D, Settled(axes._replace(centre=cloud.X[most]), *2 * (cloud.floor,)))

@@ -12,7 +12,6 @@ length in log s says how far apart the noise and the inliers' own variances are.
 """
 
 import math
-from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -66,9 +65,8 @@ class LawFit(NamedTuple):
     """A subspace refined by the law of the outliers, and its contrast."""
 
     fit: Fit  # as the rows see it
-    axes: Axes  # the same, as the cloud sees it
+    number: int  # of its axes, as the cloud sees them, among all that were seen
     T: Array  # (S,) its contrast at every scale
-    number: int  # of its axes among all that were seen
     lawful: bool  # whether the outliers follow that law, and the members are of one kind
 
 
@@ -86,9 +84,9 @@ class Profile:
         self.fits: list[LawFit] = []
         self.start = 0  # which start is on its way; negative for nobody
         self.counts_for: dict[int, int] = {}  # how many starts one stands for, if not one
+        self.start_of: list[int] = []  # that has seen each of the axes
+        self.best_of: dict[int, tuple[Array, Array]] = {}  # by start: contrasts, and of which axes
         self._settled: set[tuple[int, int, int]] = set()
-        self._start_of: list[int] = []  # that has seen each of the axes
-        self._best: dict[int, tuple[Array, Array]] = {}  # by start: contrasts, and of which axes
 
     @property
     def T(self) -> Array:  # noqa: N802
@@ -100,46 +98,32 @@ class Profile:
         """Its codimension (S,)."""
         return np.argmax(self.best, axis=0) + 1
 
-    def add(self, axes: Axes, fit: Fit | None = None, *, lawful: bool = False) -> Array:
-        """Weigh these axes at every scale and codimension; return the best contrast by scale.
-
-        They may be those of a fit by the law of the outliers.
-        """
-        counts = self.cloud.counts(axes)
-        local, T = contrasts(self.cloud, counts)
-        self.table = T
+    def add(self, axes: Axes, fit: Fit | None = None, *, lawful: bool = False) -> None:
+        """Weigh axes at every scale and codimension; they may be those of a fit by the law."""
+        counts, number = self.cloud.counts(axes), len(self.seen)
+        local, self.table = contrasts(self.cloud, counts)
+        T = self.table
         if self.start >= 0:
-            own, of = self._best.setdefault(
-                self.start, (np.full(T.shape, -np.inf), np.full(T.shape, -1))
-            )
+            nothing = np.full(T.shape, -np.inf), np.full(T.shape, -1)
+            own, of = self.best_of.setdefault(self.start, nothing)
             better = own < T
-            own[better], of[better] = T[better], len(self.seen)
+            own[better], of[better] = T[better], number
         excess, part = beyond_flat(counts, np.exp(self.cloud.log_q))
         tie = 1e-9 * np.abs(T)  # for what was seen first, but for a fit, which is refined already
         better = self.best + (tie if fit is None else -tie) < T
-        for mine, new in (
-            (self.best, T),
-            (self.local, local),
-            (self.part, part),
-            (self.share, excess / self.cloud.n),
-        ):
-            mine[better] = new[better]
-        self.of[better] = len(self.seen)
+        self.best[better], self.local[better] = T[better], local[better]
+        self.part[better], self.share[better] = part[better], excess[better] / self.cloud.n
+        self.of[better] = number
         if fit is not None:
-            c = fit.V.shape[1]
-            self.fits.append(LawFit(fit, axes, T[c - 1].copy(), len(self.seen), lawful))
+            self.fits.append(LawFit(fit, number, T[fit.V.shape[1] - 1].copy(), lawful))
         self.seen.append(axes)
-        self._start_of.append(self.start)
-        best: Array = np.max(T, axis=0)
-        return best
+        self.start_of.append(self.start)
 
     def contrast(self, J2: Array, c: int) -> Array:
         """Return the contrast (S,) of squared distances J2 (n,) to a subspace of c normals."""
         cloud, of = self.cloud, slice(c - 1, c)
         chance = Chance(cloud.free[of], cloud.needed[of], cloud.log_q[of], cloud.log_q_far[of])
-        _, T = contrasts(chance, cloud.counts_at(J2, c))
-        own: Array = T[0]
-        return own
+        return contrasts(chance, cloud.counts_at(J2, c))[1][0]
 
     def plateaus(self) -> list[Plateau]:
         """Return the plateaus, finest first."""
@@ -179,59 +163,15 @@ class Profile:
 
     def to_settle(self) -> list[Plateau]:
         """Return the strongest plateaus whose axes were not settled yet, and note them."""
-        all_ = self.plateaus()
+        all_ = sorted(self.plateaus(), key=lambda p: -p.weight)
         by_law = {(one.fit.V.shape[1], one.number) for one in self.fits}  # refined already
-
-        def number(p: Plateau) -> int:
-            return int(self.of[p.c - 1, p.peak])
-
-        new = [
-            p
-            for p in all_
-            if (p.c, p.peak, number(p)) not in self._settled and (p.c, number(p)) not in by_law
-        ]
-        new = sorted(new, key=lambda p: -p.weight)[: effort.TRIES]
-        if (
-            new and self.cloud.D > effort.FEW_COLUMNS
-        ):  # beside a long one, short ones are its shoulders
-            top = max(p.weight for p in all_)
-            new = [p for p in new if p.weight > k.SHOULDER * top]
-        for p in new:
-            self._settled.add((p.c, p.peak, number(p)))
+        keys = {p: (p.c, p.peak, int(self.of[p.c - 1, p.peak])) for p in all_}
+        new = [p for p, key in keys.items() if key not in self._settled and key[::2] not in by_law]
+        new = new[: effort.TRIES]
+        if self.cloud.D > effort.FEW_COLUMNS:  # beside a long one, short ones are its shoulders
+            new = [p for p in new if p.weight > k.SHOULDER * all_[0].weight]
+        self._settled.update(keys[p] for p in new)
         return new
-
-    def agreement(
-        self, rows: Array, c: int, j: int, *, near: float, settled: Callable[[Axes, float], Axes]
-    ) -> tuple[int, bool]:
-        """Return how many starts have seen the subspace of these rows, and whether one saw another.
-
-        That is one of the same codimension with nearly the contrast at the scale j. A start has
-        seen the rows' own subspace if they are `near` to any of its axes, or to the best of them
-        when they are `settled`.
-        """
-        agreeing = set[int]()
-
-        def is_near(axes: Axes, times: float = 1.0) -> bool:
-            V = axes.A[:, :c]
-            H = rows @ V - axes.centre @ V
-            return bool(np.mean(np.sum(np.square(H), axis=1)) <= (times * near) ** 2)
-
-        for axes, start in zip(self.seen, self._start_of, strict=True):
-            if start >= 0 and start not in agreeing and is_near(axes):
-                agreeing.add(start)
-        for start, (T, of) in self._best.items():
-            if len(agreeing) < 2 and start not in agreeing:
-                own = int(np.argmax(T[c - 1]))
-                axes = self.seen[int(of[c - 1, own])]
-                if is_near(settled(axes, float(self.cloud.scales[own]))):
-                    agreeing.add(start)
-        enough = k.AS_GOOD * self.best[c - 1, j]
-        rival = any(
-            T[c - 1, j] >= enough and not is_near(self.seen[int(of[c - 1, j])], k.OTHER)
-            for start, (T, of) in self._best.items()
-            if start not in agreeing
-        )
-        return sum(self.counts_for.get(start, 1) for start in agreeing), rival
 
 
 def contrasts(chance: Cloud | Chance, counts: Counts, xp: Namespace = np) -> tuple[Array, Array]:
@@ -239,16 +179,16 @@ def contrasts(chance: Cloud | Chance, counts: Counts, xp: Namespace = np) -> tup
 
     `xp` is the library of the counts: those of a stack of problems may be on a device.
     """
-    free, needed = chance.free[..., None], chance.needed[..., None]
-    near, double, far = (xp.clip(N - free, 0, None) for N in counts)
+    needed = chance.needed[..., None]
+    near, double, far = (xp.clip(N - chance.free[..., None], 0, None) for N in counts)
     local = _contrast(near, double, chance.log_q, xp) - needed
     wide = _contrast(near, far, chance.log_q_far, xp) - needed - math.log(2)
     return local, xp.maximum(local, wide)
 
 
-def _contrast(near: Array, outer: Array, log_q: Array, xp: Namespace = np) -> Array:
+def _contrast(near: Array, outer: Array, log_q: Array, xp: Namespace) -> Array:
     """Return n2 KL(n1 / n2 || q) where n1 / n2 is above q, and 0 elsewhere."""
-    p = xp.clip(near, 0, None) / xp.clip(outer, 1e-9, None)
+    p = near / xp.clip(outer, 1e-9, None)
     with np.errstate(divide="ignore", invalid="ignore"):
         log_p, rest = xp.log(p), 1 - p
         kl = xp.where(p > 0, p * (log_p - log_q), 0.0)

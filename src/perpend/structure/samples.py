@@ -38,18 +38,15 @@ def by_sample(
     # Few rows can't show a thin subspace: "there is none" is for all rows to say.
     if estimate is None or estimate.decision is None or not estimate.decision.facts.is_significant:
         return None
-    if not subsample.for_all and not estimate.sure:
-        return None
-    estimate = by_all_rows(rows, estimate, subsample.size, callback)
-    if estimate is None:
-        return None
-    if not subsample.for_all and (not estimate.sure or _others_stand_out(estimate, rows)):
-        return None
-    return estimate, sample
+    if subsample.for_all or estimate.sure:
+        estimate = by_all_rows(rows, estimate, subsample.size, callback)
+        if estimate is not None and (subsample.for_all or _is_alone(estimate, rows)):
+            return estimate, sample
+    return None
 
 
-def _others_stand_out(estimate: Estimate, rows: RowSource) -> bool:
-    """Say whether a subspace may stand out of the rows that are not on the found one.
+def _is_alone(estimate: Estimate, rows: RowSource) -> bool:
+    """Say whether it is sure, and no subspace may stand out of the rows that are not on it.
 
     Beside the found dimensions, their second moments are those of the outliers and of the inliers'
     noise.
@@ -62,4 +59,5 @@ def _others_stand_out(estimate: Estimate, rows: RowSource) -> bool:
     largest = float(span.variances[-1 - dimension]) / total * n_rows
     noise = fit.groups.scale**2 * span.rank / (total / rows.total_weight)  # of the squared norm
     by_chance = largest_by_chance(n_rows - n_inliers, space)
-    return largest > STANDS_OUT * (by_chance + noise * largest_by_chance(n_inliers, space))
+    most = STANDS_OUT * (by_chance + noise * largest_by_chance(n_inliers, space))
+    return estimate.sure and largest <= most

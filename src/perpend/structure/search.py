@@ -4,23 +4,31 @@ Axes may come from anybody. Paths follow a short list of numbers of normals from
 rows, and one of them from those around single rows; each time, the axes at the strongest plateaus
 are settled, and what that shows joins the profile. The search ends when two starts agree on a clear
 structure, or when more of them would not make it clear.
+
+A path is weighted PCA at c normals along shrinking scales s, from the width of the cloud down. The
+weights are 1 - J^2 / R^2 within R = s (sqrt(c) + 2): linear in J^2, as the likelihood is where the
+signal is weak, and zero beyond (a Gaussian or a Cauchy weight loses planes inside slabs). Each row
+is seen from the subspace of the others: J (1 + a w), with a the mean leverage.
 """
 
+import math
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
 from perpend._typing import Array
-from perpend.solvers.loop import Callback
+from perpend.solvers.loop import Callback, iterate
+from perpend.structure import constants as k
 from perpend.structure import effort
 from perpend.structure.cloud import Axes, radius
 from perpend.structure.decide import Decision, decide
 from perpend.structure.members import settled_at
-from perpend.structure.path import follow
 from perpend.structure.profile import Plateau, Profile, clearness
 
 N_NEAR = 30  # rows for each column around a single one: they know their subspace to a degree
+MAX_STEPS = 3000  # more than the slowest path has from the width of the cloud to rounding
 
 
 def find_structure(
@@ -42,24 +50,24 @@ def find_structure(
     cloud = profile.cloud
     if cloud.D < 2:
         return None
-    shrink: float | None = effort.SHRINK if cloud.D <= effort.FEW_COLUMNS else effort.SHRINK**2
+    few_columns = cloud.D <= effort.FEW_COLUMNS
+    shrink: float | None = effort.SHRINK if few_columns else effort.SHRINK**2
     if slowly:
         shrink = effort.SLOW if cloud.D <= effort.WIDE else None
     if cloud.n <= cloud.D or not paths:  # so few rows lie on anything
         shrink = None
-    chosen = _search(profile, proposals, rng, shrink, fixed, callback=callback)
-    chosen = chosen or profile.faint()
+    chosen = _search(profile, proposals, rng, shrink, fixed, callback=callback) or profile.faint()
     if chosen is None:
         return None
     decision = decide(profile, chosen, rng, fixed)
-    for _ in range(effort.LOCAL_STARTS if cloud.D <= effort.FEW_COLUMNS else 0):
-        facts = decision.facts
+    for _ in range(effort.LOCAL_STARTS if few_columns else 0):
+        facts, own = decision.facts, decision.candidate
         # The sum of two may be a compromise between them: others may end on one.
         if shrink is None or not (facts.starts_disagree or facts.n_smaller):
             break
         profile.start += 1
-        axes = _local_axes(profile, decision.candidate.c, decision.candidate.probability > 0.5, rng)
-        follow(profile, axes, decision.candidate.c, shrink, callback=callback)
+        axes = _local_axes(profile, own.c, own.probability > 0.5, rng)
+        follow(profile, axes, own.c, shrink, callback=callback)
         _settle_plateaus(profile)
         decision = decide(profile, profile.chosen(fixed) or chosen, rng, fixed)
     return decision
@@ -77,37 +85,34 @@ def _search(
     """Fill the profile; return the chosen plateau."""
     cloud, all_ = profile.cloud, list[Plateau]()
     chosen: Plateau | None = None
-    agreeing = tries = n_empty = 0
-    walking = False
+    agreeing = tries = 0
 
     def starts() -> Iterator[tuple[Axes, int]]:
-        first, sizes = cloud.first_axes(), _sizes(cloud.D)
-        yield first, sizes[0]
+        first = cloud.first_axes()
+        yield first, 1
         if cloud.affine and cloud.D <= effort.FEW_COLUMNS:  # where nobody else proposes
-            c = 1 if chosen is None else chosen.c
-            yield _local_axes(profile, c, _near(profile, chosen), rng), c
-        for c in sizes[1:]:
-            yield first, c
+            c, near = 1, np.ones(len(cloud.X), dtype=bool)
+            if chosen is not None:
+                c, reach = chosen.c, float(cloud.scales[chosen.peak] * radius(chosen.c))
+                near = cloud.squares(profile.axes_at(chosen), c) <= reach**2
+            yield _local_axes(profile, c, near, rng), c
+        yield from ((first, 2**j) for j in range(1, 12) if 2 * 2**j <= cloud.D)
 
-    def paths() -> Iterator[int]:
-        nonlocal n_empty, walking
-        n_empty, walking = 0, True  # what others proposed in vain says nothing about paths
-        for axes, c in starts():
+    def paths(shrink: float) -> Iterator[int]:
+        for number, (axes, c) in enumerate(starts()):
+            empty = chosen is None or chosen.T <= 0
+            if cloud.D > effort.WIDE and number >= effort.TRIES and empty:
+                break
             clear = chosen is not None and clearness(chosen, all_) >= 1
             known = chosen if cloud.D > effort.FEW_COLUMNS and clear else None
-            assert shrink is not None
             follow(profile, axes, c, shrink, known=known, callback=callback)
             yield 1
 
-    for agree in proposals if shrink is None else chain(proposals, paths()):
+    for agree in proposals if shrink is None else chain(proposals, paths(shrink)):
         _settle_plateaus(profile)
-        all_ = profile.plateaus()
-        now = profile.chosen(fixed)
+        all_, now = profile.plateaus(), profile.chosen(fixed)
         if now is None or now.T <= 0:
-            n_empty += 1
             chosen = chosen or now
-            if cloud.D > effort.WIDE and n_empty >= effort.TRIES and walking:
-                break
             continue
         same = chosen is not None and chosen.meets(now)
         chosen, agreeing, tries = now, agreeing + agree if same else agree, tries + 1
@@ -116,24 +121,6 @@ def _search(
         if agreeing >= 2 and (clearness(chosen, all_) >= 1 or tries >= effort.TRIES):
             break
     return chosen
-
-
-def _sizes(D: int) -> list[int]:
-    """Return the numbers of normals to follow.
-
-    >>> _sizes(3), _sizes(30), _sizes(2)
-    ([1], [1, 2, 4, 8], [1])
-    """
-    return [2**j for j in range(12) if 2**j <= max(D // 2, 1)]
-
-
-def _near(profile: Profile, p: Plateau | None) -> Array:
-    """Say which rows (n,) are near to the subspace of a plateau, at its peak."""
-    cloud = profile.cloud
-    if p is None:
-        return np.ones(len(cloud.X), dtype=bool)
-    reach = float(cloud.scales[p.peak] * radius(p.c))
-    return cloud.squares(profile.axes_at(p), p.c) <= reach**2
 
 
 def _local_axes(profile: Profile, c: int, near: Array, rng: np.random.Generator) -> Axes:
@@ -158,3 +145,65 @@ def _local_axes(profile: Profile, c: int, near: Array, rng: np.random.Generator)
 def _settle_plateaus(profile: Profile) -> None:
     for p in profile.to_settle():
         profile.add(settled_at(profile, p).axes)
+
+
+# -- a path ----------------------------------------------------------------------------------------
+
+
+class _Place(NamedTuple):
+    """How far a path has come."""
+
+    objective: float  # the scale
+    change: float  # 0 where the path ends
+    axes: Axes
+    J2: Array  # (n,)
+    w: Array  # (n,)
+    leverage: float
+    significant: float  # the last scale at which something was seen
+    n_steps: int = 0
+
+
+def follow(
+    profile: Profile,
+    axes: Axes,
+    c: int,
+    shrink: float,
+    *,
+    known: Plateau | None = None,
+    callback: Callback | None = None,
+) -> None:
+    """Follow a path from these axes at c normals and show its axes to the profile now and then.
+
+    It ends early where it sees a structure that is `known`.
+    """
+    cloud = profile.cloud
+    J2 = cloud.squares(axes, c)
+    # From the width of the cloud down, or from twice that of the rows around a single one.
+    width2 = min(float(np.median(J2)), 4 * float(np.sum(axes.variances[:c])))
+    scale = math.sqrt(max(width2, 0.0) / c)
+
+    def step(at: _Place) -> _Place:
+        s, _, axes, J2, w, leverage, significant, n_steps = at
+        for _ in range(2 if cloud.D <= effort.FEW_COLUMNS else 1):
+            reach2 = (s * (math.sqrt(c) + k.REACH)) ** 2
+            w = np.maximum(1 - J2 * np.square(1 + leverage * w) / reach2, 0)
+            if np.count_nonzero(w) < cloud.D + 2:
+                return at._replace(change=0.0)  # so few rows lie on anything
+            axes = cloud.pca(w)
+            J2 = cloud.squares(axes, c)
+            leverage = min(float(np.sum(axes.variances[c:] / axes.inner(c))) / float(w.sum()), 1.0)
+        done = False
+        if (n_steps + 1) % effort.TABLE_EVERY == 0:
+            profile.add(axes)
+            if np.any(profile.table[:, cloud.scales <= 2 * s] > 0):
+                significant = s
+            done = (
+                known is not None and profile.table[known.c - 1, known.peak] > k.AS_GOOD * known.T
+            )
+        s = min(shrink * s, 3 * math.sqrt(float(w @ J2) / (c * float(w.sum()))))
+        done = done or s <= cloud.floor or s <= significant / effort.GIVE_UP
+        return _Place(s, 0.0 if done else s, axes, J2, w, leverage, significant, n_steps + 1)
+
+    change, leverage = scale if scale > cloud.floor else 0.0, (cloud.D - c) / cloud.n
+    start = _Place(scale, change, axes, J2, np.ones(len(J2)), leverage, scale)
+    iterate(step, start, max_steps=MAX_STEPS, stage="path", callback=callback)

@@ -46,11 +46,6 @@ class Candidate(NamedTuple):
     fit: Fit | None = None  # where the law of the outliers tells the members
     vague: bool = False  # whether the density does not say where they end
 
-    @property
-    def end(self) -> float:
-        """The distance at which the members end."""
-        return self.threshold if self.layer is None else self.layer.radius
-
 
 class Settled(NamedTuple):
     """Axes around a scale, with the two groups there."""
@@ -69,16 +64,15 @@ def settle(cloud: Cloud, axes: Axes, c: int, scale: float, *, least: float = 0.0
     candidate, J2 = Settled(axes, sigma, r), cloud.squares(axes, c)
     for step in range(SETTLE_STEPS):
         odds, N = _local_odds(cloud, J2, c, sigma, r)
-        # One half where the odds are even.
-        t2 = 2 * sigma**2 * max(odds, 0.0)
+        t2 = 2 * sigma**2 * max(odds, 0.0)  # where the odds are even
         w = special.expit(odds - J2 / (2 * sigma**2)) * (4 * r**2 >= J2)
         if np.count_nonzero(w > 1e-3) < cloud.D - c + 1:
             break
         before, axes = axes.A[:, :c], cloud.pca(w)
         V, J2 = axes.A[:, :c], cloud.squares(axes, c)
         total = w if cloud.weight is None else w * cloud.weight
-        sigma = math.sqrt(max(float(total @ J2) / (c * float(total.sum())), cloud.floor**2))
-        sigma = max(sigma, least)
+        variance = float(total @ J2) / (c * float(total.sum()))
+        sigma = max(math.sqrt(max(variance, cloud.floor**2)), least)
         threshold = max(min(math.sqrt(t2), 2 * r), cloud.floor * radius(c))
         candidate = Settled(axes, sigma, threshold)
         r = max(min(sigma, 2 * scale) * radius(c), cloud.floor)
@@ -91,12 +85,10 @@ def settle(cloud: Cloud, axes: Axes, c: int, scale: float, *, least: float = 0.0
 
 def _local_odds(cloud: Cloud, J2: Array, c: int, sigma: float, r: float) -> tuple[float, float]:
     """Return the log-odds of noise at distance 0, and how many rows are noise."""
-    share = np.ones(len(J2)) if cloud.share is None else cloud.share
-    near = float(share @ (r * r >= J2))
-    shell = float(share @ (4 * r * r >= J2)) - near
+    near, double = (cloud.total((reach2 >= J2).astype(float)) for reach2 in (r * r, 4 * r * r))
     inner, outer = cloud.law(c, np.array([r, 2 * r]))
     q = math.exp(min(inner - outer, -1e-9))
-    background = shell * q / (1 - q)  # within r
+    background = (double - near) * q / (1 - q)  # within r
     N = max(near - background, 1.0)
     log_ball = c * math.log(r) + c / 2 * math.log(math.pi) - special.gammaln(c / 2 + 1)
     outside = math.log(max(background, 0.5)) - log_ball
@@ -106,20 +98,10 @@ def _local_odds(cloud: Cloud, J2: Array, c: int, sigma: float, r: float) -> tupl
 
 def within(cloud: Cloud, c: int, settled: Settled) -> Candidate:
     """Take all rows up to a threshold as members."""
-    axes, sigma, threshold = settled
-    J = np.sqrt(cloud.squares(axes, c))
-    near = (threshold >= J).astype(float)
-    return Candidate(
-        c=c,
-        axes=axes,
-        sigma=sigma,
-        threshold=threshold,
-        n_members=cloud.total(near),
-        J=J,
-        probability=near,
-        seen=histogram(J, cloud.floor, cloud.share),
-        is_exact=sigma <= k.EXACT * cloud.floor,
-    )
+    J, is_exact = np.sqrt(cloud.squares(settled.axes, c)), settled.sigma <= k.EXACT * cloud.floor
+    near = (settled.threshold >= J).astype(float)
+    seen = histogram(J, cloud.floor, cloud.share)
+    return Candidate(c, *settled, cloud.total(near), J, near, seen, is_exact)
 
 
 def polish(
@@ -139,47 +121,29 @@ def polish(
     for step in range(POLISH_STEPS):
         J = others_distance(cloud, axes, c, w)
         seen = histogram(J, cloud.floor, cloud.share)
-        layers = [layer for layer in find_layers(seen, c, least) if allowed(layer, J)]
-        layer = layers[0] if layers else None
-        limit = _end_of_all(cloud, J, c, w) if layer is None else layer.threshold
-        p = (limit >= J).astype(float) if layer is None else layer.probability(J)
-        new = p * _bell(seen, J, c, layer)
+        layer = next((one for one in find_layers(seen, c, least) if allowed(one, J)), None)
+        middle, is_bell = knots(seen.edges), layer is not None and not layer.is_exact
+        if layer is None:
+            limit = _end_of_all(cloud, J, c, w)
+            p, by_bin = (limit >= J).astype(float), (limit >= middle).astype(float)
+        else:
+            limit, p, by_bin = layer.threshold, layer.probability(J), layer.probability(middle)
+        sigma, new = members_noise(seen, by_bin, c), p
+        if is_bell:
+            # Rows at the edge of a layer count for less than its core, within the reach of a path.
+            # With one normal this costs 9 % of precision where the noise is Gaussian, with more of
+            # them less; and a slope beside a road, say, hardly turns the plane.
+            reach = sigma * (math.sqrt(c) + k.NEAR_REACH)
+            new = p * np.maximum(1 - np.square(J / reach), 0.0)
         few = np.count_nonzero(new > 0.1) < cloud.D - c + 2
-        at_rest = np.abs(new - w).sum() < UNCHANGED * w.sum()
-        if few or at_rest or step == POLISH_STEPS - 1:
+        unchanged = np.abs(new - w).sum() < UNCHANGED * w.sum()
+        if few or unchanged or step == POLISH_STEPS - 1:
             break
-        w = new
-        axes = cloud.pca(w)
-    middle = knots(seen.edges)
-    by_bin = layer.probability(middle) if layer else (middle <= limit).astype(float)
-    sigma = members_noise(seen, by_bin, c)
-    if layer is not None and not layer.is_exact:
+        w, axes = new, cloud.pca(new)
+    if layer is not None and is_bell:
         sigma = layer_noise(seen, layer, c)
-    return Candidate(
-        c=c,
-        axes=axes,
-        sigma=sigma,
-        threshold=limit,
-        n_members=cloud.total(p),
-        J=J,
-        probability=p,
-        seen=seen,
-        is_exact=sigma <= k.EXACT * cloud.floor,
-        layer=layer,
-    )
-
-
-def _bell(seen: Histogram, J: Array, c: int, layer: Layer | None) -> Array:
-    """Return weights 1 - J^2 / R^2 that hold rows at the edge of a layer for less than its core.
-
-    R = sigma (sqrt(c) + k.NEAR_REACH) is within that of a path. With one normal this costs 9 % of
-    precision where the noise is Gaussian, with more of them less; and a slope beside a road, say,
-    hardly turns the plane.
-    """
-    if layer is None or layer.is_exact:
-        return np.ones(len(J))
-    sigma = members_noise(seen, layer.probability(knots(seen.edges)), c)
-    return np.maximum(1 - np.square(J / (sigma * (math.sqrt(c) + k.NEAR_REACH))), 0.0)
+    is_exact = sigma <= k.EXACT * cloud.floor
+    return Candidate(c, axes, sigma, limit, cloud.total(p), J, p, seen, is_exact, layer)
 
 
 def others_distance(cloud: Cloud, axes: Axes, c: int, w: Array) -> Array:
@@ -190,10 +154,8 @@ def others_distance(cloud: Cloud, axes: Axes, c: int, w: Array) -> Array:
     """
     H = np.square(axes.A.T @ cloud.about(axes.centre).T)
     w = w if cloud.weight is None else w * cloud.weight
-    noise = float(np.mean(axes.variances[:c]))
-    least = 1e-12 * float(axes.variances[-1]) + np.finfo(float).tiny
-    inner = np.maximum(axes.variances[c:] - noise, least)
-    h = w * ((1 / inner) @ H[c:] + int(cloud.affine)) / max(float(w.sum()), least)
+    total = max(float(w.sum()), np.finfo(float).tiny)
+    h = w * ((1 / axes.inner(c)) @ H[c:] + int(cloud.affine)) / total
     J: Array = np.sqrt(H[:c].sum(axis=0))
     return J / (1 - np.minimum(h, MOST_LEVERAGE))
 
@@ -209,7 +171,7 @@ def _end_of_all(cloud: Cloud, J: Array, c: int, w: Array) -> float:
     # The largest of n distances of Gaussian noise is about sigma (sqrt(c) + sqrt(2 log n)).
     start = max(sigma, cloud.floor) * (math.sqrt(c) + math.sqrt(2 * math.log(len(J))))
     step, far = effort.OCTAVE, 2 * effort.OCTAVE
-    octaves = max(math.log2(max(float(J.max()) / start, 1.0)), 0.0)
+    octaves = math.log2(max(float(J.max()) / start, 1.0))
     r = start * 2 ** (np.arange(-step, int(step * octaves) + far + 2) / step)
     N = np.searchsorted(np.sort(J), r, side="right").astype(float)
     law = cloud.law(c, r)
