@@ -171,8 +171,8 @@ def attributes(model: Any, found: Subspace, data: Data) -> dict[str, Any]:
     if record is not None and found.location is not None:
         # The final steps leave out rows that are far away.
         record = record.counted(to_numpy(distance), data.weight)
-    if (spread := model._both) is not None:
-        distance, limit = -model._scores(data.X), float(np.sqrt(spread.limit))
+    if model._spread is not None:
+        distance, limit = -model._scores(data.X), float(np.sqrt(model._both.limit))
     threshold = _threshold(model, distance, limit, data.weight)
     return {
         **table,

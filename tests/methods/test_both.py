@@ -57,6 +57,7 @@ def test_the_column_that_is_wrong_explains_it(seed):
     assert share[2] > 0.9
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # RSGM is slow here
 def test_a_linear_model_and_other_methods_have_it_too(seed):
     X, bad = table(seed)
     for model in (DPCP(outliers="both", random_state=seed), RSGM(outliers="both")):
