@@ -75,8 +75,6 @@ def confidence(model: Any) -> str:
 
 def unit(model: Any) -> str:
     """Return the label of an axis of distances, with their unit."""
-    if getattr(model, "outliers", "across") == "both":
-        return "distance off and within the subspace (robust deviations)"
     if model.affine_ or not model.normalize:
         return "distance (data units)"
     return "relative distance (sine of the angle)"

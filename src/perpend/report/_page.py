@@ -10,6 +10,7 @@ import hashlib
 import math
 from functools import cache, partial
 from importlib.resources import files
+from itertools import pairwise
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -91,10 +92,10 @@ def _histogram(picture: Picture | None, threshold: float) -> dict[str, Any] | No
     bars = [layer for layer in picture.layers if isinstance(layer, Bars)]
     curves = [max(layer.y) for layer in picture.layers if isinstance(layer, Line)]
     totals = [height for layer in bars for height in layer.heights]
-    last = [math.log10(border) for border in bars[-1].borders]
-    step = last[-1] - last[-2]
+    borders = sorted({math.log10(border) for layer in bars for border in layer.borders})
+    step = max(b - a for a, b in pairwise(borders))  # bars at both ends may be narrower
     return {
-        "low": last[-1] - step * len(totals),
+        "low": borders[1] - step,
         "step": step,
         "totals": totals,
         "expected": max(curves, default=0.0),
