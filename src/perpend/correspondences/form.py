@@ -151,7 +151,7 @@ def _related(kind: _Kind, first: Any, second: Any, random_state: RandomState) ->
     distinct, place = np.unique(np.hstack([a, b]), axis=0, return_inverse=True)
     if len(distinct) < kind.least:
         raise InputError(
-            f"There are {len(distinct)} different pairs; a {kind.name} needs at least {kind.least}."
+            f"Different pairs: {len(distinct)}; a {kind.name} needs at least {kind.least}."
         )
     for name, points in (("first", distinct[:, :2]), ("second", distinct[:, 2:])):
         _check_spread(name, points, kind.name)

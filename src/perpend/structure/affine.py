@@ -38,12 +38,11 @@ from perpend.structure import constants as k
 from perpend.structure import effort
 from perpend.structure.checks import Doubt, Verdict
 from perpend.structure.cloud import NEXT_SAMPLE, Cloud
+from perpend.structure.confirm import STEPS, confirm
 from perpend.structure.decide import Decision
 from perpend.structure.descents import N_LANDED
 from perpend.structure.estimate import (
     NOT_LOOKED_FOR,
-    STEPS,
-    confirm,
     structures_of,
     verdict_of,
     weigh_no_normals,

@@ -14,12 +14,12 @@ from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
 from perpend.structure import effort
 from perpend.structure.checks import Doubt, Verdict, beyond_ellipse
+from perpend.structure.confirm import among
 from perpend.structure.decide import Decision, Structure, facts_of, with_rows, with_short_rows
 from perpend.structure.descents import Descent, Descents, landed, rank_of_directions
 from perpend.structure.estimate import (
     NOT_LOOKED_FOR,
     Estimate,
-    among,
     solution_of,
     verdict_of,
     weigh_no_normals,
