@@ -5,12 +5,13 @@ rows is smooth there, and the number of rows within a distance r grows like r^c.
 range of scales over which it does not.
 """
 
-from perpend.structure.affine import AffineFit, find_affine, solve_lifted
+from perpend.structure.affine import find_affine, solve_lifted
 from perpend.structure.cloud import Axes, Cloud, sample_size, sample_sizes, size_for_low_dimension
 from perpend.structure.constants import SURE
 from perpend.structure.decide import Decision
 from perpend.structure.descents import Descent
 from perpend.structure.estimate import Estimate, solution_of
+from perpend.structure.flats import AffineFit
 from perpend.structure.linear import find_low_dimension, find_subspace, solve_fixed
 from perpend.structure.profile import Profile
 from perpend.structure.samples import Subsample, by_sample
