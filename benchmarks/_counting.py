@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from perpend.kernels import residuals
+from perpend.kernels import logarithmic_bins, residuals, weighted_gram
+from perpend.rows.array import NO_FACTOR, WORTH_CHOOSING
 
 
 class CountingRows:
@@ -29,6 +30,11 @@ class CountingRows:
         """Scan the rows, and count."""
         n, D = self._rows.shape
         self._counts.n_scans[kernel.__name__] += 1
+        if kernel is weighted_gram:  # it leaves out rows without weight
+            table, edges = params
+            bins = logarithmic_bins(self._rows.gather(options["using"][0]), edges)
+            some = np.count_nonzero(table[bins] > NO_FACTOR)
+            n = some if some <= WORTH_CHOOSING * n else n
         self._counts.flops += n * flops_per_row(kernel.__name__, D, params)
         return self._rows.scan(kernel, *params, **options)
 
@@ -91,7 +97,7 @@ def _plain(x: Any) -> Any:
 
 
 def flops_per_row(kernel: str, D: int, params: tuple[Any, ...]) -> float:
-    """What a kernel costs; a gram matrix counts in full, although half of it would do."""
+    """What a kernel costs; a gram matrix counts both of its halves, although one would do."""
     columns = next((p.shape[1] for p in params if np.ndim(p) == 2), 1)
     if any(p is residuals for p in params):
         columns *= 2  # two products with them

@@ -1,9 +1,9 @@
 """How much work a whole fit takes, counted in products: no clock, so the same on every machine.
 
 The paper's setting: D = 200, 1500 inliers, 30 starts, unknown codimension (10 to 20), 60 % and 70 %
-outliers. Everything counts: the span of the rows, the descents, the evidence and the finish; a
-weighted gram matrix counts in full, 6.7 products. Beside it the published rule: the modified
-backtracking line search run to its end, without any finish.
+outliers. Everything counts: the span of the rows, the descents, the evidence and the finish; a gram
+matrix of all rows is 6.7 products, a weighted one leaves out rows without weight. Beside it the
+published rule: the modified backtracking line search run to its end, without any finish.
 
 Run ``python benchmarks/products.py``; ``--store`` writes benchmarks/results/products.json.
 """

@@ -131,6 +131,22 @@ def test_bins_add_up_weights(weighted, block_rows, dtype, seed):
     np.testing.assert_allclose(counts, expected, rtol=N * np.finfo(dtype).eps)
 
 
+@pytest.mark.parametrize("share", [0.2, 0.9])  # of rows with a factor
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("block_rows", BLOCKS)
+def test_factors_weigh_the_second_moments(share, weighted, block_rows, dtype, seed):
+    X, _ = data(seed, dtype)
+    rng = np.random.default_rng(seed)
+    w = rng.uniform(size=N) if weighted else np.ones(N)
+    rows = as_rows(X, weight=w if weighted else None, normalize=False, block_rows=block_rows)
+    u = (rng.uniform(size=N) * (rng.uniform(size=N) < share)).astype(dtype)
+    kept = Kept(lambda rows: u[rows])
+    got = rows.scan(lambda X, u: Contribution(factor=u), using=(kept,)).product
+    X = rows.take(np.arange(N)).astype(float)  # as kernels see them
+    assert_close(got, (X.T * (w * u)) @ X, dtype)
+    np.testing.assert_array_equal(got, got.T)
+
+
 def test_parts_that_a_kernel_does_not_give_are_none():
     X, B = data(0)
     scan = as_rows(X).scan(heights, B[:, 0])

@@ -21,7 +21,8 @@ class Contribution(NamedTuple):
 
     - ``w @ total``, of shape (m,), and
     - ``left.T @ (w * right)``, of shape (p, q); `right` is the block itself where it is None, or
-      the sum of w in each bin, of shape (m,), where `bins` are given instead,
+      the sum of w in each bin, of shape (m,), where `bins` are given instead, or
+      ``right.T @ (w * factor * right)``, of shape (q, q), with the rows' own `factor`,
 
     and keeps `kept` with the rows if ``keep=True``.
     """
@@ -30,6 +31,7 @@ class Contribution(NamedTuple):
     left: Array | None = None  # (b, p)
     right: Array | None = None  # (b, q)
     bins: tuple[Array, int] | None = None  # (b,), each below the number of bins
+    factor: Array | None = None  # (b,), not negative: a source may leave out rows without any
     kept: Array | None = None  # (b,) or (b, m)
 
 
@@ -118,10 +120,8 @@ def weighted_gram(X: Array, table: Array, edges: Array, distance: Array) -> Cont
 
     `table` holds one value for each bin of `logarithmic_bins`.
     """
-    xp = namespace(X)
-    u = xp.take(table, logarithmic_bins(distance, edges))[:, None]  # (b, 1)
-    half = xp.sqrt(u) * X  # the same on both sides: a source then computes half of the product
-    return Contribution(total=u, left=half, right=half)
+    u = namespace(X).take(table, logarithmic_bins(distance, edges))  # (b,)
+    return Contribution(total=u[:, None], factor=u)
 
 
 def distance_weighted_gram(

@@ -23,6 +23,8 @@ BLOCK_ROWS_LEAST = 48  # with very many features blocks are larger; adding up wo
 FEATURES_PER_ROW = 4  # at most, for the same reason, if (D, D) sums use kept values
 GRAM_ROWS_LEAST = 256  # and for kernels without parameters, which give (D, D) sums
 SMALL_PRODUCT = 10**6  # multiplications; OpenBLAS does so many without packing, a third faster
+NO_FACTOR = 2.0**-104  # a row's, from 1: fewer than 1e15 such rows are below rounding errors
+WORTH_CHOOSING = 0.7  # share of the rows with a factor: copying more of them costs what it saves
 MEMORY_BUDGET = 2**30  # bytes that a source may keep beside X: unit rows, values kept by scans
 
 BLOCKS_PER_PARTIAL = 16
@@ -244,10 +246,19 @@ class ArrayRows:
         if part.bins is not None:
             bins, n_bins = part.bins
             return np.bincount(bins, None if weight is None else weight[rows], n_bins)
+        if part.factor is not None:
+            # NumPy halves the work of A.T @ A if both are the same array: the weights go half each.
+            root = np.sqrt(part.factor)[:, None]
+            if weight is not None:
+                root *= self._root_weight[rows, None]
+            some = np.flatnonzero(part.factor > NO_FACTOR)
+            if len(some) <= WORTH_CHOOSING * len(root):
+                root, right = root[some], right[some]
+            A = root * right
+            return A.T @ A
         if left is None or right is None:
             return None
         if left is right:
-            # NumPy halves the work of A.T @ A if both are the same array: the weights go half each.
             A = left if weight is None else left * self._root_weight[rows, None]
             return A.T @ A
         if weight is not None:

@@ -86,7 +86,9 @@ class TorchRows(ArrayRows):
 
     def _weighted_product(self, part: Contribution, rows: slice) -> Array | None:
         left, right = part.left, part.right
-        if part.bins is not None:
+        if part.factor is not None:
+            left = right = torch.sqrt(part.factor)[:, None] * right
+        elif part.bins is not None:
             left, right = _codes(*part.bins, self._X.dtype)
         if left is None:
             return None
