@@ -246,7 +246,7 @@ class ArrayRows:
         if part.bins is not None:
             bins, n_bins = part.bins
             return np.bincount(bins, None if weight is None else weight[rows], n_bins)
-        if part.factor is not None:
+        if part.factor is not None and right is not None:
             # NumPy halves the work of A.T @ A if both are the same array: the weights go half each.
             root = np.sqrt(part.factor)[:, None]
             if weight is not None:
