@@ -11,7 +11,8 @@ normals no longer minimise it. There `DPCP` continues with reweighted least squa
 # ---------
 # *Stretched* inliers vary ten times as much along some axes of their subspace as along others, so
 # the weak axes look like normals. *Many outliers*: 84 % of the rows. Both have 40 features and
-# codimension 3. ``refine=False`` is the paper's algorithm alone, as its authors' code runs it.
+# codimension 3. ``refine=False`` is the paper's algorithm alone, with the line search of the same
+# group's code.
 
 import warnings
 from collections import defaultdict

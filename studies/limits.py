@@ -100,13 +100,17 @@ def behind(results: Results, method: str) -> list[tuple[int, float]]:
 def draw(results: Results) -> dict[str, Any]:
     """Draw the share of recoveries of each method."""
     from perpend import plots
+    from perpend.theory import spectral_limit
 
     inliers, ratios = _axes(results)
+    D, c = results.values("trials", "D")[0], results.values("trials", "c")[0]
+    border = np.array([spectral_limit(N, D, c) for N in inliers])
     return {
         "recovery": plots.heatmaps(
             {name: rates(results, name) for name in METHODS}, inliers, ratios, columns=4,
             xlabel="number of inliers N", ylabel="outlier ratio r",
             label="share of trials recovered",
+            lines={"limit of spectral starts": (inliers, border)},
         )
     }  # fmt: skip
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from perpend.experiments._experiment import Results, Row
 from perpend.experiments.theory import CONDITIONS, ratios
+from perpend.theory import continuous_psgm, continuous_values, theorem1
 
 BOUNDS = {  # name on the page -> measured, bound
     "norm of e_O, certified statistics": ("error", "error_bound"),
@@ -56,7 +57,19 @@ def numbers(results: Results) -> dict[str, Any]:
         "n_printed": len(printed),
         "negative": int(np.sum(np.isinf(printed))),
         "exceeded": int(np.sum(printed > 1)),
+        "outside": _outside(),
     }
+
+
+def _outside(fits: float = 5.0, start: float = 1e5) -> Row:
+    """Return where a start ends that is wider than a schedule was made for (continuous method)."""
+    normals = np.eye(10)[:, 5:]
+    conditions = theorem1(continuous_values(10, 5, 0.5), np.array([fits]))
+    schedule = conditions.schedule()
+    steps = schedule.steps(schedule.K0 + 200 * schedule.K_star)
+    B0 = np.eye(10)[:, :1] * start + normals[:, :1]
+    end = continuous_psgm(B0, normals, 0.5, steps=steps)
+    return {"start": start, "end": float(end.tangents[-1, 0])}
 
 
 _STARTS = ("promised", "promised_arrived", "arrived", "assumption1_few", "theorem7")

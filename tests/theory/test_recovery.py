@@ -11,7 +11,9 @@ from perpend.theory import (
     Values,
     average_height,
     best_schedule,
+    complement_error,
     continuous_values,
+    corrected_theorem7,
     delta_bound,
     discrete_psgm,
     growth,
@@ -119,18 +121,54 @@ def test_at_the_largest_step_no_beta_satisfies_both_theorems():
 
 def test_singular_values_of_random_starts(seed):
     rng = np.random.default_rng(seed)
-    normals = np.eye(100)[:, :5]
     for k in (10, 40):
         lower = start_singular_bound(k, 100, C1=1.0, eps=2.0)
-        projected = projected_singular_bound(k, 5, 100, C1=1.0, eps=2.0)
         for _ in range(30):
             B0 = random_directions(rng, 100, k)
             assert np.linalg.svd(B0, compute_uv=False)[-1] > lower
-            assert np.linalg.svd(normals.T @ B0, compute_uv=False)[-1] > projected
     # more starts: harder for the paper's condition, easier for the corrected one
     assert start_singular_bound(40, 100, C1=1, eps=1) < start_singular_bound(10, 100, C1=1, eps=1)
-    few, many = (projected_singular_bound(k, 5, 100, C1=1, eps=1) for k in (10, 40))
+    few, many = (projected_singular_bound(k, 5, 100, failure=0.1) for k in (10, 40))
     assert few < many
+
+
+@pytest.mark.parametrize("failure", [0.5, 0.05])
+def test_the_bound_on_projected_starts_holds_as_often_as_it_promises(failure, seed):
+    rng, k, c, D = np.random.default_rng(seed), 100, 3, 200
+    bound = projected_singular_bound(k, c, D, failure=failure)
+    draws = [random_directions(rng, D, k)[:c] for _ in range(200)]
+    least = np.array([np.linalg.svd(B, compute_uv=False)[-1] for B in draws])
+    assert np.mean(least > bound) >= 1 - failure
+    assert bound > np.median(least) / 3  # and it says something
+
+
+def test_the_part_of_the_error_in_the_complement(seed):
+    rng = np.random.default_rng(seed)
+    X_out = random_directions(rng, 6, 300).T
+    V = np.linalg.qr(rng.standard_normal((6, 2)))[0]
+    error = complement_error(X_out, V, n_samples=50, random_state=0)
+    B = random_directions(rng, 6, 2000)
+    e = X_out.T @ np.sign(X_out @ B) / 300 - average_height(6) * B
+    across = np.linalg.norm(V.T @ e, axis=0)
+    assert np.quantile(across, 0.99) < error.value <= error.certified
+    assert np.max(across) <= error.certified
+    assert np.max(np.linalg.norm(e, axis=0)) > error.value  # less than the whole error
+
+
+def test_the_corrected_theorem_holds_in_the_limit_and_never_without_spanning_starts():
+    limit = continuous_values(10, 5, outlier_share=0.8)
+    schedule = theorem1(limit, np.ones(1)).schedule()
+    result = corrected_theorem7(limit, schedule, 60, failure=0.01)
+    assert result.right == 0
+    assert result.holds
+    assert result.probability == 0.99
+    assert not corrected_theorem7(limit, schedule, 4, failure=0.01).holds  # c - 1 starts
+    # The smaller error, across, makes the right side smaller in the same ratio.
+    best = best_schedule(FRIENDLY, theorem1(FRIENDLY, np.ones(1)))
+    whole = corrected_theorem7(FRIENDLY, best, 60)
+    half = corrected_theorem7(FRIENDLY, best, 60, error=outlier_error_bound(FRIENDLY) / 2)
+    assert half.right == pytest.approx(whole.right / 2)
+    assert whole.right == pytest.approx(delta_bound(FRIENDLY, best, 60))
 
 
 def test_what_is_wrong_is_said():

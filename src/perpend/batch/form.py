@@ -74,7 +74,7 @@ def dpcp_batch(
         k, the number of descents for each problem; at least 1.5 times the codimension, better
         more.
     step : {"auto", "mbls"}
-        The step rule: perpend's own, or the line search of the authors' releases.
+        The step rule: perpend's own, or the line search of the same group's releases.
     refine : bool
         Whether to finish by PCA of the probable inliers: without noise the normals are then exact
         to rounding. False is the published algorithm alone. On a GPU the descents only propose

@@ -101,11 +101,12 @@ def starts(case: Case) -> list[Row]:
     rows = []
     for eps in EPS:
         bound = theory.start_singular_bound(k, D, C1=C1, eps=eps)
-        bound_projected = theory.projected_singular_bound(k, c, D, C1=C1, eps=eps)
+        failure = min(1.0, 2 * math.exp(-C2 * eps**2))
+        bound_projected = theory.projected_singular_bound(k, c, D, failure=failure)
         rows.append(
             {
                 "eps": eps,
-                "promised": max(0.0, 1 - 2 * math.exp(-C2 * eps**2)),
+                "promised": 1 - failure,
                 "bound": bound,
                 "above": np.mean(whole > bound),
                 "median": np.median(whole),

@@ -28,6 +28,7 @@ MOST_WORK = 15_000_000  # rows times steps: long runs over many rows are cut sho
 LENGTHS = (1, 10, 100)  # at which the identity is checked, beside the end
 ROUNDING = 1e-9
 CANCELLED = 1e-5  # what is left of a difference, relative to its terms
+N_DIRECTIONS = 500  # at which the outliers' error is measured, before the climbs
 SHORT = 0.02  # of mu': steps for which the bound on Delta is finite
 ARRIVED, SPREAD = 1e-6, 1e-3  # tan of the angle; least over largest singular value
 
@@ -60,6 +61,7 @@ def problem(case: Case) -> list[Row]:
             **_ranks(given, run),
             **_delta(given),
             **_theorem7(given),
+            **_corrected(given),
             **_outcome(case, given),
         }
     ]
@@ -223,6 +225,21 @@ def _theorem7(given: _Given) -> Row:
         "theorem7": result.holds,
         "favourable": result.right < 1,  # C1 = eps = 0: no constants could be better
     }
+
+
+def _corrected(given: _Given) -> Row:
+    """Return both sides of the corrected theorem, for all starts, the best steps, and one half."""
+    v, k = given.found.estimated, given.B0.shape[1]
+    left = theory.projected_singular_bound(k, v.codimension, v.n_features, failure=0.5)
+    across = theory.complement_error(
+        given.X_out, given.normals, n_samples=N_DIRECTIONS, random_state=0
+    )
+    row: Row = {"corrected_left": left, "complement_error": across.value}
+    if not given.estimated.holds:
+        return row | {"corrected_right": None, "theorem7_corrected": False}
+    schedule = theory.best_schedule(v, given.estimated)
+    result = theory.corrected_theorem7(v, schedule, k, failure=0.5, error=across.value)
+    return row | {"corrected_right": result.right, "theorem7_corrected": result.holds}
 
 
 # -- the method ------------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ def paper_problem(case: Case, n_starts: int) -> Problem:
 
 
 def dpcp_psgm(n_starts: int, seed: int, **options: Any) -> "SubspaceEstimator":
-    """Return Algorithm 1 of the paper as its authors' releases run it."""
+    """Return Algorithm 1 of the paper with the line search of the same group's releases."""
     from perpend import DPCP
 
     options = {"max_iter": 200, **options}

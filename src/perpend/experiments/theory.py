@@ -23,6 +23,7 @@ CONDITIONS = {  # name on page and figure -> column
     "Lemma 6, c starts": "lemma6_few",
     "Lemma 6 corrected, all starts": "corrected",
     "Theorem 7, c starts": "theorem7",
+    "Theorem 7 corrected, all starts": "theorem7_corrected",
 }
 SHAPES = [(3, 1), (10, 1), (10, 5), (10, 8), (30, 5), (30, 25)]  # D, c
 MOST_ROWS = 34_000

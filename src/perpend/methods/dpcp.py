@@ -5,8 +5,8 @@ r"""Dual principal component pursuit with unknown codimension (DPCP-PSGM).
     \quad\text{subject to}\quad \|b_j\| = 1
 
 The columns do not interact: k descents from random starts, without orthogonality constraints. Each
-lands on a normal of the inliers' subspace, near the projection of its start, so that together they
-span the orthogonal complement, and no more: the rank of the solutions is the codimension.
+lands on a normal of the inliers' subspace, on the side of its start's projection, so that together
+they span the orthogonal complement, and no more: the rank of the solutions is the codimension.
 
 P. Giampouras, B. D. Haeffele, R. Vidal. Implicit bias of projected subgradient method gives
 provable robust recovery of subspaces of unknown codimension. ICLR 2022.
@@ -126,7 +126,8 @@ class DPCP(SubspaceEstimator):
         to rounding; with noise it is as good as PCA on the true inliers. If the descents are
         unclear, the scale at which rows concentrate decides; that also shows subspaces that no
         minimiser of the l1 objective shows. False is the paper's algorithm alone:
-        ``step="mbls", refine=False, n_starts=k, max_iter=200`` is what its authors' releases run.
+        ``step="mbls", refine=False, n_starts=k, max_iter=200`` runs it with the line search that
+        the same group released for earlier methods; of this paper there is no public code.
     max_iter : int, default=1000
         Maximum number of iterations of each descent.
     tol : float, default=1e-9

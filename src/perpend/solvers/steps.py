@@ -114,7 +114,7 @@ class AutoStep(StepRule):
 
 @dataclass(frozen=True)
 class MBLSStep(StepRule):
-    """Modified backtracking line search with the constants of the authors' releases.
+    """Modified backtracking line search (Zhu et al. 2018), with the constants of the releases.
 
     Euclidean subgradient; the step is carried from iteration to iteration and never grows; at the
     floor the last trial is accepted although it failed. Not scale-free: it is meant for the sum

@@ -74,9 +74,8 @@ def fit_subspace(
     their weight by default.
 
     With the second moments `variances` (R,) of all rows, the start are the first of their own axes,
-    which know nothing of the descents; it is given up where nothing comes of it. They are better
-    than chance as long as the inliers make the second moments fall below those of random rows: for
-    N inliers and M outliers in R dimensions, about as long as (N / M) (R / d) > sqrt(R / n).
+    which know nothing of the descents; it is given up where nothing comes of it. How long they are
+    better than chance says `perpend.theory.spectral`.
     """
     own, largest = variances is not None, float(rows.norms[-1])
     c = (start.V if isinstance(start, Fit) else start).shape[1]

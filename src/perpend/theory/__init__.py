@@ -1,8 +1,9 @@
 """Quantities, conditions and guarantees of the theory of DPCP.
 
 `statistics` estimates how well inliers and outliers are spread; `theorem1`, `assumption1`, `lemma6`
-and `theorem7` are the conditions made of them; `continuous_psgm` and `discrete_psgm` run what the
-proofs are about; `diagnose` says in words what covers a fitted model.
+and `theorem7` are the conditions made of them, and `corrected_theorem7` one without a gap;
+`continuous_psgm` and `discrete_psgm` run what the proofs are about; `diagnose` says in words what
+covers a fitted model.
 
 Bases and directions are columns here, as in the solvers: pass ``model.normals_.T``. Misprints of
 the paper are resolved in the docstring of the function that meets them.
@@ -40,18 +41,21 @@ from perpend.theory.recovery import (
     Growth,
     Theorem7,
     best_schedule,
+    corrected_theorem7,
     delta_bound,
     growth,
     projected_singular_bound,
     start_singular_bound,
     theorem7,
 )
+from perpend.theory.spectral import spectral_limit, spectral_overlap
 from perpend.theory.statistics import (
     CircleStatistics,
     Estimate,
     Statistics,
     Values,
     circle_statistics,
+    complement_error,
     statistics,
 )
 
@@ -74,10 +78,12 @@ __all__ = [
     "average_height",
     "best_schedule",
     "circle_statistics",
+    "complement_error",
     "cone_probability",
     "continuous_objective",
     "continuous_psgm",
     "continuous_values",
+    "corrected_theorem7",
     "delta_bound",
     "diagnose",
     "discrete_psgm",
@@ -87,6 +93,8 @@ __all__ = [
     "projected_singular_bound",
     "projected_starts",
     "spans_complement",
+    "spectral_limit",
+    "spectral_overlap",
     "start_singular_bound",
     "start_tangents",
     "statistics",

@@ -18,8 +18,15 @@ from perpend._typing import Array, RandomState
 from perpend.exceptions import InputError
 from perpend.geometry import as_generator
 from perpend.theory.conditions import Theorem1, cone_probability, theorem1, widest_start
-from perpend.theory.recovery import best_schedule, projected_singular_bound, theorem7
-from perpend.theory.statistics import Statistics, Values, statistics
+from perpend.theory.discrete import outlier_error_bound
+from perpend.theory.recovery import best_schedule, corrected_theorem7
+from perpend.theory.statistics import (
+    Estimate,
+    Statistics,
+    Values,
+    complement_error,
+    statistics,
+)
 
 PROBABILITY = 0.99  # that all random starts are at most as wide as assumed
 
@@ -81,8 +88,6 @@ def diagnose(
     model: Any,
     X: Array,
     *,
-    C1: float | None = None,
-    C2: float | None = None,
     n_starts: int = 20,
     n_samples: int = 1000,
     random_state: RandomState = 0,
@@ -96,10 +101,6 @@ def diagnose(
     X : array-like of shape (n_samples, n_features)
         The rows to split; usually those that the model was fitted to. All count alike: the theory
         has no weights.
-    C1, C2 : float, C2 above 0
-        Constants of Theorem 7, which the paper does not give. Without them the most favourable ones
-        are tried, and the theorem can't be certified. Its epsilon is chosen for a probability of
-        0.99.
     n_starts, n_samples : int
         Effort of the searches, see `statistics`.
 
@@ -116,8 +117,6 @@ def diagnose(
     >>> diagnose(model, X).guarantees[0].verdict
     <Verdict.CERTIFIED: 'certified'>
     """
-    if C2 is not None and not C2 > 0:
-        raise InputError(f"C2={C2}; expected a positive constant.")
     components, normals = _checked(model, X)
     inlier = np.asarray(model.predict(X)) == 1
     rows = np.asarray(X, dtype=np.float64) - np.asarray(getattr(model, "location_", 0.0))
@@ -125,19 +124,21 @@ def diagnose(
     void = _nothing_to_say(d, c, int(inlier.sum()))
     if void:
         return Diagnosis(None, (), (void,))
+    rng = as_generator(random_state)
     found = statistics(
         rows[inlier],
         rows[~inlier],
         components.T,
         n_starts=n_starts,
         n_samples=n_samples,
-        random_state=as_generator(random_state),
+        random_state=rng,
     )
+    across = complement_error(rows[~inlier], normals.T, n_samples=n_samples, random_state=rng)
     k = max(len(model.directions_), c)
     widest = widest_start(found.estimated, k, PROBABILITY)
     # As estimated, and as proven.
     both = [(v, theorem1(v, np.array([widest]))) for v in (found.estimated, found.certified)]
-    guarantees = (_balance(both), _some(both, k), _all(both, k, widest), _span(both, k, C1, C2))
+    guarantees = (_balance(both), _some(both, k), _all(both, k, widest), _span(found, across, k))
     return Diagnosis(found, guarantees, _remarks(model, found))
 
 
@@ -194,36 +195,24 @@ def _all(both: Both, k: int, widest: float) -> Guarantee:
     )
 
 
-def _span(both: Both, k: int, C1: float | None, C2: float | None) -> Guarantee:
-    """Evaluate Theorem 7, with probability PROBABILITY.
-
-    Its own condition does not close its proof (see `spans_complement`), so the verdict also
-    requires that the starts span the complement by more than Delta can take away.
-    """
-    known = C1 is not None and C2 is not None
-    # 1 - 2 exp(-C2 eps^2) = PROBABILITY. Whatever the constants are, the left side is at most 1.
-    eps = math.sqrt(math.log(2 / (1 - PROBABILITY)) / C2) if known and C2 else 0.0
-    constants = {"C1": C1 or 0.0, "C2": C2 or 0.0, "eps": eps}
-    size = both[0][0]
-    spread = projected_singular_bound(
-        k, size.codimension, size.n_features, C1=constants["C1"], eps=eps
-    )
-    tried = [theorem7(v, best_schedule(v, t), k, **constants) if t.holds else None for v, t in both]
-    estimated, certified = (
-        known and result is not None and min(result.left, spread) > result.right for result in tried
-    )
+def _span(found: Statistics, across: Estimate, k: int) -> Guarantee:
+    """Evaluate the corrected Theorem 7; half of what may go wrong is a start outside the cone."""
+    half = (1 - PROBABILITY) / 2
+    tried = []
+    for v, error in ((found.estimated, across.value), (found.certified, across.worst)):
+        conditions = theorem1(v, np.array([widest_start(v, k, 1 - half)]))
+        how: dict[str, float] = {"failure": half, "error": min(error, outlier_error_bound(v))}
+        schedule = best_schedule(v, conditions) if conditions.holds else None
+        tried.append(None if schedule is None else corrected_theorem7(v, schedule, k, **how))
+    estimated, certified = (result is not None and result.holds for result in tried)
     numbers = "not evaluated, as it builds on the one above"
     if tried[0] is not None:
-        at_most = "" if known else "at most "
-        numbers = (
-            f"estimates, best steps: {at_most}{tried[0].left:.3g} and {at_most}{spread:.3g} "
-            f"against {tried[0].right:.3g}"
-        )
-        numbers += "" if known else "; the constants C1 and C2 are not known"
+        numbers = f"estimates, best steps: {tried[0].left:.3g} against {tried[0].right:.3g}"
     return Guarantee(
-        f"The descents span the whole complement, with probability {PROBABILITY} (Theorem 7)",
-        "1 - C1 sqrt(k/D) - eps/sqrt(D) and (sqrt(k) - C1 sqrt(c) - eps)/sqrt(D) exceed sqrt(k) "
-        "kappa (bound on e_O); the second closes a gap in the proof",
+        f"The descents span the whole complement, with probability {PROBABILITY} (Theorem 7, "
+        "corrected)",
+        "(sqrt(k) - sqrt(c) - t) / (sqrt(D) + s) > sqrt(k) kappa max ||P_perp e_O||, and all "
+        "starts inside the cone",
         numbers,
         Verdict.of(estimated=estimated, certified=certified),
     )

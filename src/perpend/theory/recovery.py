@@ -8,8 +8,16 @@ For k uniform starts inside the cone of Theorem 1, Theorem 7 requires
 
 where the left side bounds sigma_k(B^0) from below with probability 1 - 2 exp(-C_2 eps^2), and the
 right side bounds the norm of Delta from above. C_1 and C_2 are absolute constants whose
-values are not published, so they are arguments. Even on easy data the right side is thousands of
-times too large: the theorem is asymptotic.
+values are not published, so they are arguments.
+
+As it is printed it can't be proven: full rank of B^0 - Delta is not what the span needs
+(`spans_complement`), and starts that are known to be inside the cone are no longer uniform, as the
+bound on sigma_k requires. `corrected_theorem7` needs neither, and its constants are explicit:
+
+.. math::
+    \frac{\sqrt k - \sqrt c - t}{\sqrt D + s} \;>\; \sqrt k\, \kappa\, \max_b \|P_\perp e_O(b)\|
+
+Even on easy data the right sides are thousands of times too large: both are asymptotic.
 """
 
 import math
@@ -34,10 +42,10 @@ class Growth(NamedTuple):
 
 
 class Theorem7(NamedTuple):
-    """Both sides of Theorem 7's condition; made by `theorem7`."""
+    """Both sides of a condition; made by `theorem7` and `corrected_theorem7`."""
 
-    left: float  # lower bound of sigma_k(B^0)
-    right: float  # upper bound of ||Delta||_2
+    left: float  # lower bound of sigma_k(B^0); corrected, of sigma_c(P_perp B^0)
+    right: float  # upper bound of ||Delta||_2; corrected, of ||P_perp Delta||_2
     growth: Growth  # kappa, and what it is made of
     probability: float  # at least this, if the condition holds
 
@@ -125,19 +133,71 @@ def start_singular_bound(n_starts: int, n_features: int, *, C1: float, eps: floa
     return 1 - C1 * math.sqrt(n_starts / n_features) - eps / math.sqrt(n_features)
 
 
+def corrected_theorem7(
+    values: Values,
+    schedule: Schedule,
+    n_starts: int,
+    *,
+    failure: float = 0.01,
+    error: float | None = None,
+) -> Theorem7:
+    r"""Evaluate a form of Theorem 7 that can be proven: the limits of uniform starts span.
+
+    The limits are projections of b^0 - delta (`discrete_psgm`). They span the complement if
+    sigma_c(P_perp B^0) > ||P_perp Delta|| (`spans_complement`). The right side is at most
+    sqrt(k) kappa max ||P_perp e_O||, as each delta is a sum of at most kappa times such errors; for
+    the left side see `projected_singular_bound`. Starts are not conditioned on anything: that all
+    are inside the cone of Theorem 1 is an event of its own.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        The step sizes; they must satisfy Theorem 1 for all starts.
+    failure : float
+        Probability that the bound on the starts does not hold. The probability that a start is
+        outside the cone comes on top of it (`widest_start`).
+    error : float, optional
+        A bound on the largest ``||P_perp e_O(b)||``, such as `complement_error` certifies. By
+        default that of the whole error, which is larger.
+    """
+    size = outlier_error_bound(values) if error is None else error
+    known = growth(values, schedule)
+    return Theorem7(
+        projected_singular_bound(n_starts, values.codimension, values.n_features, failure=failure),
+        math.sqrt(n_starts) * known.kappa * size if size else 0.0,
+        known,
+        1 - failure,
+    )
+
+
 def projected_singular_bound(
-    n_starts: int, codimension: int, n_features: int, *, C1: float, eps: float
+    n_starts: int, codimension: int, n_features: int, *, failure: float
 ) -> float:
     r"""Return a lower bound of sigma_c(P_perp B^0) for k independent uniform unit columns.
 
-    .. math:: (\sqrt k - C_1 \sqrt c - \epsilon)/\sqrt D
+    .. math::
+        \frac{\sqrt k - \sqrt c - t}{\sqrt D + s}, \qquad
+        e^{-t^2/2} = k\, e^{-s^2/2} = \tfrac12 \text{failure}
 
-    This is what `spans_complement` needs of random starts (Theorem 5.39 of Vershynin 2010, for the
-    c coordinates of the k starts in the complement). The left side of Theorem 7 falls with the
-    number of starts; this one grows. A negative bound says nothing.
+    A uniform column is g / ||g|| for a Gaussian g. The c coordinates of the g in the complement are
+    a Gaussian c x k matrix, whose least singular value is at least sqrt(k) - sqrt(c) - t with
+    probability 1 - exp(-t^2/2) (Davidson and Szarek 2001), and each ||g|| is at most sqrt(D) + s
+    with probability 1 - exp(-s^2/2). The left side of Theorem 7 falls with the number of starts;
+    this one grows. A negative bound says nothing.
+
+    Parameters
+    ----------
+    failure : float
+        The bound holds with probability at least 1 - failure.
+
+    Examples
+    --------
+    >>> round(projected_singular_bound(60, 5, 200, failure=0.01), 3)
+    0.122
     """
-    root_k, root_c = math.sqrt(n_starts), math.sqrt(codimension)
-    return (root_k - C1 * root_c - eps) / math.sqrt(n_features)
+    t, s = (math.sqrt(2 * math.log(2 * number / failure)) for number in (1, n_starts))
+    room = math.sqrt(n_starts) - math.sqrt(codimension) - t
+    return room / (math.sqrt(n_features) + s)
 
 
 def best_schedule(values: Values, conditions: Theorem1, n_sizes: int = 200) -> Schedule:
