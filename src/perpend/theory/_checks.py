@@ -20,6 +20,8 @@ EXPLAINED = {
     "n_steps": "int\nNumber of iterations.\n",
     "n_starts": "int\nk, the number of starts, which are uniform.\n",
     "n_features": "int\nD.\n",
+    "n_inliers": "int\nN.\n",
+    "n_outliers": "int\nM.\n",
     "codimension": "int\nc.\n",
     "outlier_share": "float\np, the probability that a row is an outlier.\n",
     "B0": "array of shape (D, k)\nStarts, in the columns.\n",
