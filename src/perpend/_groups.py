@@ -138,18 +138,18 @@ class Seen(NamedTuple):
 
 
 def weighed(
-    solution: Solution, groups: Groups, seen: Seen | None, X: Array, weight: Array | None
+    solution: Solution, groups: Groups, seen: Seen | int, X: Array, weight: Array | None
 ) -> Solution:
     """Return a solution whose confidence counts groups as evidence, not their rows.
 
-    `seen` is None where there are no normals inside the span of the rows.
+    Where there are no normals inside the span of the rows, `seen` is how many rows span that.
     """
     rows = as_rows(X, weight=weight, normalize=False)
     share = distinct_rows(rows, np.random.default_rng(0)).share / groups.sizes()
     n, evidence = float(share.sum()), dict(solution.evidence)
-    if seen is None:
-        rank, c = int(evidence.get("rank", 1)), solution.normals.shape[1]  # type: ignore[call-overload]
-        chance = 2.0 ** -max(n - rank, 0.0) if c else 1 / (math.sqrt(n) * average_height(rank))
+    if isinstance(seen, int):
+        c = solution.normals.shape[1]
+        chance = 2.0 ** -max(n - seen, 0.0) if c else 1 / (math.sqrt(n) * average_height(seen))
         most, near = 1 - min(chance, 1.0), n
     else:
         T, needed, parameters, near = _contrast(seen, share, rows.dtype)

@@ -194,7 +194,8 @@ def attributes(model: Any, found: Subspace, data: Data) -> dict[str, Any]:
 
 def in_groups(model: Any, found: Subspace, data: Data) -> Subspace:
     """Return a subspace whose confidence counts groups of rows, not rows."""
-    record, seen, affine = found.record, None, found.location is not None
+    record, affine = found.record, found.location is not None
+    seen: Seen | int = found.solution.components.shape[1] + affine
     assert data.groups is not None
     if record is not None:
         J = to_numpy(with_attributes(model, _bases(found, data.place))._across(data.X))

@@ -186,7 +186,7 @@ def test_an_estimate_that_is_not_sure_says_why_and_what_would_help():
         text = page(facts)
         assert "not sure" in verdict(facts) or "as far as these rows can tell" in verdict(facts)
         assert "Why it is not sure" in text
-        assert "What would help" in text
+        assert "would help" in text
         assert "Confidence high" not in text
 
 

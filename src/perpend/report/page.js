@@ -160,6 +160,8 @@
     const view = new DataView(raw.buffer), n = inlier.length;
     const at = Float32Array.from({ length: 3 * n }, (_, k) => view.getUint16(2 * k, true) / 65535 - 0.5);
     const start = { turn: 0.6, tilt: 0.45, size: 1 };
+    const box = cloud.box || [[0, 0, 0], [1, 1, 1]]; // the ends of each axis, inside the cube
+    const edge = (k, e, beyond = 0) => box[e][k] - 0.5 + (e ? beyond : -beyond);
     let { turn, tilt, size } = start, waiting = false;
     const order = Uint32Array.from({ length: n }, (_, k) => k), depth = new Float32Array(n);
 
@@ -177,7 +179,7 @@
         const a = ct * x - st * y, b = st * x + ct * y;
         return [wide / 2 + unit * a, tall / 2 - unit * (cp * z + sp * b), cp * b - sp * z];
       };
-      const corner = (k) => project(k & 1 ? 0.5 : -0.5, k & 2 ? 0.5 : -0.5, k & 4 ? 0.5 : -0.5);
+      const corner = (k) => project(...[0, 1, 2].map((j) => edge(j, (k >> j) & 1)));
       pen.strokeStyle = color("--rule");
       pen.lineWidth = 1;
       for (let k = 0; k < 8; k += 1) {
@@ -214,18 +216,27 @@
       }
       pen.globalAlpha = 1;
       pen.fillStyle = color("--text");
-      pen.font = "13px system-ui, sans-serif";
       pen.textAlign = "center";
-      // Each axis is named at the edge of the cube where the name hides least.
+      // Each axis has its name and its ends at the edge of the box where they hide least.
       [0, 1, 2].forEach((k) => {
-        const places = [[-1, -1], [-1, 1], [1, -1], [1, 1]].map(([a, b]) => {
-          const p = [0.56 * a, 0.56 * a, 0.56 * a];
-          p[k] = 0;
-          p[k === 2 ? 1 : 2] = 0.56 * b;
+        const [a, b] = [0, 1, 2].filter((j) => j !== k);
+        const on = ([i, j], t) => {
+          const p = [0, 0, 0];
+          p[a] = edge(a, i, 0.06);
+          p[b] = edge(b, j, 0.06);
+          p[k] = (1 - t) * edge(k, 0) + t * edge(k, 1);
           return project(...p);
+        };
+        const side = [[0, 0], [0, 1], [1, 0], [1, 1]].reduce((p, q) => {
+          const [x, y] = on(p, 0.5), [u, v] = on(q, 0.5);
+          return (k === 2 ? u < x : v > y) ? q : p;
         });
-        const [x, y] = places.reduce((p, q) => (k === 2 ? q[0] < p[0] : q[1] > p[1]) ? q : p);
-        pen.fillText(cloud.names[k], clamp(x, 20, wide - 20), clamp(y, 14, tall - 6));
+        const texts = [[0.5, cloud.names[k]], ...[0, 1].map((e) => [0.05 + 0.9 * e, number(cloud.low[k] + cloud.size * box[e][k])])];
+        for (const [t, text] of texts) {
+          const [x, y] = on(side, t);
+          pen.font = `${t === 0.5 ? 13 : 11}px system-ui, sans-serif`;
+          pen.fillText(text, clamp(x, 20, wide - 20), clamp(y, 14, tall - 6));
+        }
       });
     };
     const soon = () => {

@@ -113,6 +113,7 @@ class Reference:
     """
 
     share: Array | None = None  # (n,) what a row counts as evidence; 1 if None
+    n_outside = 0  # normals of the rows' span, which users count as well
 
     def __init__(
         self, lengths: Array, D: int, codimensions: Array, *, affine: bool, floor: float
