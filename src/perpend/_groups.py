@@ -28,7 +28,7 @@ import numpy as np
 from scipy import special
 
 from perpend._typing import Array
-from perpend.exceptions import InputError
+from perpend.exceptions import InputError, of_earlier_version
 from perpend.geometry import average_height
 from perpend.rows import as_rows, distinct_rows
 from perpend.rows.kinds import to_numpy
@@ -86,6 +86,8 @@ def factor(model: Any, g: Array) -> Array:
     """Return kappa_g of a fitted model: the squared threshold of g rows, over that of one."""
     if (spread := model._both) is not None:
         return np.asarray(spread.of_several(g).limit / spread.limit)
+    if not (hasattr(model, "_distance_record") and hasattr(model, "_outlier_odds")):
+        raise of_earlier_version("too little for groups")
     record, phi = model._distance_record, 0.0
     least = -float(model._outlier_odds["log_odds"][0])  # A_1
     if record is not None and least > 0:
@@ -157,8 +159,11 @@ def weighed(
         evidence |= {"gain": T + needed, "gain_needed": needed}
     doubts = solution.doubts
     if most < min(k.SURE, solution.confidence):
-        what = f"only {near:.0f} groups lie on the subspace, and the rows of a group are no "
-        doubts = (*doubts, str(Doubt("groups", what + "evidence of their own", "add groups")))
+        there = "lie on the subspace" if solution.normals.shape[1] else "are there"
+        what = (
+            f"only {near:.0f} groups {there}, and the rows of a group are no evidence of their own"
+        )
+        doubts = (*doubts, str(Doubt("groups", what, "more groups would help")))
     least = min(solution.confidence, most)
     return solution._replace(confidence=least, doubts=doubts, evidence=evidence)
 

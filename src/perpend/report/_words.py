@@ -222,13 +222,14 @@ def _with_help(text: str) -> tuple[str, str]:
     >>> _with_help("it may be the sum of two (use perpend.peel to find both)")
     ('it may be the sum of two', 'Use perpend.peel to find both')
     >>> _with_help("all rows lie on a larger one (codimension=1 would give that)")
-    ('all rows lie on a larger one', 'What would help: codimension=1 would give that')
+    ('all rows lie on a larger one', 'codimension=1 would give that')
     """
     match = re.fullmatch(r"(.*\S) \(([^()]*)\)", text)
     if not match:
         return text, ""
     advice = match[2] if ADVICE_WORDS.search(match[2]) else f"possible reason: {match[2]}"
-    return match[1], advice[:1].upper() + advice[1:]
+    is_code = "=" in advice.split()[0]
+    return match[1], advice if is_code else advice[:1].upper() + advice[1:]
 
 
 def fit_code(facts: Facts, rows: str = "X", **changes: object) -> str:

@@ -81,8 +81,10 @@ class RankEvidence(NamedTuple):
         if self.saturated:
             if codimension > rank or seen:
                 return []
-            more = f" and {n_outside} that hold for all rows" if n_outside else ""
-            sentence = f"there are as many normals as starts ({rank}){more}, and may be more"
+            more = f" plus {n_outside} normals of all rows" if n_outside else ""
+            sentence = (
+                f"the codimension equals the number of starts ({rank}){more} and may be larger"
+            )
             remedy = "raise n_starts"
         elif rank != codimension:
             sentence = (
