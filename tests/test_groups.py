@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import sklearn
 from scipy import special, stats
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
 
 from perpend import DPCP, RSGM
 from perpend._groups import Groups, factor
@@ -190,8 +192,9 @@ def test_factor_of_a_group():
 def test_routing_and_other_methods(tmp_path):
     X, _, of, _ = grouped(np.full(150, 2))
     with sklearn.config_context(enable_metadata_routing=True):
-        request = DPCP().set_fit_request(groups=True).get_metadata_routing()
-        assert request.consumes("fit", {"groups"}) == {"groups"}
+        model = DPCP(random_state=0).set_fit_request(groups=True).set_predict_request(groups=True)
+        routed = make_pipeline(MaxAbsScaler(), model).fit(X, groups=of)
+        np.testing.assert_array_equal(routed.predict(X, groups=of), routed[-1].labels_)
         DPCP(random_state=0).fit_predict(X, groups=of)
     model = RSGM(2, random_state=0).fit(X, groups=of)
     np.testing.assert_array_equal(model.labels_, model.predict(X, groups=of))
