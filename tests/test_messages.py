@@ -102,10 +102,11 @@ def test_the_dimension_of_few_rows_is_that_of_their_affine_span():
         assert f"lie on a subspace of dimension {dimension} anyway" in model.doubts_[0]
 
 
-def test_affine_rows_far_out_are_not_told_to_normalize():
+def test_normalizing_is_no_advice_for_affine_rows():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((400, 4)) * np.where(np.arange(400) < 6, 1e3, 1.0)[:, None]
     model = quiet(X, affine=True)
+    assert any("times as far out as a typical one" in doubt for doubt in model.doubts_)
     assert not any("normalize=True" in doubt for doubt in model.doubts_)
 
 

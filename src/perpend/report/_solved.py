@@ -39,7 +39,7 @@ def solved_equations(
     if len(N) > MOST_NORMALS:
         return []
     found = solved(surface_of_rows(N, location, inliers, scale))
-    if len(N) > MOST_EQUATIONS:  # the simplest, without those that only say a column is constant
+    if len(N) > MOST_EQUATIONS:  # the simplest; those that only say a column is constant come last
         found = sorted((one for one in found if len(one.columns) <= TERMS), key=_simplicity)
     return [_facts(one) for one in found[:MOST_EQUATIONS]]
 

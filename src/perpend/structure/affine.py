@@ -258,7 +258,10 @@ def solve_lifted(
         confidence, doubts = 0.0, (*doubts, str(doubt))
     B = linear.directions[:-1]
     norms = np.linalg.norm(B, axis=0)
-    verdict = Verdict(confidence, (), linear.evidence, linear.support, linear.gap)
+    evidence = dict(linear.evidence)
+    if isinstance(rank := evidence.get("rank"), int):
+        evidence["rank"] = rank - 1  # lifted rows have one more dimension
+    verdict = Verdict(confidence, (), evidence, linear.support, linear.gap)
     found = in_data(seen, members, verdict, B / np.where(norms > 0, norms, 1))
     solution = found.solution._replace(
         objective=linear.objective,

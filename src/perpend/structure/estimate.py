@@ -108,6 +108,7 @@ def verdict_of(
     largest = max((t[1:] / t[:-1]).tolist(), default=1.0)
     c, rank = fit.V.shape[1], len(fit.spectrum)
     own = fit.spectrum if variances is None else variances
+    floor = rank_tolerance(rows.dtype) * float(np.max(own, initial=0.0))
     t = np.maximum(own, max(floor, np.finfo(float).tiny))
     steps = dict(enumerate((t[1:] / t[:-1]).tolist(), start=1))  # by the codimension
     evidence: dict[str, object] = {
