@@ -3,7 +3,8 @@ A homography from matched points
 ================================
 
 Two photographs of a plane are related by a homography: nine numbers. A correct match gives two
-linear equations in them. This is a hyperplane in nine dimensions; wrong matches are outliers.
+linear equations in them: a hyperplane in nine dimensions, and wrong matches are outliers.
+:func:`perpend.homography` looks there, and compares and polishes what it finds in pixels.
 """
 
 # %%
@@ -14,7 +15,7 @@ linear equations in them. This is a hyperplane in nine dimensions; wrong matches
 import matplotlib.pyplot as plt
 import numpy as np
 
-from perpend import DPCP
+from perpend import homography
 from perpend.metrics import outlier_f1
 from perpend.plots import COLORS
 
@@ -35,50 +36,35 @@ b = np.where(right[:, None], moved(H, a), rng.uniform(0, size, (400, 2)))
 a, b = a + rng.normal(0, 0.5, a.shape), b + rng.normal(0, 0.5, b.shape)
 
 # %%
-# From matches to rows
-# --------------------
-# With x = (a, 1), the rows (x, 0, -b1 x) and (0, x, -b2 x) are orthogonal to the nine entries of
-# H. First scale the points to about 1 (Hartley). Then rotate the two rows of each
-# match by a random angle: they have zeros at fixed places, which would be a subspace of their own.
-# The rotation changes neither their span nor their equation.
-
-
-def scaling(points):
-    """Return the map of points to mean zero and a mean length of sqrt(2)."""
-    mean = points.mean(axis=0)
-    s = np.sqrt(2) / np.linalg.norm(points - mean, axis=1).mean()
-    return np.array([[s, 0, -s * mean[0]], [0, s, -s * mean[1]], [0, 0, 1]])
-
-
-Ta, Tb = scaling(a), scaling(b)
-x = np.column_stack([moved(Ta, a), np.ones(len(a))])
-u = moved(Tb, b)
-zero = np.zeros_like(x)
-first, second = np.hstack([x, zero, -u[:, :1] * x]), np.hstack([zero, x, -u[:, 1:] * x])
-t = rng.uniform(0, 2 * np.pi, (len(a), 1))
-rows = np.vstack([np.cos(t) * first + np.sin(t) * second, np.cos(t) * second - np.sin(t) * first])
-
-# %%
 # The fit
 # -------
-# Codimension 1 means that there is one homography. A match is an inlier if both of its rows are.
+# No threshold in pixels is needed: the noise is estimated. The result unpacks as OpenCV's.
 
-model = DPCP(random_state=1000).fit(rows)
-print(model.summary())
-labels = model.labels_.reshape(2, -1).min(axis=0)
-f1 = outlier_f1(np.where(right, 1, -1), labels, positive=1)
+found = homography(a, b, random_state=0)
+estimate, mask = found
+print(found)
+f1 = outlier_f1(np.where(right, 1, -1), np.where(mask, 1, -1), positive=1)
 print(f"F1 of the correct matches {f1:.3f}")
 
-estimate = np.linalg.inv(Tb) @ model.normals_[0].reshape(3, 3) @ Ta
 grid = np.stack(np.meshgrid(*[np.linspace(0, s, 9) for s in size]), axis=-1).reshape(-1, 2)
 error = np.linalg.norm(moved(estimate, grid) - moved(H, grid), axis=1)
 print(f"error of the homography over the image: {error.max():.2f} pixels at most")
 
 # %%
+# How likely each match is correct, by its error: the two groups do not overlap here.
+
+transfer = np.linalg.norm(moved(estimate, a) - b, axis=1)
+fig, axis = plt.subplots(figsize=(5, 2.8), layout="constrained")
+for chosen, name, color in [(right, "correct", COLORS[0]), (~right, "wrong", COLORS[1])]:
+    axis.semilogx(transfer[chosen], found.probability[chosen], ".", color=color, label=name)
+axis.set(xlabel="transfer error in pixels", ylabel="probability of a correct match")
+axis.legend()
+
+# %%
 # The matches as lines from the first to the second view:
 
 fig, axes = plt.subplots(2, 1, figsize=(4.6, 7), sharex=True, layout="constrained")
-for axis, chosen, name in [(axes[0], labels == 1, "inliers"), (axes[1], labels == -1, "outliers")]:
+for axis, chosen, name in [(axes[0], mask, "inliers"), (axes[1], ~mask, "outliers")]:
     axis.plot(*np.stack([a[chosen], b[chosen]]).transpose(2, 0, 1), color="0.8", lw=0.6)
     axis.plot(*a[chosen].T, "o", ms=3, color=COLORS[0])
     axis.plot(*b[chosen].T, "o", ms=3, color=COLORS[1])

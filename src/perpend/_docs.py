@@ -15,9 +15,10 @@ from typing import Any
 SECTION = re.compile(r"^(?=\S[^\n]*\n-{3,}$)", re.MULTILINE)  # where one begins
 
 EVIDENCE = {
-    "inlier_spectrum": "second moments of the inliers along their principal axes, ascending",
-    "inlier_gap": "largest ratio of two neighbours in that spectrum",
-    "inlier_gap_runner_up": "second largest ratio",
+    "inlier_spectrum": "second moments of the inliers along their principal axes in the span of "
+    "the rows, ascending; about their mean if affine",
+    "inlier_gap": "ratio of two neighbours in that spectrum, from across to along the subspace",
+    "inlier_gap_runner_up": "the largest ratio elsewhere",
     "inlier_share": "share of the rows that are inliers, by the two-group model",
     "rows_on_subspace": "rows up to the threshold; equal rows count once",
     "rows_on_any_subspace": "rows that some subspace of this dimension holds anyway",
@@ -32,7 +33,7 @@ EVIDENCE = {
     "outlier_misfit": "how far the outliers' distances are from those of random directions; "
     "above 2 in one of a thousand cases by chance",
     "rank": "dimension of the span of the rows, if no subspace inside it was found",
-    "directions_rank": "rank of the directions that the descents found",
+    "directions_rank": "codimension by the directions that the descents found",
     "directions_gap": "ratio of their singular values there",
     "directions_saturated": "whether there were too few descents to see the rank",
     "objective_rise": "by how much the objective rises beyond the rank",

@@ -19,6 +19,7 @@ from sklearn.base import (
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
+from perpend._groups import Groups, factor
 from perpend._score import log_evidence
 from perpend._spread import Spread
 from perpend._typing import Array, namespace
@@ -136,7 +137,7 @@ class FittedSubspace(
                 return place.back(self._affine_distance(X))
             return place.back(self._relative_distance(X) * row_norms(X))
 
-    def score_samples(self, X: Array) -> Array:
+    def score_samples(self, X: Array, groups: Any = None) -> Array:
         """Return minus the distance that decides the labels; larger is more normal.
 
         With ``outliers="both"`` it is the distance from the middle of all rows, in robust standard
@@ -145,13 +146,15 @@ class FittedSubspace(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+        groups : array-like of shape (n_samples,), optional
+            Rows with the same id are inliers or outliers together, as in `fit`.
 
         Returns
         -------
         array of shape (n_samples,)
         """
         with computing_on(X, self.device) as place:
-            return place.back(self._scores(checked(self, X, place, reset=False)))
+            return place.back(self._scores(checked(self, X, place, reset=False), groups))
 
     def score(
         self,
@@ -198,20 +201,22 @@ class FittedSubspace(
             weight = checked_weight(sample_weight, X, place)
             return float(np.average(log_evidence(self, X), weights=weight))
 
-    def decision_function(self, X: Array) -> Array:
+    def decision_function(self, X: Array, groups: Any = None) -> Array:
         """Return `score_samples` minus `offset_`: not negative for inliers.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+        groups : array-like of shape (n_samples,), optional
+            Rows with the same id are inliers or outliers together, as in `fit`.
 
         Returns
         -------
         array of shape (n_samples,)
         """
-        return self.score_samples(X) - self.offset_
+        return self.score_samples(X, groups) - self.offset_
 
-    def predict(self, X: Array, threshold: float | None = None) -> Array:
+    def predict(self, X: Array, threshold: float | None = None, groups: Any = None) -> Array:
         """Return +1 for inliers and -1 for outliers.
 
         Parameters
@@ -219,18 +224,20 @@ class FittedSubspace(
         X : array-like of shape (n_samples, n_features)
         threshold : float, optional
             Use this threshold instead of the fitted one; no refit is needed.
+        groups : array-like of shape (n_samples,), optional
+            Rows with the same id are inliers or outliers together, as in `fit`.
 
         Returns
         -------
         array of int of shape (n_samples,)
         """
-        scores = self.score_samples(X)
+        scores = self.score_samples(X, groups)
         limit = self.threshold_ if threshold is None else threshold
         if not (isinstance(limit, Real) and limit >= 0):
             raise InputError(f"threshold={limit!r}; expected a number that is not negative.")
         return labels(-scores, float(limit))
 
-    def outlier_probability(self, X: Array) -> Array:
+    def outlier_probability(self, X: Array, groups: Any = None) -> Array:
         """Return the probability that each row is an outlier, between 0 and 1.
 
         This is the posterior of the two-group model that the fit found in its rows: inliers with
@@ -242,6 +249,8 @@ class FittedSubspace(
         Parameters
         ----------
         X : array-like or torch tensor of shape (n_samples, n_features)
+        groups : array-like of shape (n_samples,), optional
+            Rows with the same id are inliers or outliers together, as in `fit`.
 
         Returns
         -------
@@ -250,14 +259,20 @@ class FittedSubspace(
             codimension 0 no row is an outlier.
         """
         with computing_on(X, self.device) as place:
-            scores = self._scores(checked(self, X, place, reset=False))
+            X = checked(self, X, place, reset=False)
+            scores, times = self._scores(X, groups), 1.0
+            if (together := Groups.checked(groups, len(X))) is not None:
+                size = together.sizes()
+                times = factor(self, size)
             if (spread := self._both) is not None:
-                p = spread.probability(np.square(to_numpy(scores)))
+                spread = spread if together is None else spread.of_several(size)
+                p = spread.probability(np.square(to_numpy(scores)) * times)
                 return place.back(p.astype(to_numpy(scores).dtype))
             if not hasattr(self, "_outlier_odds"):
                 raise of_earlier_version("no probabilities")
             distance = -to_numpy(scores)
-            p = outlier_probability(distance.astype(float), OutlierOdds(**self._outlier_odds))
+            odds = OutlierOdds(**self._outlier_odds)
+            p = outlier_probability(distance.astype(float), odds, times)
             return place.back(p.astype(distance.dtype))
 
     def explain(self, X: Array) -> Array:
@@ -315,8 +330,10 @@ class FittedSubspace(
 
     # -- inner workings ----------------------------------------------------------------------------
 
-    def _scores(self, X: Array) -> Array:
+    def _scores(self, X: Array, groups: Any = None) -> Array:
         """Return minus the distance that decides the labels."""
+        if (together := Groups.checked(groups, len(X))) is not None:
+            return like(-together.distance(to_numpy(-self._scores(X)), self), X)
         if (spread := self._both) is None:
             return -self._across(X)
         joint = np.empty(X.shape[0], dtype=to_numpy(X[:0]).dtype)

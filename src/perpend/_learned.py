@@ -16,11 +16,12 @@ from sklearn.utils.extmath import svd_flip
 
 from perpend._docs import EVIDENCE
 from perpend._fitted import FittedSubspace
+from perpend._groups import Groups, Seen, weighed
 from perpend._typing import Array, namespace
 from perpend.exceptions import InputError, of_earlier_version
 from perpend.kernels import logarithmic_bins
 from perpend.rows import RowSource
-from perpend.rows.kinds import Place, per_row, to_numpy
+from perpend.rows.kinds import Place, like, per_row, to_numpy
 from perpend.solvers import Solution, TwoGroups
 from perpend.structure import AffineFit
 from perpend.structure.labels import (
@@ -106,6 +107,7 @@ class Data(NamedTuple):
     X: Array
     weight: Array | None
     place: Place
+    groups: Groups | None = None
 
 
 class Subspace(NamedTuple):
@@ -166,13 +168,20 @@ def attributes(model: Any, found: Subspace, data: Data) -> dict[str, Any]:
     """Return all that is learned about a subspace, by name."""
     table = _bases(found, data.place)
     distance, limit, record = found.distance, found.odds.threshold, found.record
-    if distance is None:
+    if distance is None or data.groups is not None:  # rows of a group: just as `predict` sees them
         distance = with_attributes(model, table)._across(data.X)
     if record is not None and found.location is not None:
         # The final steps leave out rows that are far away.
         record = record.counted(to_numpy(distance), data.weight)
     if model._spread is not None:
         distance, limit = -model._scores(data.X), float(np.sqrt(model._both.limit))
+    table |= {
+        "_outlier_odds": found.odds._asdict(),
+        "_distance_record": None if record is None else record._asdict(),
+    }
+    if data.groups is not None:
+        own = data.groups.distance(to_numpy(distance), with_attributes(model, table))
+        distance = like(own, data.X)
     threshold = _threshold(model, distance, limit, data.weight)
     return {
         **table,
@@ -180,9 +189,27 @@ def attributes(model: Any, found: Subspace, data: Data) -> dict[str, Any]:
         "threshold_": threshold,
         "offset_": -threshold,
         "labels_": data.place.back(labels(distance, threshold)),
-        "_outlier_odds": found.odds._asdict(),
-        "_distance_record": None if record is None else record._asdict(),
     }
+
+
+def in_groups(model: Any, found: Subspace, data: Data) -> Subspace:
+    """Return a subspace whose confidence counts groups of rows, not rows."""
+    record, affine = found.record, found.location is not None
+    seen: Seen | int = found.solution.components.shape[1] + affine
+    assert data.groups is not None
+    if record is not None:
+        J = to_numpy(with_attributes(model, _bases(found, data.place))._across(data.X))
+        lengths = np.ones(1)
+        if affine or not model.normalize:
+            X = to_numpy(data.X)
+            lengths = np.linalg.norm(X - np.median(X, axis=0) * affine, axis=1)
+        sizes = (record.codimension, record.dimension - affine)
+        limits = (record.scale, found.odds.threshold)
+        seen = Seen(J.astype(float), lengths[lengths > 0], sizes, *limits, affine)
+    solution = weighed(found.solution, data.groups, seen, data.X, data.weight)
+    if model._given_codimension() != "auto":  # whoever gave it hears no doubts about it
+        solution = solution._replace(doubts=found.solution.doubts)
+    return found._replace(solution=solution)
 
 
 def _bases(found: Subspace, place: Place) -> dict[str, Any]:

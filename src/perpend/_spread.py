@@ -82,7 +82,20 @@ class Spread(NamedTuple):
         The cube root of a sum of squares is nearly normal, however many of them matter (Wilson and
         Hilferty, 1931).
         """
-        return float((self.middle + special.ndtri(1 - FLAGGED) * self.deviation) ** 3)
+        limit: float = (self.middle + special.ndtri(1 - FLAGGED) * self.deviation) ** 3
+        return limit
+
+    def of_several(self, g: Array) -> "Spread":
+        """Return the law of the sum of q over g rows: g times the degrees of freedom.
+
+        With k of them, cbrt(q / k) has the mean 1 - u^2 and the deviation u = sqrt(2 / 9k), in
+        units of some scale.
+        """
+        ratio = self.deviation / self.middle
+        u = (np.sqrt(1 + 4 * ratio**2) - 1) / (2 * ratio)  # u / (1 - u^2) is the ratio
+        unit = np.cbrt(g) * self.middle / (1 - u**2)
+        middle, deviation = unit * (1 - u**2 / g), unit * u / np.sqrt(g)
+        return self._replace(middle=middle, deviation=deviation)
 
     def _parts(self, Y: Array) -> tuple[Array, Array | None]:
         """Return coordinates along the axes, and what is orthogonal to them, if there is any."""

@@ -9,10 +9,11 @@ from perpend.structure import SURE
 
 def summary(model: Any) -> str:
     """Return the result in a few lines of text."""
-    affine = ", affine" if model.affine_ else ""
+    affine, doubts = ", affine" if model.affine_ else "", getattr(model, "doubts_", ())
     lines = [
         ("subspace", f"dimension {model.n_components_}, codimension {model.codimension_}{affine}"),
         ("confidence", f"{model.confidence_:.2f} ({_sureness(model)})"),
+        *(("" if i else "because", text) for i, text in enumerate(doubts)),
         ("outliers", _outliers(model)),
         ("threshold", f"{model.threshold_:.3g}"),
         ("noise", f"{model.noise_:.3g}"),

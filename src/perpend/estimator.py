@@ -25,12 +25,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from perpend._docs import completed, completed_function
 from perpend._fitted import FittedSubspace
+from perpend._groups import Groups
 from perpend._learned import (
     Data,
     Subspace,
     affine_subspace,
     attributes,
     choose,
+    in_groups,
     linear_subspace,
     others_in_order,
     structures,
@@ -146,7 +148,9 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> Self:
+    def fit(
+        self, X: Array, y: Any = None, sample_weight: Array | None = None, groups: Any = None
+    ) -> Self:
         """Find the subspace of the inliers among the rows of X.
 
         Parameters
@@ -156,24 +160,54 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight w counts like w equal rows.
+        groups : array-like of shape (n_samples,), optional
+            Rows with the same id, a number or text, are inliers or outliers together: the two rows
+            of a correspondence, or all rows of a frame. Their squared distances are added up for
+            labels, scores and probabilities, and they are one piece of evidence for the confidence.
+            The subspace is that of the rows. A group has one weight.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
-        data = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
+        metadata = {"sample_weight": sample_weight, "groups": groups}
+        data = {"X": X, "y": y, "metadata": metadata}
         with (
             watching(self, **data) as callback,
             _all_or_nothing(self),
             computing_on(X, self.device) as place,
         ):
-            solution = self._fit(X, sample_weight, place, callback)
+            solution = self._fit(X, sample_weight, groups, place, callback)
         self._warn(solution)
         return self
 
+    def fit_predict(
+        self, X: Array, y: Any = None, sample_weight: Array | None = None, groups: Any = None
+    ) -> Array:
+        """Find the subspace, and return +1 for inliers and -1 for outliers.
+
+        Parameters
+        ----------
+        X : array-like or torch tensor of shape (n_samples, n_features)
+        y : ignored
+        sample_weight, groups : array-like of shape (n_samples,), optional
+            As in `fit`.
+
+        Returns
+        -------
+        array of int of shape (n_samples,)
+        """
+        model = self.fit(X, y, sample_weight=sample_weight, groups=groups)
+        return model.predict(X, groups=groups)
+
     def _fit(
-        self, X: Array, sample_weight: Array | None, place: Place, callback: Callback | None
+        self,
+        X: Array,
+        sample_weight: Array | None,
+        groups: Any,
+        place: Place,
+        callback: Callback | None,
     ) -> Solution:
         X = checked(self, X, place, reset=True)
         self._warn_of_units(X)
@@ -188,7 +222,8 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         if self.outliers == "both":
             self._spread = sampled_spread(X, weight)._asdict()
         rng, recorder = as_generator(self.random_state), Recorder(callback)
-        data, found = Data(X, weight, place), None
+        together = None if groups is None else Groups.checked(groups, X.shape[0], weight)
+        data, found = Data(X, weight, place, together), None
         if self.affine:
             found = self._find_affine(data, copy.deepcopy(rng), recorder)
             self.history_ = recorder.history._asdict()
@@ -211,23 +246,25 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
             one._replace(evidence={**one.evidence, **of_affine})
             for one in (solution, *solution.others)
         ]
-        self._learn([linear_subspace(self, one, rows, data) for one in all_], data)
-        return solution
+        return self._learn([linear_subspace(self, one, rows, data) for one in all_], data)
 
     def _learn_affine(self, found: AffineFit, data: Data) -> Solution:
         all_ = [affine_subspace(one, data) for one in (found, *found.others)]
-        self._learn(all_, data)
+        solution = self._learn(all_, data)
         self._reference = Reference.of(data.X, data.weight)._asdict()
-        return all_[0].solution
+        return solution
 
-    def _learn(self, found: list[Subspace], data: Data) -> None:
+    def _learn(self, found: list[Subspace], data: Data) -> Solution:
         """Turn the chosen structure, and every other one that was seen, into attributes."""
+        if data.groups is not None:
+            found = [in_groups(self, one, data) for one in found]
         chosen, *others = (attributes(self, one, data) for one in found)
         self.__dict__.update(chosen)
         self.structures_ = structures(found[0], chosen)
         self.profile_ = found[0].solution.profile
         self._others = others_in_order(self.structures_, chosen, others)
         self._reference = None
+        return found[0].solution
 
     @property
     def _may_fuse(self) -> bool:
@@ -349,7 +386,12 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         save(self, path)
 
     def report(
-        self, path: str | PathLike[str], X: Array | None = None, *, title: str | None = None
+        self,
+        path: str | PathLike[str],
+        X: Array | None = None,
+        *,
+        title: str | None = None,
+        groups: Any = None,
     ) -> None:
         """Write one HTML page about the result: verdict, evidence, pictures, outliers, equation.
 
@@ -362,11 +404,13 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
             Columns without names are counted from 1 on the page: "column 1" is ``X[:, 0]``.
         title : str, optional
             The heading of the page.
+        groups : array-like of shape (n_samples,), optional
+            Ids of rows that are inliers or outliers together, as in `fit`.
         """
         from perpend.report import write_report
 
         check_is_fitted(self)
-        write_report(path, self, X, title=title)
+        write_report(path, self, X, title=title, groups=groups)
 
     def plot(self) -> "AnswerDisplay":
         """Draw four pictures that show whether the result can be trusted.

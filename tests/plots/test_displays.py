@@ -292,7 +292,9 @@ def test_normals_outside_the_span_of_the_rows_are_not_among_the_directions():
     model = fitted(X)
     assert model.codimension_ == 4
     assert SpectrumDisplay.from_estimator(model).n_normals == 3
-    assert SpreadDisplay.from_estimator(model).n_normals == 3
+    assert SpectrumDisplay.from_estimator(model).n_others == 1
+    spread = SpreadDisplay.from_estimator(model)  # has all axes
+    assert (len(spread.spread), spread.n_normals) == (9, 4)
 
 
 def test_the_spread_is_that_of_the_inliers(model):

@@ -132,12 +132,13 @@ def test_rows_that_are_all_alike_are_their_values(size):
         assert np.isfinite(one["error"])
 
 
-def test_one_normal_many_normals_and_no_rows_are_as_before():
+def test_one_normal_and_no_rows_are_as_before_and_many_normals_the_simplest():
     assert gather(*cloud())["estimate"]["solved"] is None
     assert gather(table().model)["estimate"]["solved"] is None
     X = np.random.default_rng(0).standard_normal((200, 2)) @ np.ones((2, 12))
     X[:, 0] *= -1.0
-    assert gather(fitted(X), X)["estimate"]["solved"] is None
+    simplest = gather(fitted(X), X)["estimate"]["solved"]  # of eleven
+    assert [len(one["terms"]) for one in simplest] == [1] * 8
     facts = gather(*table())
     del facts["estimate"]["solved"]  # as in a file of an earlier version
     assert all(line.endswith("= 0") for line in printed(facts))

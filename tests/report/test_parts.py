@@ -210,8 +210,7 @@ def test_peeling_is_advised_where_it_can_help():
         facts["estimate"] |= changes
         return "\n".join(step.how for step in next_steps(facts))
 
-    assert "peel(rows," in how(cloud())  # affine: by a column of ones
-    assert "np.c_[X, np.ones(len(X))]" in how(cloud())
+    assert "peel(X, affine=True," in how(cloud())
     assert "peel(" not in how(table(), sure=True, outliers=25)
     assert "peel(" in how(table(), sure=False, outliers=25)
 

@@ -76,7 +76,7 @@ def about_model(model: Any, record: str = "row") -> dict[str, Any]:
         "model": model,
         "level": level(model.confidence_),
         "evidence": evidence,
-        "gap": factor(evidence.get("inlier_gap", 1.0)).replace(THIN, " "),
+        "gap": factor(evidence.get("inlier_gap", 1.0) ** 0.5).replace(THIN, " "),
         "clear_origin": CLEAR_ORIGIN,
         "seen": seen,  # other structures that contain the subspace, or lie inside it
     }

@@ -15,6 +15,7 @@ from perpend.rows.kinds import to_numpy
 # Relative to the largest value; smaller ones are rounding errors. The inliers' spread is a root of
 # eigenvalues, and has half of the digits.
 FLOOR, SPREAD_FLOOR = 1e-15, 1e-8
+ZEROS_BELOW = 10.0  # times below the smallest other value: where zeros are drawn beside noise
 
 
 @dataclass(eq=False, repr=False)
@@ -43,6 +44,7 @@ class SpectrumDisplay(ModelDisplay):
     _: KW_ONLY
     n_normals: int | None  # how many of them belong to normals of the model; None if not known
     n_starts: int | None = None  # how many directions there are
+    n_others: int = 0  # normals that are orthogonal to all rows, and need no descent
 
     def __post_init__(self) -> None:
         self.singular_values = np.asarray(self.singular_values, dtype=float)
@@ -51,7 +53,11 @@ class SpectrumDisplay(ModelDisplay):
     def of(cls, model: Any, X: Array | None = None) -> Self:  # noqa: ARG003
         """Make the display of a fitted model, without drawing it."""
         values = to_numpy(model.singular_values_)
-        return cls(values, n_normals=_n_inside(model), n_starts=int(model.n_starts_))
+        inside, starts = _n_inside(model), int(model.n_starts_)
+        others = 0 if inside is None else int(model.codimension_) - inside
+        if inside is not None:  # more directions than dimensions of the span have no more values
+            values = values[: inside + model.n_components_]
+        return cls(values, n_normals=inside, n_starts=starts, n_others=others)
 
     @property
     def gap(self) -> float | None:
@@ -67,9 +73,13 @@ class SpectrumDisplay(ModelDisplay):
         what = f"Singular values of {count(self.n_starts or len(s))} directions"
         if c is None:
             return f"{what}: they fall from {s[0]:.2g} to {s[-1]:.2g}."
+        more = (
+            f" {plural(self.n_others, 'more normal')} hold for all rows." if self.n_others else ""
+        )
         if self.gap is None:
-            return f"{what}: {'all' if c else 'none'} of them belong to normals."
-        return f"{what}, {c} of normals: behind these they fall by a factor of {factor(self.gap)}."
+            return f"{what}: {'all' if c else 'none'} of them belong to normals.{more}"
+        fall = f"behind these they fall by a factor of {factor(self.gap)}."
+        return f"{what}, {c} of normals: {fall}{more}"
 
     def _picture(self) -> Picture:
         """Describe the values as dots, the normals' filled, with the fall behind these."""
@@ -87,7 +97,11 @@ class SpectrumDisplay(ModelDisplay):
             self.description,
             ("number of the singular value", "singular value"),
             (s, first, FLOOR),
-            names=(f"{first} of normals", f"{len(s) - first} others"),
+            names=(
+                f"{first} of normals"
+                + (f", {self.n_others} hold for all" if self.n_others else ""),
+                f"{len(s) - first} others",
+            ),
             behind="muted",
         )
 
@@ -96,8 +110,8 @@ class SpectrumDisplay(ModelDisplay):
 class SpreadDisplay(ModelDisplay):
     """How far the inliers spread along and across the subspace.
 
-    These are the inliers' standard deviations about the origin (about their mean, in homogeneous
-    coordinates, if affine) along their principal axes, relative to the largest. Along the subspace
+    These are the inliers' standard deviations about the origin (about their mean, if affine) along
+    their principal axes, as many as there are features, relative to the largest. Along the subspace
     they are large; across it there is only noise. A larger drop makes the codimension clearer.
 
     Examples
@@ -125,9 +139,15 @@ class SpreadDisplay(ModelDisplay):
         """Make the display of a fitted model, without drawing it."""
         evidence = computed_evidence(model)
         variances = np.asarray(evidence.get("inlier_spectrum", []), dtype=float)[::-1]
+        D = model.n_features_in_
+        if len(variances) > D:  # of lifted rows, in files of earlier versions: one of them is 1
+            variances = np.delete(variances, np.argmin(np.abs(variances - 1)))
+        known = len(variances) > 0 and variances[0] > 0
+        if known:  # along normals of the rows' span there is nothing
+            variances = np.append(variances, np.zeros(D - len(variances)))
         return cls(
-            np.sqrt(variances / variances[0]) if len(variances) and variances[0] > 0 else [],
-            n_normals=_n_inside(model),
+            np.sqrt(variances / variances[0]) if known else [],
+            n_normals=int(model.codimension_) if known else None,
             n_rows=evidence.get("rows_on_subspace"),
             n_rows_by_chance=evidence.get("rows_on_any_subspace"),
         )
@@ -155,7 +175,7 @@ class SpreadDisplay(ModelDisplay):
         if self.n_rows is None or self.n_rows_by_chance is None:
             return ""
         rows, chance = count(self.n_rows), count(self.n_rows_by_chance)
-        return f"{before}{rows} different rows lie on it, by chance {chance} would."
+        return f"{before}{rows} different {self._word} lie on it, by chance {chance} would."
 
     def _picture(self) -> Picture:
         """Describe the spread as dots, that along the subspace filled, with the fall behind it."""
@@ -164,12 +184,14 @@ class SpreadDisplay(ModelDisplay):
             return empty("Inliers' spread", note, self.description)
         c = 0 if self.n_normals is None else self.n_normals
         d = len(self.spread) - c
+        n_zero = int(np.sum(self.spread <= SPREAD_FLOOR * self.spread[0]))
+        zero = f", {n_zero} of them 0" if 0 < n_zero < c else ""
         return _spectrum(
             "Inliers' spread" + self._evidence("\n").rstrip("."),
             self.description,
             ("principal axis", "standard deviation (relative)"),
             (self.spread, d, SPREAD_FLOOR),
-            names=(f"{d} along the subspace", f"{c} across it"),
+            names=(f"{d} along the subspace", f"{c} across it{zero}"),
             behind="out",
         )
 
@@ -177,14 +199,13 @@ class SpreadDisplay(ModelDisplay):
 def _n_inside(model: Any) -> int | None:
     """Return how many normals are inside the span of the rows; None if that is not known.
 
-    The evidence has one variance for each dimension of the span, or that dimension itself; the span
-    is that of lifted rows, if affine.
+    The evidence has one variance for each dimension of the span, or that dimension itself.
     """
     evidence = computed_evidence(model)
     if "inlier_spectrum" not in evidence and "rank" not in evidence:
         return None
     rank = evidence.get("rank", len(evidence.get("inlier_spectrum", ())))
-    return max(int(rank - model.n_components_ - bool(model.affine_)), 0)
+    return min(max(int(rank - model.n_components_), 0), int(model.codimension_))
 
 
 def _ratio(values: Array, first: int | None, floor: float) -> float | None:
@@ -214,7 +235,10 @@ def _spectrum(
     values, first, floor = falling
     gap = _ratio(values, first, floor)
     place = np.arange(1.0, len(values) + 1)
-    shown = np.maximum(values, floor * values[0])
+    least = floor * values[0]
+    if 0 < first < len(values) and values[first] > least:  # zeros far below would hide the step
+        least = max(least, float(np.min(values[values > least])) / ZEROS_BELOW)
+    shown = np.maximum(values, least)
     size = 5.0 if len(values) <= 40 else 2.5
     decades = float(np.log10(shown[0] / shown[-1]))
     y = Axis(axes[1], 0.0, 1.11 * shown[0])

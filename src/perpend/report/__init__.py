@@ -30,6 +30,7 @@ def write_report(
     result: dict[str, Any] | None = None,
     title: str | None = None,
     facts_path: str | os.PathLike[str] | None = None,
+    groups: Any = None,
 ) -> Path:
     """Write a page about a fitted model and its rows.
 
@@ -54,6 +55,8 @@ def write_report(
     facts_path : str or path, optional
         Where to keep the facts behind the page, as JSON. With ``report.json`` in a folder of
         results, `report_from_folder` makes the page again without the data.
+    groups : array-like of shape (n_samples,), optional
+        Ids of rows that are inliers or outliers together, as in `fit`.
 
     Returns
     -------
@@ -74,7 +77,7 @@ def write_report(
     """
     scaled = opened(model)
     rows = scaled_data(scaled, data) if scaled.is_pipeline else data
-    facts = gather(scaled.model, rows, answer=answer, result=result, title=title)
+    facts = gather(scaled.model, rows, answer=answer, result=result, title=title, groups=groups)
     if scaled.is_pipeline:
         in_own_units(facts, scaled, data, answer)
     if facts_path is not None:

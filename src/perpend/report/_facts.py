@@ -39,13 +39,14 @@ def gather(
     answer: Answer | None = None,
     result: dict[str, Any] | None = None,
     title: str | None = None,
+    groups: Any = None,
 ) -> Facts:
     """Return the facts about a fitted model and its rows; see `perpend.report.write_report`."""
     check_is_fitted(model)
     result = result or {}
     rows = _rows(model, data)
     if answer is None and rows.X is not None:
-        answer = _labelled(model, data if rows.dataset is None else rows.dataset.X)
+        answer = _labelled(model, data if rows.dataset is None else rows.dataset.X, groups)
     labels = to_numpy(model.labels_) if answer is None else to_numpy(answer.labels)
     if rows.X is not None and len(labels) != len(rows.X):
         raise InputError(f"There are {len(labels)} labels, but the data has {len(rows.X)} rows.")
@@ -78,11 +79,11 @@ def _rows(model: SubspaceEstimator, data: Any) -> Rows:
     return Rows(X, columns, names is not None, dataset, kind)
 
 
-def _labelled(model: SubspaceEstimator, X: Array) -> Answer:
-    distance = -to_numpy(model.score_samples(X))
+def _labelled(model: SubspaceEstimator, X: Array, groups: Any) -> Answer:
+    distance = -to_numpy(model.score_samples(X, groups))
     labels = np.where(distance <= model.threshold_, 1, -1)
     if hasattr(model, "_outlier_odds"):
-        probability = to_numpy(model.outlier_probability(X))
+        probability = to_numpy(model.outlier_probability(X, groups))
     else:  # a model from a file of an early version
         probability = np.full(len(labels), np.nan)
     return Answer(labels, distance, probability)

@@ -78,7 +78,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     shown = (_words.digits_needed, _words.moved, _words.percent, _words.png, _words.short)
-    for function in (*shown, coordinate, count, factor, number, plural):
+    for function in (*shown, _words.with_article, coordinate, count, factor, number, plural):
         made.filters[function.__name__] = function
     made.globals["column_name"] = _words.column_name
     made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}

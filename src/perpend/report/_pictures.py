@@ -53,6 +53,7 @@ def picture_facts(
     """
     X, dataset = rows.X, rows.dataset
     scales = scales_matter(model)
+    descents = not scales and not model.affine_ and model.codimension_ > 0  # which have shown it
     image = dataset is not None and rows.kind == "image" and len(dataset.shape) == 2
     cloud = X is not None and (X.shape[1] == 3 or (rows.kind == "cloud" and X.shape[1] > 3))
     view = X is not None and not cloud and X.shape[1] > 1
@@ -62,7 +63,7 @@ def picture_facts(
         "distances": _distances(model, answer, rows.word),
         "view": _view(model, rows, labels).stored() if view else None,
         "profile": _stored(ProfileDisplay.of(model), rows.word) if scales else None,
-        "directions": None if scales else _stored(SpectrumDisplay.of(model), rows.word),
+        "directions": _stored(SpectrumDisplay.of(model), rows.word) if descents else None,
         "spread": _stored(SpreadDisplay.of(model), rows.word),
     }
 
@@ -151,6 +152,7 @@ def _cloud(model: SubspaceEstimator, rows: Rows, labels: Array) -> Facts:
     shown = CloudDisplay._of(model, X, labels, sample(len(X), MOST_POINTS, 0), names=rows.columns)
     low, high = shown._view
     size = float(np.max(high - low)) or 1.0
+    extent = np.stack([low, high])
     low = (low + high) / 2 - size / 2
     places = (shown.points - low) / size
     inside = np.all((places >= 0) & (places <= 1), axis=1)
@@ -162,6 +164,7 @@ def _cloud(model: SubspaceEstimator, rows: Rows, labels: Array) -> Facts:
         "inlier": _base64((shown.labels[inside] == 1).astype(np.uint8)),
         "low": plain(low),
         "size": size,  # of the cube, in the data's units
+        "box": [[float(f"{v:.5g}") for v in end] for end in (extent - low) / size],  # of the axes
         "patch": None if patch is None else [[float(f"{v:.5g}") for v in p] for p in patch],
         "total": shown.n_inliers + shown.n_outliers,
         "shown": int(inside.sum()),

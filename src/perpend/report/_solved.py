@@ -10,7 +10,8 @@ from perpend.estimator import SubspaceEstimator
 from perpend.relations.solved import Relation, solved, surface_of_rows
 from perpend.rows.kinds import to_numpy
 
-MOST_EQUATIONS = 8
+MOST_EQUATIONS = 8  # that are shown
+MOST_NORMALS = 64  # among which short equations are searched: 0.2 s
 TERMS = 12  # of an equation that are kept
 
 Solved: TypeAlias = dict[str, Any]
@@ -20,14 +21,14 @@ Solved: TypeAlias = dict[str, Any]
 def solved_equations(
     model: SubspaceEstimator, X: Array | None, labels: Array, scaled: Scaled | None = None
 ) -> list[Solved] | None:
-    """Return sparse equations of the rows X, each solved for a column; None if that does not help.
+    """Return the simplest equations of the rows X, each solved for a column, if that helps.
 
-    It does not with many normals, without rows that give the scale of columns, and with a single
-    normal, unless columns were scaled.
+    It does not, and this is None, without rows that give the scale of columns, and with a single
+    normal, unless columns were scaled. With many normals there may be none that is short.
     """
     N = to_numpy(model.normals_).astype(float)
     least = 2 if scaled is None else 1
-    if X is None or not least <= len(N) <= MOST_EQUATIONS or not np.any(labels == 1):
+    if X is None or len(N) < least or not np.any(labels == 1):
         return None
     inliers, location = X[labels == 1], to_numpy(model.location_).astype(float)  # 0 if linear
     if not model.affine_ and not np.any(inliers):
@@ -35,7 +36,16 @@ def solved_equations(
     scale = None
     if scaled is not None:  # z = (x - centre) / scale is on the model's subspace
         N, location, scale = N / scaled.scale, scaled.point, scaled.scale
-    return [_facts(one) for one in solved(surface_of_rows(N, location, inliers, scale))]
+    if len(N) > MOST_NORMALS:
+        return []
+    found = solved(surface_of_rows(N, location, inliers, scale))
+    if len(N) > MOST_EQUATIONS:  # the simplest; those that only say a column is constant come last
+        found = sorted((one for one in found if len(one.columns) <= TERMS), key=_simplicity)
+    return [_facts(one) for one in found[:MOST_EQUATIONS]]
+
+
+def _simplicity(one: Relation) -> tuple[bool, int]:
+    return len(one.columns) == 0, len(one.columns)
 
 
 def _facts(one: Relation) -> Solved:

@@ -95,6 +95,16 @@ def percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
+def with_article(text: str) -> str:
+    """Return a number with its article.
+
+    >>> with_article("8"), with_article("18"), with_article("80"), with_article("108")
+    ('an 8', 'an 18', 'an 80', 'a 108')
+    """
+    vowel = text.startswith("8") or text in {"11", "18"}
+    return f"{'an' if vowel else 'a'} {text}"
+
+
 def short(text: Any, shown: int = NAME_LENGTH) -> str:
     """Return a text on one line, cut if it is long.
 
@@ -208,17 +218,18 @@ def _with_help(text: str) -> tuple[str, str]:
     """Split a doubt into the doubt itself and the remark in parentheses at its end.
 
     >>> _with_help("there are few rows (add rows)")
-    ('there are few rows', 'What would help: add rows')
+    ('there are few rows', 'Add rows')
     >>> _with_help("it may be the sum of two (use perpend.peel to find both)")
-    ('it may be the sum of two', 'What would help: use perpend.peel to find both')
+    ('it may be the sum of two', 'Use perpend.peel to find both')
     >>> _with_help("all rows lie on a larger one (codimension=1 would give that)")
-    ('all rows lie on a larger one', 'What would help: codimension=1 would give that')
+    ('all rows lie on a larger one', 'codimension=1 would give that')
     """
     match = re.fullmatch(r"(.*\S) \(([^()]*)\)", text)
     if not match:
         return text, ""
-    lead = "What would help" if ADVICE_WORDS.search(match[2]) else "Possible reason"
-    return match[1], f"{lead}: {match[2]}"
+    advice = match[2] if ADVICE_WORDS.search(match[2]) else f"possible reason: {match[2]}"
+    is_code = "=" in advice.split()[0]
+    return match[1], advice if is_code else advice[:1].upper() + advice[1:]
 
 
 def fit_code(facts: Facts, rows: str = "X", **changes: object) -> str:

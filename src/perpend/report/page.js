@@ -160,6 +160,11 @@
     const view = new DataView(raw.buffer), n = inlier.length;
     const at = Float32Array.from({ length: 3 * n }, (_, k) => view.getUint16(2 * k, true) / 65535 - 0.5);
     const start = { turn: 0.6, tilt: 0.45, size: 1 };
+    const box = cloud.box || [[0, 0, 0], [1, 1, 1]]; // the ends of each axis, inside the cube
+    const edge = (k, e, beyond = 0) => box[e][k] - 0.5 + (e ? beyond : -beyond);
+    // How wide and high the box is at the most when it is turned, as it is tilted first.
+    const [a, b, c] = [0, 1, 2].map((k) => edge(k, 1) - edge(k, 0)), across = Math.hypot(a, b, 0.5 * c);
+    const up = Math.cos(start.tilt) * c + Math.sin(start.tilt) * Math.hypot(a, b);
     let { turn, tilt, size } = start, waiting = false;
     const order = Uint32Array.from({ length: n }, (_, k) => k), depth = new Float32Array(n);
 
@@ -170,14 +175,14 @@
       canvas.height = Math.max(1, Math.round(tall * ratio));
       const pen = canvas.getContext("2d");
       pen.scale(ratio, ratio);
-      const unit = size * 0.64 * Math.min(wide, tall), ct = Math.cos(turn), st = Math.sin(turn);
+      const unit = size * 0.84 * Math.min(wide / across, tall / up), ct = Math.cos(turn), st = Math.sin(turn);
       const cp = Math.cos(tilt), sp = Math.sin(tilt);
       // (x, y, z) with z up: turn about z, then tilt towards the eye.
       const project = (x, y, z) => {
         const a = ct * x - st * y, b = st * x + ct * y;
         return [wide / 2 + unit * a, tall / 2 - unit * (cp * z + sp * b), cp * b - sp * z];
       };
-      const corner = (k) => project(k & 1 ? 0.5 : -0.5, k & 2 ? 0.5 : -0.5, k & 4 ? 0.5 : -0.5);
+      const corner = (k) => project(...[0, 1, 2].map((j) => edge(j, (k >> j) & 1)));
       pen.strokeStyle = color("--rule");
       pen.lineWidth = 1;
       for (let k = 0; k < 8; k += 1) {
@@ -214,18 +219,31 @@
       }
       pen.globalAlpha = 1;
       pen.fillStyle = color("--text");
-      pen.font = "13px system-ui, sans-serif";
-      pen.textAlign = "center";
-      // Each axis is named at the edge of the cube where the name hides least.
+      // Each axis has its name and its ends at the edge of the box where they hide least.
       [0, 1, 2].forEach((k) => {
-        const places = [[-1, -1], [-1, 1], [1, -1], [1, 1]].map(([a, b]) => {
-          const p = [0.56 * a, 0.56 * a, 0.56 * a];
-          p[k] = 0;
-          p[k === 2 ? 1 : 2] = 0.56 * b;
+        const [a, b] = [0, 1, 2].filter((j) => j !== k);
+        const on = ([i, j], t) => {
+          const p = [0, 0, 0];
+          p[a] = edge(a, i, 0.06);
+          p[b] = edge(b, j, 0.06);
+          p[k] = (1 - t) * edge(k, 0) + t * edge(k, 1);
           return project(...p);
+        };
+        const side = [[0, 0], [0, 1], [1, 0], [1, 1]].reduce((p, q) => {
+          const [x, y] = on(p, 0.5), [u, v] = on(q, 0.5);
+          return (k === 2 ? u < x : v > y) ? q : p;
         });
-        const [x, y] = places.reduce((p, q) => (k === 2 ? q[0] < p[0] : q[1] > p[1]) ? q : p);
-        pen.fillText(cloud.names[k], clamp(x, 20, wide - 20), clamp(y, 14, tall - 6));
+        const ends = [0, 1].map((e) => number(cloud.low[k] + cloud.size * box[e][k]));
+        const [from, to] = [on(side, 0), on(side, 1)];
+        let texts = [[0.5, cloud.names[k]], [0.05, ends[0]], [0.95, ends[1]]];
+        if (Math.hypot(to[0] - from[0], to[1] - from[1]) < 60) texts = [[0.5, `${cloud.names[k]}: ${ends.join(" … ")}`]];
+        pen.textAlign = k === 2 ? "right" : "center";
+        for (const [t, text] of texts) {
+          const [x, y] = on(side, t);
+          pen.font = `${t === 0.5 ? 13 : 11}px system-ui, sans-serif`;
+          const room = k === 2 ? pen.measureText(text).width + 4 : 20;
+          pen.fillText(text, clamp(x, room, wide - 20), clamp(y, 14, tall - 6));
+        }
       });
     };
     const soon = () => {

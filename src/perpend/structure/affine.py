@@ -119,7 +119,8 @@ def _sample(
         own, share = distinct.of_kind(some)
         floor = float(distance_edges(1.0, given.dtype)[0])
         cloud = Cloud(Y, affine=True, weight=own, share=share, floor=floor)
-    n, no_normals = float(distinct.share.sum()), weigh_no_normals(rows, span, distinct)
+        cloud.n_outside = W.shape[1]
+    n, no_normals = float(distinct.share.sum()), weigh_no_normals(rows, span, distinct, lifted=True)
     return _Sample(len(S), W, basis, point, cloud, n, no_normals)
 
 
@@ -196,7 +197,8 @@ def _among(
     if decision is not None and members.groups is not None:
         spectrum = np.sort(np.append(members.variances, 1.0))  # of the lifted rows
         fit = Fit(members.V[:-1], members.groups, spectrum, members.axes, 0, converged=True)
-        verdict = verdict_of(decision, fit, seen.rows, float(n_seen))
+        own = members.variances * seen.view.scale**2
+        verdict = verdict_of(decision, fit, seen.rows, float(n_seen), own)
     else:
         verdict = chosen.no_normals
         if fixed:
@@ -256,7 +258,10 @@ def solve_lifted(
         confidence, doubts = 0.0, (*doubts, str(doubt))
     B = linear.directions[:-1]
     norms = np.linalg.norm(B, axis=0)
-    verdict = Verdict(confidence, (), linear.evidence, linear.support, linear.gap)
+    evidence = dict(linear.evidence)
+    if isinstance(rank := evidence.get("rank"), int):
+        evidence["rank"] = rank - 1  # lifted rows have one more dimension
+    verdict = Verdict(confidence, (), evidence, linear.support, linear.gap)
     found = in_data(seen, members, verdict, B / np.where(norms > 0, norms, 1))
     solution = found.solution._replace(
         objective=linear.objective,

@@ -102,21 +102,26 @@ def no_accident(contrast: float, parameters: int) -> float:
 def confidence_of(facts: Facts) -> tuple[float, tuple[Doubt, ...]]:
     """Return the confidence, and the doubts that lower it."""
     clear = float(special.expit(4 * (facts.clearness - 1) + 3))  # .95 where it is just clear
+    factor = math.exp(facts.length)
     against = f", and codimension {facts.rival} is nearly as likely" if facts.rival else ""
     about_structure = (
         (
             not facts.is_significant,
             "accident",
-            f"only {facts.n_members:.0f} rows lie on the subspace, and some subspace of this "
-            f"dimension passes through any {facts.n_free} rows",
+            f"only {facts.n_members:.0f} rows lie on the subspace, which may be an accident: some "
+            f"subspace of this dimension passes through any {facts.n_free} rows",
             "more rows would help",
         ),
         (
             clear < k.SURE,
             "codimension",
-            "the number of normals is the same only over a factor of "
-            f"{math.exp(facts.length):.2g} in scale{against}",
-            "noise, or variances that decay; less noise would help, more rows would not",
+            (
+                f"the number of normals is the same only over a factor of {factor:.2g} in scale"
+                if factor > 1.1
+                else "the number of normals stands out over no range of scales"
+            )
+            + against,
+            "less noise would help, more rows would not: variances may decay without a step",
         ),
         (
             facts.starts_disagree,
@@ -134,8 +139,8 @@ def confidence_of(facts: Facts) -> tuple[float, tuple[Doubt, ...]]:
         (
             facts.n_smaller is not None,
             "parts",
-            f"{facts.n_smaller} of the {facts.n_members:.0f} rows on the subspace lie on a "
-            "smaller one inside: it may be the sum of two",
+            f"{(facts.n_smaller or 0) / max(facts.n_members, 1):.0%} of the rows on the subspace "
+            "lie on a smaller one inside: it may be the sum of two",
             "use perpend.peel to find both",
         ),
         (
@@ -150,7 +155,7 @@ def confidence_of(facts: Facts) -> tuple[float, tuple[Doubt, ...]]:
             facts.suspect,
             "layers",
             "the rows near the subspace may be two groups, one closer to it than the other",
-            "look at the distances, or set a threshold",
+            "look at the distances: another threshold may tell them apart",
         ),
         (
             facts.noise > k.NOISE,
@@ -176,8 +181,9 @@ def confidence_of(facts: Facts) -> tuple[float, tuple[Doubt, ...]]:
         (
             facts.short > 0,
             "short rows",
-            f"{facts.short:.0%} of the outliers are short rows that are as near to the subspace as "
-            "the inliers, in the units of the data: their noise is only large in proportion",
+            f"{'all' if facts.short > 0.995 else f'{facts.short:.0%} of the'} outliers are short "
+            "rows that are as near to the subspace as the inliers, in the units of the data: their "
+            "noise is only large in proportion",
             "normalize=False or affine=True would help, or scaling the columns",
         ),
         (

@@ -112,6 +112,9 @@ class Reference:
     this in common.
     """
 
+    share: Array | None = None  # (n,) what a row counts as evidence; 1 if None
+    n_outside = 0  # normals of the rows' span, which users count as well
+
     def __init__(
         self, lengths: Array, D: int, codimensions: Array, *, affine: bool, floor: float
     ) -> None:
@@ -161,6 +164,23 @@ class Reference:
     def law(self, c: int, r: Array) -> Array:
         """Return log F_c(r), the share of rows without preferred direction within r."""
         return _law(self.D, c, np.atleast_1d(r) / self.typical, *self._norms)
+
+    def counts_at(self, J2: Array, c: int) -> Counts:
+        """Count the rows with squared distances J2 (n,) within the balls of one codimension."""
+        bins = self._bins(J2 / (radius(c) * self.typical) ** 2)
+        N = np.bincount(bins, self.share, minlength=self.n_scales + 1)
+        return self._balls(np.cumsum(N)[None].astype(float))
+
+    def _bins(self, u: Array) -> Array:
+        """Return the numbers of the scales, given squared distances in their units."""
+        bins: Array = (u.astype(np.float32).view(np.uint32) >> BITS).astype(np.int64)
+        bins -= self.first_bin
+        return np.clip(bins, 0, self.n_scales, out=bins)
+
+    def _balls(self, N: Array) -> Counts:
+        places = np.arange(self.n_scales)
+        later = (0, effort.OCTAVE, k.OUTER * effort.OCTAVE)
+        return Counts(*(N[:, np.minimum(places + steps, self.n_scales)] for steps in later))
 
 
 def _law(D: int, c: int, r: Array, norms: tuple[float, ...], shares: tuple[float, ...]) -> Array:
@@ -275,23 +295,6 @@ class Cloud(Reference):
             share = None if self.share is None else np.tile(self.share[rows], C)
             N += np.bincount(bins.ravel(), share, minlength=len(N))
         return self._balls(np.cumsum(N.reshape(C, S + 1), axis=1))
-
-    def counts_at(self, J2: Array, c: int) -> Counts:
-        """Count the rows with squared distances J2 (n,) within the balls of one codimension."""
-        bins = self._bins(J2 / (radius(c) * self.typical) ** 2)
-        N = np.bincount(bins, self.share, minlength=self.n_scales + 1)
-        return self._balls(np.cumsum(N)[None].astype(float))
-
-    def _bins(self, u: Array) -> Array:
-        """Return the numbers of the scales, given squared distances in their units."""
-        bins: Array = (u.astype(np.float32).view(np.uint32) >> BITS).astype(np.int64)
-        bins -= self.first_bin
-        return np.clip(bins, 0, self.n_scales, out=bins)
-
-    def _balls(self, N: Array) -> Counts:
-        places = np.arange(self.n_scales)
-        later = (0, effort.OCTAVE, k.OUTER * effort.OCTAVE)
-        return Counts(*(N[:, np.minimum(places + steps, self.n_scales)] for steps in later))
 
 
 def radius(c: Array) -> Array:

@@ -107,7 +107,7 @@ def decide(
         contrast=T,
         clearness=clear,
         n_smaller=n_smaller,
-        rival=0 if rival is None else rival.c,
+        rival=0 if rival is None else rival.c + cloud.n_outside,
         n_members=candidate.n_members,
         agreeing=agreeing,
         rival_subspace=rival_subspace,

@@ -60,10 +60,10 @@ class RankEvidence(NamedTuple):
     rise: float  # rise of the objective across the rank: 1 = from normals to random directions
     score: float  # log10(gap) * rise
 
-    def beside(self, verdict: Verdict) -> Verdict:
-        """Return a verdict with these numbers beside its own."""
+    def beside(self, verdict: Verdict, n_outside: int) -> Verdict:
+        """Return a verdict with these numbers beside its own; so many normals need no descent."""
         numbers = {
-            "directions_rank": self.value,
+            "directions_rank": self.value + n_outside,
             "directions_gap": self.gap,
             "directions_saturated": self.saturated,
             "objective_rise": self.rise,
@@ -71,7 +71,7 @@ class RankEvidence(NamedTuple):
         }
         return verdict._replace(evidence={**numbers, **verdict.evidence})
 
-    def doubts(self, codimension: int, *, seen: bool) -> list[Doubt]:
+    def doubts(self, codimension: int, n_outside: int, *, seen: bool) -> list[Doubt]:
         """Say how the descents' rank differs from the codimension, or how unclear it is.
 
         As many normals as starts may be too few, unless the codimension is `seen` in the inliers,
@@ -81,10 +81,16 @@ class RankEvidence(NamedTuple):
         if self.saturated:
             if codimension > rank or seen:
                 return []
-            sentence = f"the codimension equals the number of starts ({rank}) and may be larger"
+            more = f" plus {n_outside} normals of all rows" if n_outside else ""
+            sentence = (
+                f"the codimension equals the number of starts ({rank}){more} and may be larger"
+            )
             remedy = "raise n_starts"
         elif rank != codimension:
-            sentence = f"the descents suggest codimension {rank}, the inliers {codimension}"
+            sentence = (
+                f"the descents suggest codimension {rank + n_outside}, the inliers "
+                f"{codimension + n_outside}"
+            )
             remedy = "more starts or more rows would help"
         elif self.score < k.CLEAR_SCORE:
             sentence = (

@@ -93,19 +93,28 @@ def _axes_in(span: RowSpan, before: RowSpan, candidate: Candidate) -> tuple[Arra
     return span.from_span(A), candidate._replace(c=span.rank - U.shape[1])
 
 
-def verdict_of(decision: Decision, fit: Fit, rows: RowSource, n_distinct: float) -> Verdict:
-    """Return how sure a decision is, with the numbers behind it."""
+def verdict_of(
+    decision: Decision, fit: Fit, rows: RowSource, n_distinct: float, variances: Array | None = None
+) -> Verdict:
+    """Return how sure a decision is, with the numbers behind it.
+
+    `variances` (D,) are the inliers' own, if the spectrum of the fit is that of lifted rows.
+    """
     facts, groups, distinct = decision.facts, fit.groups, n_distinct / rows.total_weight
     near = float(groups.counts[groups.edges <= groups.threshold].sum()) * distinct
-    # The two largest ratios of neighbours in the spectrum, above rounding errors.
+    # Ratios of neighbours in the spectrum, above rounding errors.
     floor = rank_tolerance(rows.dtype) * float(np.max(fit.spectrum, initial=0.0))
     t = np.maximum(fit.spectrum, max(floor, np.finfo(float).tiny))
-    ratio, runner_up, *_ = [*sorted((t[1:] / t[:-1]).tolist(), reverse=True), 1.0, 1.0]
+    largest = max((t[1:] / t[:-1]).tolist(), default=1.0)
     c, rank = fit.V.shape[1], len(fit.spectrum)
+    own = fit.spectrum if variances is None else variances
+    floor = rank_tolerance(rows.dtype) * float(np.max(own, initial=0.0))
+    t = np.maximum(own, max(floor, np.finfo(float).tiny))
+    steps = dict(enumerate((t[1:] / t[:-1]).tolist(), start=1))  # by the codimension
     evidence: dict[str, object] = {
-        "inlier_spectrum": fit.spectrum,
-        "inlier_gap": ratio,
-        "inlier_gap_runner_up": runner_up,
+        "inlier_spectrum": own,
+        "inlier_gap": steps.pop(c, 1.0),
+        "inlier_gap_runner_up": max(steps.values(), default=1.0),
         "inlier_share": groups.share,
         "rows_on_subspace": round(near),
         "rows_on_any_subspace": facts.n_free,
@@ -121,10 +130,12 @@ def verdict_of(decision: Decision, fit: Fit, rows: RowSource, n_distinct: float)
         evidence["rows_on_smaller"] = round(facts.n_smaller * n_distinct / decision.cloud.n)
     if facts.outside:
         evidence["exact_codimension"] = facts.outside
-    return Verdict(decision.confidence, decision.doubts, evidence, facts.contrast, ratio)
+    return Verdict(decision.confidence, decision.doubts, evidence, facts.contrast, largest)
 
 
-def weigh_no_normals(rows: RowSource, span: RowSpan, distinct: Distinct) -> Verdict:
+def weigh_no_normals(
+    rows: RowSource, span: RowSpan, distinct: Distinct, *, lifted: bool = False
+) -> Verdict:
     """Evaluate the estimate that there is no normal inside the span of the rows.
 
     Rows that are equal up to sign count once: they lie on a line, but are evidence for one row.
@@ -134,15 +145,17 @@ def weigh_no_normals(rows: RowSource, span: RowSpan, distinct: Distinct) -> Verd
     span everything but for such columns, the codimension is 0. A subspace with N rows is a
     minimiser of the l1 objective only if N c_R > sqrt(M), roughly: the inliers' pull must exceed
     that of M outliers in random directions. So the descents would have seen a subspace that holds
-    more than the share sqrt(n) / (n c_R) of the rows.
+    more than the share sqrt(n) / (n c_R) of the rows. Lifted rows have one more dimension.
     """
+    own = span.rank - int(lifted)
+    same = "equal" if lifted else "equal up to sign"
     if span.n_features == 1:
         return Verdict(1.0, (), {"rank": 1})  # a row that is not zero spans the line
     n_rows = float(distinct.share.sum())
     heaviest = float(np.max(distinct.in_common)) / rows.total_weight
     if span.rank + span.n_idle_columns < span.n_features:
         confidence = 1 - 2.0 ** -max(n_rows - span.rank, 0.0)
-        sentence = f"{n_rows:.0f} distinct rows lie on a subspace of dimension {span.rank} anyway"
+        sentence = f"{n_rows:.0f} distinct rows lie on a subspace of dimension {own} anyway"
         remedy = "more rows would help"
         nearest = math.sqrt(float(span.variances[0]) / span.rounding)
         if nearest < k.GAP:  # as between the axes of any cloud
@@ -166,16 +179,21 @@ def weigh_no_normals(rows: RowSource, span: RowSpan, distinct: Distinct) -> Verd
             remedy = "more rows would show smaller ones"
         if heaviest > share:
             sentence = (
-                f"{heaviest:.0%} of the weight is on rows that are equal up to sign, and so lie on "
-                "a line, but count as one row here"
+                f"{heaviest:.0%} of the weight is on rows that are {same}, and so lie "
+                f"{'at a point' if lifted else 'on a line'}, but count as one row here"
             )
             remedy = "look at these rows alone"
     if n_rows < 1.5:
-        sentence = "all rows are equal up to sign and so count as one, which shows no subspace"
+        sentence = f"all rows are {same} and so count as one, which shows no subspace"
         remedy = "add rows that differ"
     doubts = (Doubt("no normals", sentence, remedy),) if confidence < k.SURE else ()
     _, of_rows = confidence_of(NOTHING_WRONG._replace(longest=longest(rows.norms)))
-    return Verdict(confidence, doubts, {"rank": span.rank}).doubted(*of_rows)
+    if lifted and of_rows:  # normalize=True would not help about a centre
+        sentence = (
+            f"the farthest row is {longest(rows.norms):.0f} times as far out as a typical one"
+        )
+        of_rows = (Doubt("long rows", sentence, "leaving out far rows would help"),)
+    return Verdict(confidence, doubts, {"rank": own}).doubted(*of_rows)
 
 
 def solution_of(estimate: Estimate, seen: RowSource, *, fixed: bool) -> Solution:

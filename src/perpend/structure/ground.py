@@ -73,6 +73,11 @@ class Ground:
             self.n_rest = min(codimension, self.span.n_outside)
             self.fixed = codimension - self.n_rest
 
+    @property
+    def n_outside(self) -> int:
+        """The normals outside the span that are taken."""
+        return self.span.n_outside if self.n_rest is None else self.n_rest
+
     @cached_property
     def distinct(self) -> Distinct:
         """Which rows are equal."""
@@ -99,7 +104,9 @@ class Ground:
         weight, share = self.distinct.of_kind(chosen)
         lengths = self.rows.gather(self.rows.lengths).astype(float)[chosen]
         floor = float(distance_edges(1.0, self.rows.dtype)[0])
-        return Cloud(X, affine=False, weight=weight, share=share, lengths=lengths, floor=floor)
+        cloud = Cloud(X, affine=False, weight=weight, share=share, lengths=lengths, floor=floor)
+        cloud.n_outside = self.span.n_outside
+        return cloud
 
     def axes_of(self, fit: Fit) -> Axes:
         """Return the axes of a fit as the cloud sees them."""

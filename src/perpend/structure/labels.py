@@ -148,8 +148,10 @@ def exact_odds(threshold: float) -> OutlierOdds:
     return OutlierOdds(np.array([threshold]), least, threshold, ABRUPT)
 
 
-def outlier_probability(J: Array, odds: OutlierOdds) -> Array:
+def outlier_probability(J: Array, odds: OutlierOdds, times: Array | float = 1.0) -> Array:
     """Return the probability (n,) that rows at the distances J (n,) are outliers.
+
+    Log-odds count so many `times`.
 
     It never falls with the distance. Beyond the largest distance that was seen the outliers' law
     says nothing, and only the inliers' density goes on to fall, as exp(-J^2 / 2 s^2).
@@ -162,7 +164,7 @@ def outlier_probability(J: Array, odds: OutlierOdds) -> Array:
     logit += odds.fall * (beyond - 1) * (beyond + 1)
     # Where the model's odds do not cross at a distance at all, the labels decide the side.
     logit = np.where(odds.threshold >= J, np.minimum(logit, 0.0), np.maximum(logit, 0.0))
-    return special.expit(logit)
+    return special.expit(times * logit)
 
 
 # -- noise -----------------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ def find_subspace(
     estimate = _estimate(ground, decision, directions)
     if evidence is None:
         return estimate
-    return estimate._replace(verdict=evidence.beside(estimate.verdict))
+    return estimate._replace(verdict=evidence.beside(estimate.verdict, ground.n_outside))
 
 
 def _as_descents_say(ground: Ground, descents: Descents) -> Estimate:
@@ -78,8 +78,9 @@ def _as_descents_say(ground: Ground, descents: Descents) -> Estimate:
     if ground.fixed is not None or estimate.fit is None:
         return estimate
     # Compare with the rank of the descents, where these alone have decided.
-    doubts = evidence.doubts(c, seen=not estimate.verdict.doubts)
-    return estimate._replace(verdict=evidence.beside(estimate.verdict).doubted(*doubts))
+    doubts = evidence.doubts(c, ground.n_outside, seen=not estimate.verdict.doubts)
+    verdict = evidence.beside(estimate.verdict, ground.n_outside)
+    return estimate._replace(verdict=verdict.doubted(*doubts))
 
 
 def find_low_dimension(
