@@ -262,3 +262,17 @@ def solve_fixed(
     if ground.fixed:
         directions = find(ground.rows, ground.span, ground.fixed)
     return solution_of(_as_it_is(ground, directions.B, directions), rows, fixed=True)
+
+
+def solve_free(
+    rows: RowSource,
+    find: Callable[[RowSource, RowSpan], Directions],
+    rng: np.random.Generator,
+) -> Solution:
+    """Let ``find(rows, span)`` find as many orthonormal normals as it sees, and weigh them.
+
+    Methods that estimate the codimension themselves share this.
+    """
+    ground = Ground(rows, rng)
+    directions = find(ground.rows, ground.span)
+    return solution_of(_as_it_is(ground, directions.B, directions), rows, fixed=False)
