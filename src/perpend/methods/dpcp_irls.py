@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from perpend._capabilities import Capabilities
 from perpend._typing import Array
 from perpend.estimator import Interval, SubspaceEstimator
 from perpend.kernels import inverse_distance_gram
@@ -86,6 +87,15 @@ class DPCPIRLS(SubspaceEstimator):
     max_iter: int = 100
     tol: float = 1e-6
 
+    capabilities = Capabilities(
+        solves="the same as RSGM, by reweighting",
+        family="reweighted",
+        cost="n D² + D³",
+        regime="c is known, few features, no steps to tune",
+        guarantee="None for this form; the objective never rises.",
+        reference="Tsakiris, Vidal 2018",
+        tolerates_most=True,
+    )
     _function = staticmethod(dpcp_irls)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SubspaceEstimator._parameter_constraints,
