@@ -45,8 +45,8 @@ def build(
     """Return the method with its parameters, or say which option it does not have."""
     if how.codimension == "auto" and how.n_components is None and needs_codimension(how.method):
         raise Refusal(
-            f"--method {how.method} needs the codimension: add --codimension C or --n-components D, or use "
-            "--method DPCP, which estimates it."
+            f"--method {how.method} needs the codimension: add --codimension C or --n-components D, "
+            "or use --method DPCP, which estimates it."
         )
     given = {
         "codimension": how.codimension,
@@ -86,8 +86,8 @@ def fit_model(model: "SubspaceEstimator", data: "Dataset") -> list[str]:
     return remarks
 
 
-def _kind(method: str) -> Callable[..., "SubspaceEstimator"]:
+def _kind(method: str) -> type["SubspaceEstimator"]:
     import perpend
 
-    kind: Callable[..., SubspaceEstimator] = getattr(perpend, method)
+    kind: type[SubspaceEstimator] = getattr(perpend, method)
     return kind
