@@ -17,8 +17,15 @@ __version__ = "0.1.0"
 _METHODS = {
     "DPCP": "dpcp",
     "DPCPIRLS": "dpcp_irls",
+    "FMS": "fms",
+    "GGD": "ggd",
+    "GMS": "gms",
+    "REAPER": "reaper",
     "RSGM": "rsgm",
     "RecursiveDPCP": "recursive_dpcp",
+    "STE": "ste",
+    "SphericalPCA": "spherical_pca",
+    "TME": "tme",
 }
 """Every method: its class, and its module in `perpend.methods`, which has a function of the same
 name. A line here makes a method public: as ``perpend.CLASS`` and ``perpend.function``, on the
@@ -66,10 +73,24 @@ if TYPE_CHECKING:  # for editors and type checkers; a method works without its l
     from perpend.methods.dpcp import dpcp as dpcp
     from perpend.methods.dpcp_irls import DPCPIRLS as DPCPIRLS
     from perpend.methods.dpcp_irls import dpcp_irls as dpcp_irls
+    from perpend.methods.fms import FMS as FMS
+    from perpend.methods.fms import fms as fms
+    from perpend.methods.ggd import GGD as GGD
+    from perpend.methods.ggd import ggd as ggd
+    from perpend.methods.gms import GMS as GMS
+    from perpend.methods.gms import gms as gms
+    from perpend.methods.reaper import REAPER as REAPER
+    from perpend.methods.reaper import reaper as reaper
     from perpend.methods.recursive_dpcp import RecursiveDPCP as RecursiveDPCP
     from perpend.methods.recursive_dpcp import recursive_dpcp as recursive_dpcp
     from perpend.methods.rsgm import RSGM as RSGM
     from perpend.methods.rsgm import rsgm as rsgm
+    from perpend.methods.spherical_pca import SphericalPCA as SphericalPCA
+    from perpend.methods.spherical_pca import spherical_pca as spherical_pca
+    from perpend.methods.ste import STE as STE
+    from perpend.methods.ste import ste as ste
+    from perpend.methods.tme import TME as TME
+    from perpend.methods.tme import tme as tme
     from perpend.metrics import subspace_distance as subspace_distance
     from perpend.metrics import subspace_error as subspace_error
     from perpend.peeling import peel as peel

@@ -23,6 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from perpend._capabilities import Capabilities
 from perpend._docs import completed, completed_function
 from perpend._fitted import FittedSubspace
 from perpend._groups import Groups
@@ -82,6 +83,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
     random_state: RandomState = None
     callback: Callback | None = None
 
+    capabilities: ClassVar[Capabilities] = Capabilities()  # what it needs, does and costs
     _function: ClassVar[Callable[..., Solution]]  # the method itself: rows in, a solution out
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "codimension": [None, Interval(Integral, 0, None, closed="left")],
@@ -110,12 +112,14 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         self, rows: RowSource, rng: np.random.Generator, place: Place, callback: Callback | None
     ) -> Solution:
         """Call the method's function with the parameters that it shares with the estimator."""
-        names = set(signature(self._function).parameters) - {"rows", "rng", "callback"}
+        names = set(signature(self._function).parameters) - {"rows", "rng", "callback", "lifted"}
         shared = {name: place.to_numpy(name, getattr(self, name)) for name in names}
         if "codimension" in shared:
             shared["codimension"] = self._given_codimension()
-        init = shared.get("init", "")
-        if rows.shape[1] > self.n_features_in_ and not isinstance(init, str):
+        init, lifted = shared.get("init", ""), rows.shape[1] > self.n_features_in_
+        if "lifted" in signature(self._function).parameters:
+            shared["lifted"] = lifted
+        if lifted and not isinstance(init, str):
             # Lifted rows have one more coordinate: directions begin without an offset.
             shared["init"] = np.pad(np.atleast_2d(np.asarray(init, dtype=float)), [(0, 0), (0, 1)])
         return self._function(rows, rng=rng, callback=callback, **shared)
