@@ -28,6 +28,7 @@ class Scaled(NamedTuple):
     scale: Array  # (D,)
     is_pipeline: bool
     names: Array | None  # (D,) of the columns, if they are known
+    scalers: list[str]  # as code
 
     @property
     def point(self) -> Array:
@@ -52,7 +53,8 @@ def opened(model: Any) -> Scaled:
         centre, scale = centre + scale * m, scale * s
     first = all_steps[0][1] if all_steps else last
     names = getattr(first, "feature_names_in_", getattr(last, "feature_names_in_", None))
-    return Scaled(last, centre, scale, isinstance(model, Pipeline), names)
+    code = [str(step) for _, step in all_steps[:-1]]
+    return Scaled(last, centre, scale, isinstance(model, Pipeline), names, code)
 
 
 def steps(model: Any) -> list[tuple[str, Any]]:

@@ -47,7 +47,7 @@ def test_packed_tables_that_are_damaged_or_bombs(tmp_path):
     with pytest.raises(InputError, match=r"cannot be unpacked .* cut-off copy"):
         read(tmp_path / "cut.csv.gz")
     (tmp_path / "bomb.csv.gz").write_bytes(gzip.compress(b"1,2\n" * (1 << 25)))
-    with pytest.raises(InputError, match="more than 100 times as much|memory"):
+    with pytest.raises(InputError, match=r"more than 100 times as much|memory"):
         read(tmp_path / "bomb.csv.gz")
     (tmp_path / "none.csv.gz").write_bytes(gzip.compress(b""))
     with pytest.raises(InputError, match="holds nothing"):
@@ -87,9 +87,9 @@ def test_numbers(cell, decimal, thousands, value):
 
 def test_a_german_table(tmp_path):
     path = write(tmp_path, "Name;Preis;Menge\nÄpfel;1.234,50;3\nBirnen;-0,5;1,25\n")
-    with pytest.raises(InputError, match='Add decimal="," and thousands="[.]"'):
+    with pytest.raises(InputError, match=r'Add decimal="," and thousands="[.]"'):
         read(path)
-    with pytest.raises(InputError, match='points separate thousands|decimal="," and thousands'):
+    with pytest.raises(InputError, match=r'points separate thousands|decimal="," and thousands'):
         read(path, decimal=",")
     data = read(path, decimal=",", thousands=".")
     np.testing.assert_array_equal(data.X, [[1234.5, 3], [-0.5, 1.25]])

@@ -101,5 +101,5 @@ def test_scales_that_no_scaler_has(tmp_path, frame, scale):
     path = tmp_path / "model.npz"
     perpend.save(make_pipeline(RobustStandardizer(), DPCP(1, random_state=0)).fit(frame), path)
     forge(path, members={"pipeline.scalers.0.attributes.scale_": npy_bytes(scale)})
-    with pytest.raises(ModelFileError, match="of RobustStandardizer|RobustStandardizer has"):
+    with pytest.raises(ModelFileError, match=r"of RobustStandardizer|RobustStandardizer has"):
         perpend.load(path)

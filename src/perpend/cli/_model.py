@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from perpend.cli._console import Refusal
 from perpend.cli._options import AFFINE, Affine, Method, Search
+from perpend.cli._scaling import wanted
 from perpend.cli._summary import collected_warnings
 from perpend.exceptions import InputError
 
@@ -31,7 +32,7 @@ def check_together(how: Method) -> None:
 
 def affine(how: Search, data: "Dataset") -> Affine:
     """Return whether the subspace may miss the origin: as given, or by the kind of data."""
-    return how.affine or AFFINE[data.kind]
+    return how.affine or (Affine.yes if wanted(how, data) else AFFINE[data.kind])
 
 
 def needs_codimension(method: str) -> bool:

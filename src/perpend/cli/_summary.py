@@ -25,8 +25,8 @@ def collected_warnings() -> Iterator[list[str]]:
 
 
 def exit_code(model: Any) -> int:
-    """Return 0 for a subspace that is sure."""
-    return 0 if is_sure(model) and model.codimension_ > 0 else NOT_SURE
+    """Return 0 for an estimate that is sure, also for "there is no subspace"."""
+    return 0 if is_sure(model) else NOT_SURE
 
 
 def is_sure(model: Any) -> bool:

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from perpend.cli import _input
 from perpend.cli import _options as options
+from perpend.cli._columns import remarks
 from perpend.cli._console import finish, page
-from perpend.cli._ids import remark_on_ids
 from perpend.cli._memory import fit_memory, limit
 from perpend.cli._progress import monitor
 from perpend.exceptions import InputError
@@ -51,8 +51,8 @@ def _contents(source: _input.Source, given: options.Input) -> dict[str, Any]:
         if len(arrays) > 1 and given.variable is None:  # one must be chosen
             return found | {"chosen": False}
         raise
-    remarks = [] if given.columns else remark_on_ids(data)  # named columns are meant
-    return found | {"chosen": True} | _described(data) | {"remarks": remarks}
+    said = [] if given.columns else remarks(data)  # named columns are meant
+    return found | {"chosen": True} | _described(data) | {"remarks": said}
 
 
 def _described(data: "Dataset") -> dict[str, Any]:

@@ -48,7 +48,7 @@ from typing import TYPE_CHECKING, cast
 
 from perpend.exceptions import InputError
 from perpend.formats._dataset import Answer, Counts, Dataset, Kind, Options
-from perpend.formats._notation import SEPARATORS, Notation
+from perpend.formats._notation import Notation
 from perpend.formats._registry import (
     ARRAYS,
     BY_NAME,
@@ -163,17 +163,13 @@ def read(
             )
         if transpose:
             check.transposable(path, known.name in {*ARRAYS, *TEXT})
-        if (
-            decimal not in (".", ",")
-            or thousands not in (None, *SEPARATORS)
-            or thousands == decimal
-        ):
+        notation, reader = Notation(decimal, thousands), import_module(known.module)
+        if not notation.makes_sense:
             raise InputError(
-                f"decimal={decimal!r} and thousands={thousands!r}; expected a point or a comma, and "
-                "something else, such as a comma, a point, a blank or an apostrophe."
+                f"decimal={decimal!r} and thousands={thousands!r}; expected a point or a comma, "
+                "and something else: a comma, a point, a blank or an apostrophe."
             )
         chosen = None if columns is None else tuple(columns)
-        notation, reader = Notation(decimal, thousands), import_module(known.module)
         options = Options(variable, chosen, known.name, tuple(exclude), notation, transpose)
         return cast(Dataset, reader.read(path, options))
     except OSError as error:

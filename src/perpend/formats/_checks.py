@@ -118,7 +118,7 @@ def unpacking(where: str, member: zipfile.ZipInfo, size: int) -> None:
     expansion(where, member.compress_size, member.file_size)
 
 
-def transposable(path: Path, is_table: bool) -> None:  # noqa: FBT001
+def transposable(path: Path, is_table: bool) -> None:
     """Refuse to swap rows and columns of anything but a table of text or an array."""
     if not is_table:
         raise InputError(

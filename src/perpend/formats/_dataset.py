@@ -48,6 +48,7 @@ class Dataset:
     stored_dtype: str = ""  # as in the file
     counts: Counts = field(default_factory=Counts)  # what the reader noticed
     origin: Any = None  # what the format's writer needs: headers, coordinates, other fields
+    left_out: dict[str, tuple[str, ...]] = field(default_factory=dict)  # columns by the reason why
 
 
 class Answer(NamedTuple):

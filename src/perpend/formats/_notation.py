@@ -28,6 +28,12 @@ class Notation(NamedTuple):
     decimal: str = "."
     thousands: str | None = None
 
+    @property
+    def makes_sense(self) -> bool:
+        """Whether the two marks are known ones, and not the same."""
+        known = self.decimal in (".", ",") and self.thousands in (None, *SEPARATORS)
+        return known and self.thousands != self.decimal
+
     def plain(self, cell: str) -> str:
         """Return a number as Python writes it, and anything else as something that is no number.
 

@@ -25,9 +25,11 @@ class Format(NamedTuple):
 FORMATS = (
     Format("npy", (".npy",), "perpend.formats._npy", "", "NumPy array, table or image"),
     Format("npz", (".npz",), "perpend.formats._npz", "", "NumPy archive of arrays"),
-    Format("csv", (".csv", ".csv.gz"), "perpend.formats._csv", "", "text table; comma, semicolon or tab"),
+    Format("csv", (".csv", ".csv.gz"), "perpend.formats._csv", "",
+           "text table; comma, semicolon or tab"),
     Format("tsv", (".tsv", ".tsv.gz"), "perpend.formats._csv", "", "text table; tab"),
-    Format("txt", (".txt", ".txt.gz"), "perpend.formats._csv", "", "text table; white space, or as csv"),
+    Format("txt", (".txt", ".txt.gz"), "perpend.formats._csv", "",
+           "text table; white space, or as csv"),
     Format("xyz", (".xyz",), "perpend.formats._csv", "", "point cloud as text: x y z first"),
     Format("mat", (".mat",), "perpend.formats._mat", "", "MATLAB, v5 to v7; v7.3 needs hdf5"),
     Format("hdf5", (".h5", ".hdf5", ".he5"), "perpend.formats._hdf5", "hdf5", "HDF5 datasets"),

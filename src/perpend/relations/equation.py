@@ -11,6 +11,7 @@ from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.relations.solved import (
     Relation,
+    apart,
     fewest_digits,
     solved,
     surface_of_model,
@@ -211,6 +212,22 @@ def equations(
     known = X is not None or scaled.model.affine_ or not scaled.model.normalize
     written = [_equation(one, names, known=known) for one in found]
     return Equations(written, coefficients, scaled.point)
+
+
+def equations_apart(
+    model: Any, names: Iterable[Any], X: Array
+) -> tuple[list[Equation] | None, list[Equation]]:
+    """Return the equations between columns and those of single columns, as pages show them.
+
+    There are none of the former, but None, where the table is too wide to look for them.
+    """
+    scaled = opened(model)
+    texts = _names(names, scaled)
+    relations, constants = apart(_surface(model, scaled, X))
+    written = [_equation(one, texts, known=True) for one in constants]
+    if relations is None:
+        return None, written
+    return [_equation(one, texts, known=True) for one in relations], written
 
 
 def _surface(model: Any, scaled: Scaled, X: Array | None) -> Any:

@@ -23,6 +23,7 @@ LEAST_SPREAD = 1e-6  # of the largest spread, for columns that never change
 ROUNDING = 1e-4  # of a column's spread may be lost by rounding
 MOST_DIGITS = 12
 MOST_ROWS = 2000  # that decide which terms matter
+MOST_PRODUCTS = 1e7  # c D^2 of a table whose relations are looked for unasked; takes two seconds
 
 
 class Surface(NamedTuple):
@@ -99,6 +100,25 @@ def solved(surface: Surface) -> list[Relation]:
         taken.add(p)
         found.append(_relation(p, v, kept, surface))
     return found
+
+
+def apart(surface: Surface) -> tuple[list[Relation] | None, list[Relation]]:
+    """Return the relations between columns, and those that say only that a column is constant.
+
+    Of wide tables only the latter, and None: columns whose own axis is a normal, up to the noise.
+    """
+    c, D = surface.normals.shape
+    if c * D * D <= MOST_PRODUCTS:
+        found = solved(surface)
+        several = [one for one in found if one.columns.size]
+        return several, [one for one in found if not one.columns.size]
+    Q = _orthonormal(surface.normals * surface.spread)
+    constants = []
+    for j in np.flatnonzero(np.sum(np.square(Q), axis=0) > GOOD_PIVOT).tolist():
+        v = Q[:, j] @ Q
+        if _terms_that_matter(v, surface, SEARCH_ERROR) == (j,):
+            constants.append(_relation(j, v, np.array([j]), surface))
+    return None, constants
 
 
 def _orthonormal(M: Array) -> Array:

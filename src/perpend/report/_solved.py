@@ -7,7 +7,7 @@ import numpy as np
 from perpend._pipelines import Scaled
 from perpend._typing import Array
 from perpend.estimator import SubspaceEstimator
-from perpend.relations.solved import Relation, solved, surface_of_rows
+from perpend.relations.solved import Relation, apart, solved, surface_of_rows
 from perpend.rows.kinds import to_numpy
 
 MOST_EQUATIONS = 8
@@ -18,24 +18,37 @@ Solved: TypeAlias = dict[str, Any]
 
 
 def solved_equations(
-    model: SubspaceEstimator, X: Array | None, labels: Array, scaled: Scaled | None = None
-) -> list[Solved] | None:
-    """Return sparse equations of the rows X, each solved for a column; None if that does not help.
+    model: SubspaceEstimator,
+    X: Array | None,
+    labels: Array,
+    kind: str,
+    scaled: Scaled | None = None,
+) -> Solved:
+    """Return sparse equations of the rows X as "solved"; in a table, single columns as "constants".
 
-    It does not with many normals, without rows that give the scale of columns, and with a single
-    normal, unless columns were scaled.
+    The former are None if they do not help: many of them, none without rows that give the scale of
+    columns, and a single normal, unless columns were scaled.
     """
     N = to_numpy(model.normals_).astype(float)
-    least = 2 if scaled is None else 1
-    if X is None or not least <= len(N) <= MOST_EQUATIONS or not np.any(labels == 1):
-        return None
-    inliers, location = X[labels == 1], to_numpy(model.location_).astype(float)  # 0 if linear
+    inliers = None if X is None else X[labels == 1]
+    few = len(N) if kind == "table" else MOST_EQUATIONS
+    if inliers is None or not 0 < len(N) <= few or not len(inliers):
+        return {"solved": None, "constants": []}
+    location, scale = to_numpy(model.location_).astype(float), None  # 0 if linear
     if not model.affine_ and not np.any(inliers):
-        return None
-    scale = None
+        return {"solved": None, "constants": []}
     if scaled is not None:  # z = (x - centre) / scale is on the model's subspace
         N, location, scale = N / scaled.scale, scaled.point, scaled.scale
-    return [_facts(one) for one in solved(surface_of_rows(N, location, inliers, scale))]
+    surface = surface_of_rows(N, location, inliers, scale)
+    # Coordinates and bands are no quantities of their own, so none of them is set apart.
+    relations, constants = apart(surface) if kind == "table" else (solved(surface), [])
+    helps = len(N) > 1 or scaled is not None or constants
+    if relations is None or len(relations) > MOST_EQUATIONS or not helps:
+        return {"solved": None, "constants": [_facts(one) for one in constants]}
+    return {
+        "solved": [_facts(one) for one in relations],
+        "constants": [_facts(one) for one in constants],
+    }
 
 
 def _facts(one: Relation) -> Solved:
