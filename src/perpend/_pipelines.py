@@ -36,6 +36,19 @@ class Scaled(NamedTuple):
         return self.centre + self.scale * to_numpy(self.model.location_).astype(float)
 
 
+def near_subspace(scaled: Scaled, X: Array, labels: Array) -> Array:
+    """Return which rows are near the subspace: the inliers, unless labels count more than that.
+
+    With ``outliers="both"`` rows far out within the subspace are outliers, and those that are near
+    all others are not, on the subspace or off it.
+    """
+    model = scaled.model
+    if getattr(model, "outliers", "across") != "both":
+        return np.asarray(labels == 1)
+    distance = to_numpy(model._across((X - scaled.centre) / scaled.scale))
+    return np.asarray(distance <= model._outlier_odds["threshold"])
+
+
 def opened(model: Any) -> Scaled:
     """Return a fitted method with the scalers of its pipeline, or say what is in the way."""
     all_steps = steps(model)

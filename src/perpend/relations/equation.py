@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from perpend._pipelines import Scaled, opened
+from perpend._pipelines import Scaled, near_subspace, opened
 from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.relations.solved import (
@@ -240,7 +240,7 @@ def _surface(model: Any, scaled: Scaled, X: Array | None) -> Any:
         noise = float(scaled.model.noise_) / (1.0 if relative else np.sqrt(D))
         return surface_of_model(N, centre, scaled.scale, noise)
     rows = _rows(X, D)
-    inliers = rows[to_numpy(model.predict(X)) == 1]
+    inliers = rows[near_subspace(scaled, rows, to_numpy(model.predict(X)))]
     if not len(inliers):
         raise InputError(
             f"None of the {len(rows)} rows of X is an inlier, and inliers tell the noise. "

@@ -9,7 +9,7 @@ for a column p that matters in it. Terms that together change inliers by less th
 relation are left out.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,7 @@ SMALL_CONSTANT = 1e-3  # of a column's spread is left out in texts
 LEAST_SPREAD = 1e-6  # of the largest spread, for columns that never change
 ROUNDING = 1e-4  # of a column's spread may be lost by rounding
 MOST_DIGITS = 12
+NEARLY_CONSTANT = 0.5  # of the spread of all rows: inliers that vary more are not constant there
 MOST_ROWS = 2000  # that decide which terms matter
 MOST_PRODUCTS = 1e7  # c D^2 of a table whose relations are looked for unasked; takes two seconds
 
@@ -35,6 +36,7 @@ class Surface(NamedTuple):
     moments: Array  # (D, D) of the inliers about the centre, in units of the spread
     rows: Array | None  # (n, D) some inliers in these units; without them:
     noise: float  # in these units, along one normal
+    whole: Any = 1.0  # (D,) spread of all rows in each column, or one number for all of them
 
 
 class Relation(NamedTuple):
@@ -68,7 +70,7 @@ def surface_of_rows(
         scale = spread.max() or np.max(np.abs(centre)) or 1.0
     spread = np.maximum(spread, LEAST_SPREAD * scale)
     some = some / spread
-    return Surface(normals, centre, spread, some.T @ some / len(some), some, np.nan)
+    return Surface(normals, centre, spread, some.T @ some / len(some), some, np.nan, scale)
 
 
 def surface_of_model(normals: Array, centre: Array, spread: Array, noise: float) -> Surface:
@@ -106,19 +108,21 @@ def apart(surface: Surface) -> tuple[list[Relation] | None, list[Relation]]:
     """Return the relations between columns, and those that say only that a column is constant.
 
     Of wide tables only the latter, and None: columns whose own axis is a normal, up to the noise.
+    What is lost in the noise altogether is neither.
     """
-    c, D = surface.normals.shape
+    (c, D), several, constants = surface.normals.shape, None, []
     if c * D * D <= MOST_PRODUCTS:
         found = solved(surface)
         several = [one for one in found if one.columns.size]
-        return several, [one for one in found if not one.columns.size]
-    Q = _orthonormal(surface.normals * surface.spread)
-    constants = []
-    for j in np.flatnonzero(np.sum(np.square(Q), axis=0) > GOOD_PIVOT).tolist():
-        v = Q[:, j] @ Q
-        if _terms_that_matter(v, surface, SEARCH_ERROR) == (j,):
-            constants.append(_relation(j, v, np.array([j]), surface))
-    return None, constants
+        constants = list({one.column: one for one in found if not one.columns.size}.values())
+    else:
+        Q = _orthonormal(surface.normals * surface.spread)
+        for j in np.flatnonzero(np.sum(np.square(Q), axis=0) > GOOD_PIVOT).tolist():
+            v = Q[:, j] @ Q
+            if _terms_that_matter(v, surface, SEARCH_ERROR) == (j,):
+                constants.append(_relation(j, v, np.array([j]), surface))
+    quiet = surface.spread <= NEARLY_CONSTANT * np.broadcast_to(surface.whole, D)
+    return several, [one for one in constants if quiet[one.column]]
 
 
 def _orthonormal(M: Array) -> Array:

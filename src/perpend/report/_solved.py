@@ -4,7 +4,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from perpend._pipelines import Scaled
+from perpend._pipelines import Scaled, near_subspace, opened
 from perpend._typing import Array
 from perpend.estimator import SubspaceEstimator
 from perpend.relations.solved import Relation, apart, solved, surface_of_rows
@@ -30,7 +30,9 @@ def solved_equations(
     columns, and a single normal, unless columns were scaled.
     """
     N = to_numpy(model.normals_).astype(float)
-    inliers = None if X is None else X[labels == 1]
+    inliers = None
+    if X is not None:
+        inliers = X[near_subspace(opened(model) if scaled is None else scaled, X, labels)]
     few = len(N) if kind == "table" else MOST_EQUATIONS
     if inliers is None or not 0 < len(N) <= few or not len(inliers):
         return {"solved": None, "constants": []}

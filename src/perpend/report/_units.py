@@ -64,6 +64,13 @@ def in_own_units(facts: Any, scaled: Scaled, data: Any, answer: Answer | None) -
     estimate["intercept"] = plain((normals @ scaled.point)[:MOST_EQUATIONS])
     estimate["location"] = plain(scaled.point)
     estimate["scalers"] = scaled.scalers
+    for picture in filter(None, facts["pictures"].values()):
+        for axis in {"x", "y"} & set(picture):
+            words = ("(data units)", "(standardised units)")
+            picture[axis]["label"] = picture[axis]["label"].replace(*words)
+    if np.any(scaled.centre):  # the origin of the scaled columns is none of the data's
+        for key in [key for key in estimate["evidence"] if key.startswith("origin_")]:
+            del estimate["evidence"][key]
     if data is not None:
         labels = model.predict(scaled_data(scaled, data).X) if answer is None else answer.labels
         X = to_numpy(data.X if isinstance(data, Dataset) else data)
