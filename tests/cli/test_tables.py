@@ -50,7 +50,7 @@ def test_units_do_not_matter(run, csv, data):
     assert "columns     standardised: median and quartiles; --standardize none keeps" in done.out
     done = run("fit", "units.csv", "-o", "none", "--standardize", "none", "--no-report")
     assert "standardised:" not in done.out
-    assert "standardise them: --standardize robust." in done.err
+    assert re.search(r'columns "\w" and "\w" differ .*: --standardize robust\.', done.err)
     assert result("none")["standardize"] is None
     assert isinstance(perpend.load("none/model.npz"), perpend.DPCP)
 
@@ -165,3 +165,11 @@ def test_classics(run, home, name, rows):
     flagged = set((np.flatnonzero(labels() == 0) + 1).tolist())
     assert set(rows) <= flagged
     assert len(flagged - set(rows)) <= 6
+
+
+def test_a_model_can_be_inspected(run, orders):
+    run("fit", "orders.csv", "-o", "out", "--no-report", "-q")
+    done = run("inspect", "out/model.npz")
+    assert done.code == 0
+    assert "columns     scaled by RobustStandardizer()\nsubspace    dimension 3, codim" in done.out
+    assert "next        perpend apply out/model.npz NEW -o MORE" in done.out

@@ -117,6 +117,8 @@ def test_messages(tmp_path, content, says):
 
 
 def test_decimal_commas_between_commas_need_quotes(tmp_path):
+    with pytest.raises(InputError, match='If commas separate the cells, leave out decimal=","'):
+        read(write(tmp_path, "a,b\n1.5,2\n3,4.5\n"), decimal=",")
     data = read(write(tmp_path, 'a,b\n"1,5","2,25"\n"3,0",4\n'), decimal=",")
     np.testing.assert_array_equal(data.X, [[1.5, 2.25], [3, 4]])
     np.testing.assert_array_equal(

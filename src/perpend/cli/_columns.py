@@ -21,7 +21,8 @@ MANY_MORE = 4  # times as many columns as rows: the table may lie on its side
 
 def feature_name(data: "Dataset", column: int) -> str:
     """Return the name of a column for a message, or its number from 1."""
-    return f'"{data.columns[column]}"' if data.columns else str(column + 1)
+    name = data.columns[column] if data.columns else ""
+    return f'"{name}"' if name else str(column + 1)
 
 
 def idle_columns(data: "Dataset") -> dict[str, list[int]]:
@@ -62,8 +63,8 @@ def without_idle(data: "Dataset") -> "Dataset":
         )
     names = data.columns or tuple(str(j + 1) for j in range(D))
     kept = [j for j in range(D) if j not in gone]
-    lost = {why: tuple(names[j] for j in columns) for why, columns in idle.items()}
-    dropped = (*data.counts.dropped_columns, *(names[j] for j in sorted(gone)))
+    lost = {why: tuple(names[j] or str(j + 1) for j in js) for why, js in idle.items()}
+    dropped = (*data.counts.dropped_columns, *(name for some in lost.values() for name in some))
     return replace(
         data,
         X=data.X[:, kept],

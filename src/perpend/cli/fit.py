@@ -33,6 +33,8 @@ def fit(
 ) -> None:
     """Find the subspace of the rows of a file, and the outliers.
 
+    For outliers of any kind in a table: perpend fit TABLE --outliers both -o DIR.
+
     Writes to DIR: report.html (open it in a browser), labels.csv (row from 0, distance, probability
     of being an outlier, inlier 1 or 0), the labels in the format of FILE, model.npz (for perpend
     apply and perpend.load), result.json (everything else) and report.json (what report.html is

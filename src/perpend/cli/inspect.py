@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from perpend.formats import Dataset
 
 SCHEMA = 1
+MODEL = {"header", "attributes.normals_"}  # arrays that only the file of a model has
 
 
 def inspect(given: options.Input, *, json: options.Json = False) -> None:
@@ -45,6 +46,12 @@ def _contents(source: _input.Source, given: options.Input) -> dict[str, Any]:
             for name, entry in arrays.items()
         },
     }
+    if set(arrays) >= MODEL and given.variable is None:
+        from perpend._pipelines import opened
+        from perpend.persistence import load
+
+        scaled = opened(load(path))
+        return found | {"chosen": False, "scalers": scaled.scalers, "model": scaled.model.summary()}
     try:
         data = _input.read(source, given)
     except InputError:

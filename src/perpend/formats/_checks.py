@@ -123,7 +123,7 @@ def transposable(path: Path, is_table: bool) -> None:
     if not is_table:
         raise InputError(
             f"{path}: only text tables and arrays of 2 dimensions can be transposed. "
-            "Leave out transpose."
+            "Leave transpose out."
         )
 
 

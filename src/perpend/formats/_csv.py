@@ -157,9 +157,12 @@ class _Collector:
             return X, self.columns, ()
         if len(self.text) == self.width:
             such, _, _ = str(self.text[0]).partition(". ")
+            advice = "Give a table with numbers in it."
+            if self.width == 1 and self.notation.decimal == ",":
+                advice = 'If commas separate the cells, leave out decimal=",".'
             raise InputError(
                 f"{self.path}: holds text only, no column of numbers "
-                f"({such.removeprefix(f'{self.path}: ')}). Give a table with numbers in it."
+                f"({such.removeprefix(f'{self.path}: ')}). {advice}"
             )
         names = self.columns or tuple(str(j + 1) for j in range(self.width))
         keep = [j for j in range(self.width) if j not in self.text]

@@ -19,6 +19,7 @@ from perpend.relations.sparse import GOOD_PIVOT, candidates, sparsest
 SEARCH_ERROR = 1e-5  # of a relation that the search of sparse ones may leave
 SMALL_TERM = 1e-6  # of a column's spread is left out, however exact the relation is
 SMALL_CONSTANT = 1e-3  # of a column's spread is left out in texts
+EXACT = 1e-9  # of the spread of a single column is rounding; a spread is at least
 LEAST_SPREAD = 1e-6  # of the largest spread, for columns that never change
 ROUNDING = 1e-4  # of a column's spread may be lost by rounding
 MOST_DIGITS = 12
@@ -185,11 +186,14 @@ def _relation(p: int, v: Array, kept: Array, surface: Surface) -> Relation:
     # v / s are the coefficients in the data's own units; divided by -v_p / s_p it is solved for p
     values = -(v[others] / v[p]) * (spread[p] / spread[others])
     noise = _noise(short, surface) / abs(float(v[p])) * float(spread[p])
+    constant = float(centre[p] - values @ centre[others])
+    if not len(others):  # a column that never changes but by rounding
+        noise, constant = (0.0 if abs(x) <= EXACT * spread[p] else x for x in (noise, constant))
     return Relation(
         column=p,
         columns=others,
         values=values,
-        constant=float(centre[p] - values @ centre[others]),
+        constant=constant,
         noise=noise,
         sizes=np.hypot(spread[others], centre[others]),
         limit=max(noise, SMALL_CONSTANT * float(spread[p])),
