@@ -137,7 +137,9 @@ def test_constant_columns_are_listed_apart():
     assert [one.single_column for one in found] == [False, False, True]
     assert found.constants == [found[2]]
     assert found.relations == found[:2]
-    assert str(found) == "\n".join(one.text for one in found)
+    *lines, last = str(found).splitlines()
+    assert lines == [one.text for one in found[:2]]
+    assert last == f"nearly constant columns: {found[2].text}"
     assert found.constants[0].coefficients == {"hours": 1.0}
     assert found.constants[0].constant == -24.0
     # Prices are rounded to cents, uniformly: total - 1.19 net - shipping has this deviation.

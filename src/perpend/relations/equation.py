@@ -96,7 +96,11 @@ class Equations(Sequence[Equation]):
         return iter(self._all)
 
     def __repr__(self) -> str:
-        return "\n".join(one.text for one in self._all) or "no equations: codimension 0"
+        lines = [one.text for one in self.relations]
+        if self.constants:
+            texts = ", ".join(one.text for one in self.constants)
+            lines.append(f"nearly constant columns: {texts}")
+        return "\n".join(lines) or "no equations: codimension 0"
 
     @property
     def relations(self) -> list[Equation]:
