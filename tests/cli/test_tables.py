@@ -71,17 +71,15 @@ def test_equations_and_constant_columns(run, orders):
     done = run("fit", "orders.csv", "-o", "out")
     assert (done.code, done.err) == (0, "")
     for line in (
-        "            = 2 relations between columns + 1 nearly constant column",
         "constant    nearly constant columns: express = 0",
+        "others      without them: 2 relations between the other 5 columns, confidence 1.00 (sure)",
     ):
         assert line in done.out.splitlines()
-    assert re.search(r"confidence  high .* in the 2 relations between columns: ", done.out)
     assert re.search(r"relations   tax = 0\.19 net ± 0\.00\d+\n +total = 1\.19 net \+ s", done.out)
     assert result()["nearly_constant"] == ["express = 0"]
     assert len(result()["relations"]) == 2
     page = Path("out/report.html").read_text("utf-8")
-    assert "There are 2 relations between columns. Besides, 1 column is nearly constant" in page
-    assert "Confidence in the 2 relations between columns: high" in page
+    assert "Nearly constant columns: express = 0. Without them, there are 2 relations" in page
     assert "in units of the standardised columns" in page
     assert "distance (standardised units)" in page
     assert "misses the origin" not in page  # that of standardised columns is the medians
@@ -90,19 +88,29 @@ def test_equations_and_constant_columns(run, orders):
     assert "in units of the standardised columns" in Path("out/report.html").read_text("utf-8")
 
 
-def test_nothing_but_constant_columns_is_no_relation(run, home):
+@pytest.mark.parametrize("noise", [0.1, None])
+def test_a_constant_column_hides_no_relation(run, home, noise):
+    """Exact values in one column are the finest structure; a relation with noise is another one."""
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((400, 4))
+    X = rng.standard_normal((400, 5))
     X[:, 1] = np.where(rng.random(400) < 0.03, X[:, 1], 5.0)
-    pd.DataFrame(X, columns=list("abcd")).to_csv("t.csv", index=False)
+    if noise is not None:
+        X[:, 4] = X[:, 0] - X[:, 2] + noise * X[:, 4]
+    pd.DataFrame(X, columns=list("abcde")).to_csv("t.csv", index=False)
     done = run("fit", "t.csv", "-o", "out")
-    assert result()["codimension"] == 1
-    assert "= no relations between columns + 1 nearly constant column" in done.out
-    assert "that there is no relation between columns" in done.out
-    assert "\nrelations" not in done.out
+    assert (result()["codimension"], result()["relations"]) == (1, [])
     assert "constant    nearly constant columns: b = 5\n" in done.out
     page = Path("out/report.html").read_text("utf-8")
-    assert "There is no relation between columns" in page
+    found = result()["without_constants"]
+    assert found["codimension"] == (noise is not None)
+    if noise is None:
+        assert "others      without them: no relations between the other 4 columns" in done.out
+        assert "Without them, there is no relation between the other 4 columns" in page
+        assert "\nrelations" not in done.out
+    else:
+        assert found["confidence"] > 0.95
+        assert re.search(r"relations   e = a - c ± 0\.1\d*\n", done.out)
+        assert "e = a - c ± 0.1" in page
 
 
 def test_new_rows_are_scaled_alike(run, orders):

@@ -9,7 +9,7 @@ import typer
 from perpend.cli import _input, _output
 from perpend.cli import _options as options
 from perpend.cli._console import bug_message, finish, page
-from perpend.cli._equations import found_equations
+from perpend.cli._equations import found_equations, with_others
 from perpend.cli._memory import check_fit, limit
 from perpend.cli._model import affine, build, check_together, fit_model
 from perpend.cli._progress import monitor
@@ -62,11 +62,12 @@ def fit(
         clock.append(time.perf_counter())
         watch.phase("writing the results")
         whole, labelled = joined(scaler, model), _output.label_rows(model, seen, fitted=True)
-        equations = found_equations(whole, data)
+        equations = with_others(found_equations(whole, data), how, data)
         with _output.staging(output, source.path, data, labelled, force=force) as draft:
             _output.save_model(draft / _output.MODEL, whole, data)
             result = _output.describe_fit(model, data, source, scaler) | {"warnings": remarks}
             result |= {"relations": equations.relations, "nearly_constant": equations.constants}
+            result["without_constants"] = equations.others
             result["timings"] = {"read": clock[1] - clock[0], "fit": clock[2] - clock[1]}
             if not no_report:
                 title = source.name if source.is_stdin else None

@@ -58,6 +58,7 @@ def gather(
         "estimate": _estimate_facts(model, rows.X, labels, rows.kind),
         "outliers": outlier_facts(model, rows.X, answer, rows.dataset),
         "pictures": picture_facts(model, rows, labels, answer),
+        "without_constants": result.get("without_constants"),  # a fit of the other columns
         "warnings": [str(text) for text in result.get("warnings") or []],
         "versions": _versions(result),
         "timings": {str(k): float(v) for k, v in (result.get("timings") or {}).items()},

@@ -55,7 +55,7 @@ def page(facts: _words.Facts) -> str:
         outliers=(facts["outliers"] or {}).get("rows"),
         equations=equations(facts),
         constants=constants(facts),
-        n_constants=len(estimate.get("constants") or []),
+        without=facts.get("without_constants"),
         mean=mean(facts),
         timings=", ".join(f"{_words.short(k, 20)} {v:.2f} s" for k, v in facts["timings"].items()),
         for_script={
