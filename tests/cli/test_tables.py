@@ -169,7 +169,13 @@ def test_surely_no_subspace_is_exit_code_0(run, home):
 )
 def test_classics(run, home, name, rows):
     path = Path(DATA) / "classics" / f"{name}.csv"
-    run("fit", path, "--outliers", "both", "-o", "out", "--no-report", "-q")
+    run("fit", path, "--outliers", "both", "-o", "out", "-q")
+    if name == "hbk":
+        page = Path("out/report.html").read_text("utf-8")
+        assert (
+            "the 75 rows fill all 4 dimensions, as far as these rows can tell; 14 rows are" in page
+        )
+        assert "every row is an inlier" not in run("apply", "out", path, "-o", "new").err
     flagged = set((np.flatnonzero(labels() == 0) + 1).tolist())
     assert set(rows) <= flagged
     assert len(flagged - set(rows)) <= 6

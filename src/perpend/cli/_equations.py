@@ -35,7 +35,7 @@ class FoundEquations:
     def shown(self) -> list[str]:
         """Relations for a summary, where they are few enough to be read and more than a guess."""
         own = {"relations": self.relations, "confidence": self.confidence}
-        of: dict[str, Any] = own if not self.constants else self.others or own | {"confidence": 0.0}
+        of: dict[str, Any] = self.others or own
         found: list[str] = of["relations"] or []
         return found if len(found) <= MOST and of["confidence"] >= MEDIUM else []
 

@@ -124,7 +124,7 @@ def _matching(whole: Any, path: Path, data: "Dataset") -> "Dataset":
 
 
 def _doubts(model: "SubspaceEstimator", path: Path) -> list[str]:
-    if model.codimension_ == 0:
+    if model.codimension_ == 0 and model.outliers != "both":
         return [f"{path} found no subspace (codimension 0), so every row is an inlier to it."]
     if exit_code(model):
         return [f"{path}: the model is not sure (confidence {model.confidence_:.2f})."]
