@@ -11,6 +11,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from helpers import mostly_slow
 from perpend import DPCP, RobustStandardizer, equations
 from perpend.exceptions import InputError
+from perpend.relations import equations_apart
 from perpend.relations.sparse import candidates, sparsest
 
 D, C, NOISE = 20, 6, 0.01
@@ -136,7 +137,9 @@ def test_constant_columns_are_listed_apart():
     assert [one.single_column for one in found] == [False, False, True]
     assert found.constants == [found[2]]
     assert found.relations == found[:2]
-    assert str(found) == "\n".join(one.text for one in found)
+    *lines, last = str(found).splitlines()
+    assert lines == [one.text for one in found[:2]]
+    assert last == f"nearly constant columns: {found[2].text}"
     assert found.constants[0].coefficients == {"hours": 1.0}
     assert found.constants[0].constant == -24.0
     # Prices are rounded to cents, uniformly: total - 1.19 net - shipping has this deviation.
@@ -229,6 +232,43 @@ def test_wrong_input_is_explained():
         equations(model[-1], ["a", "b", "a"])
     with pytest.raises(InputError, match=r"shape \(100, 2\)"):
         equations(model[-1]).residuals(X[:, :2])
+
+
+def test_constant_columns_are_told_apart_also_in_wide_tables(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((600, 6)) * [1, 1, 1, 1, 1, 5] + [0, 0, 0, 3, 0, 0]
+    X[:, 2] = 2 * X[:, 0] - X[:, 1]
+    X[:570, 3:5] = [3.0, 0.0]
+    model = make_pipeline(RobustStandardizer(), DPCP(3, affine=True, random_state=0)).fit(X)
+    relations, constants = equations_apart(model, "abcdef", X)
+    assert [one.text.partition(" ±")[0] for one in relations] == ["c = 2 a - b"]
+    assert [one.text.partition(" ±")[0] for one in constants] == ["d = 3", "e = 0"]
+    monkeypatch.setattr("perpend.relations.solved.MOST_PRODUCTS", 0)
+    none, again = equations_apart(model, "abcdef", X)
+    assert none is None
+    assert again == constants
+
+
+def test_noise_is_not_called_a_constant_column():
+    X = np.random.default_rng(0).standard_normal((500, 5))
+    model = make_pipeline(RobustStandardizer(), DPCP(3, affine=True, random_state=0)).fit(X)
+    assert equations_apart(model, "abcde", X)[1] == []
+
+
+def test_labels_of_both_kinds_leave_the_equations_as_they_are():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 4))
+    X[:, 3] = X[:, 0] + X[:, 1] + 0.01 * rng.standard_normal(500)
+    X[:40, 3] += 1.0
+    fits = [
+        make_pipeline(
+            RobustStandardizer(), DPCP(1, affine=True, outliers=kind, random_state=0)
+        ).fit(X)
+        for kind in ("across", "both")
+    ]
+    first, second = (equations(model, X=X)[0] for model in fits)
+    assert second.noise == pytest.approx(first.noise, rel=0.05)
+    assert first.noise == pytest.approx(0.01, rel=0.1)
 
 
 @pytest.mark.parametrize("seed", range(5))

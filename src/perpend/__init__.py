@@ -48,6 +48,7 @@ _HOMES = {
     "metrics": "perpend",
     "peel": "perpend.peeling",
     "plots": "perpend",
+    "save": "perpend.persistence",
     "subspace_distance": "perpend.metrics",
     "subspace_error": "perpend.metrics",
     "theory": "perpend",
@@ -95,6 +96,7 @@ if TYPE_CHECKING:  # for editors and type checkers; a method works without its l
     from perpend.metrics import subspace_error as subspace_error
     from perpend.peeling import peel as peel
     from perpend.persistence import load as load
+    from perpend.persistence import save as save
     from perpend.relations import equations as equations
     from perpend.rows import as_rows as as_rows
     from perpend.standardizer import RobustStandardizer as RobustStandardizer

@@ -28,6 +28,7 @@ class Scaled(NamedTuple):
     scale: Array  # (D,)
     is_pipeline: bool
     names: Array | None  # (D,) of the columns, if they are known
+    scalers: list[str]  # as code
 
     @property
     def point(self) -> Array:
@@ -35,10 +36,23 @@ class Scaled(NamedTuple):
         return self.centre + self.scale * to_numpy(self.model.location_).astype(float)
 
 
+def near_subspace(scaled: Scaled, X: Array, labels: Array) -> Array:
+    """Return which rows are near the subspace: the inliers, unless labels count more than that.
+
+    With ``outliers="both"`` rows far out within the subspace are outliers, and those that are near
+    all others are not, on the subspace or off it.
+    """
+    model = scaled.model
+    if getattr(model, "outliers", "across") != "both":
+        return np.asarray(labels == 1)
+    distance = to_numpy(model._across((X - scaled.centre) / scaled.scale))
+    return np.asarray(distance <= model._outlier_odds["threshold"])
+
+
 def opened(model: Any) -> Scaled:
     """Return a fitted method with the scalers of its pipeline, or say what is in the way."""
-    steps = _steps(model)
-    last = steps[-1][1] if steps else model
+    all_steps = steps(model)
+    last = all_steps[-1][1] if all_steps else model
     if not isinstance(last, SubspaceEstimator):
         raise InputError(
             f"model is a {type(last).__name__}; expected a fitted method of perpend, or a pipeline "
@@ -46,29 +60,30 @@ def opened(model: Any) -> Scaled:
         )
     check_is_fitted(last)
     centre, scale = np.zeros(last.n_features_in_), np.ones(last.n_features_in_)
-    for name, step in steps[:-1]:
-        m, s = _affine_map(name, step)
+    for name, step in all_steps[:-1]:
+        m, s = affine_map(name, step)
         # ((x - centre) / scale - m) / s = (x - (centre + scale m)) / (scale s)
         centre, scale = centre + scale * m, scale * s
-    first = steps[0][1] if steps else last
+    first = all_steps[0][1] if all_steps else last
     names = getattr(first, "feature_names_in_", getattr(last, "feature_names_in_", None))
-    return Scaled(last, centre, scale, isinstance(model, Pipeline), names)
+    code = [str(step) for _, step in all_steps[:-1]]
+    return Scaled(last, centre, scale, isinstance(model, Pipeline), names, code)
 
 
-def _steps(model: Any) -> list[tuple[str, Any]]:
+def steps(model: Any) -> list[tuple[str, Any]]:
     """Return the steps of a pipeline, also of those inside it; a single method is one step."""
     if not isinstance(model, Pipeline):
         return [("", model)]
     found = []
     for name, step in model.steps:
         if isinstance(step, Pipeline):
-            found += _steps(step)
+            found += steps(step)
         elif step is not None and step != "passthrough":
             found.append((name, step))
     return found
 
 
-def _affine_map(name: str, step: Any) -> tuple[Any, Any]:
+def affine_map(name: str, step: Any) -> tuple[Any, Any]:
     """Return the centre and the scale of a scaler."""
     if not isinstance(step, SCALERS) or getattr(step, "clip", False):
         kinds = ", ".join(kind.__name__ for kind in SCALERS)

@@ -1,6 +1,6 @@
 """Columns in comparable units, whatever the outliers."""
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -26,10 +26,16 @@ class RobustStandardizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     scikit-learn's ``RobustScaler`` leaves columns as they are where the quartiles are equal.
 
+    Parameters
+    ----------
+    with_centering : bool, default=True
+        Whether to subtract the medians. Without, a subspace through the origin stays one; then
+        `DPCP` needs no ``affine=True``.
+
     Attributes
     ----------
     center_ : array of shape (n_features,)
-        The medians.
+        The medians, or zeros without centering.
     scale_ : array of shape (n_features,)
         The scales.
     n_features_in_ : int
@@ -58,6 +64,11 @@ class RobustStandardizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
            [335.22,   2.5 ]])
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"with_centering": ["boolean"]}
+
+    def __init__(self, *, with_centering: bool = True) -> None:
+        self.with_centering = with_centering
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -76,9 +87,12 @@ class RobustStandardizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         self : object
         """
+        self._validate_params()
         X = self._checked(X, reset=True)
         columns = [_centre_and_scale(X[:, j]) for j in range(X.shape[1])]
         self.center_, self.scale_ = (np.array(values) for values in zip(*columns, strict=True))
+        if not self.with_centering:
+            self.center_ = np.where(np.isnan(self.center_), np.nan, 0.0)
         return self
 
     def transform(self, X: Array) -> Array:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.pipeline import Pipeline
 
 import perpend
 from perpend.datasets import make_subspace
@@ -17,7 +18,8 @@ def answered(run, name, *options):
     """Fit a file; return what the line of the summary says, and the result."""
     done = run("fit", name, "-o", "out", "--force", "--no-report", *options)
     result = json.loads(Path("out/result.json").read_text(encoding="utf-8"))
-    assert perpend.load("out/model.npz").affine_ is result["affine"]
+    model = perpend.load("out/model.npz")
+    assert (model[-1] if isinstance(model, Pipeline) else model).affine_ is result["affine"]
     return re.search(r"^affine +(.*)$", done.out, re.MULTILINE)[1], result
 
 
@@ -28,8 +30,23 @@ def points():
     return X
 
 
-def test_a_table_through_the_origin(run, csv):
+def test_a_standardised_table(run, csv):
     said, result = answered(run, csv)
+    assert said == "yes (the default for a standardised table)"
+    assert (result["affine"], result["parameters"]["affine"]) == (True, True)
+    assert result["codimension"] == 2
+
+
+@pytest.mark.parametrize("option", ["no", "auto"])
+def test_a_standardised_table_keeps_its_origin_where_that_counts(run, csv, option):
+    said, result = answered(run, csv, "--affine", option)
+    assert said.startswith("no")
+    assert result["codimension"] == 2
+    assert set(result["standardize"]["center"]) == {0.0}
+
+
+def test_a_table_through_the_origin(run, csv):
+    said, result = answered(run, csv, "--standardize", "none")
     assert said == "no: no subspace clearly misses the origin (auto, the default for a table)"
     assert (result["affine"], result["parameters"]["affine"]) == (False, "auto")
     assert result["codimension"] == 2
@@ -37,7 +54,7 @@ def test_a_table_through_the_origin(run, csv):
 
 def test_a_table_away_from_the_origin(run, csv, data):
     np.savetxt("far.csv", data.X + FAR, delimiter=",")
-    said, result = answered(run, "far.csv")
+    said, result = answered(run, "far.csv", "--standardize", "none")
     assert re.fullmatch(
         r"yes: it misses the origin by \S+, by chance about \S+ \(auto, the default for a table\)",
         said,
@@ -123,7 +140,8 @@ def test_compare_takes_the_same(run, csv, data):
 def test_the_help_says_it(run):
     for command in ("fit", "compare"):
         text = " ".join(run(command, "--help").out.replace("│", " ").split())
-        assert "The default is auto for tables and arrays, and yes for" in text
+        assert "The default is yes for standardised tables, point clouds and images" in text
+        assert "The default is robust for tables (CSV, text, Parquet, Arrow), and none" in text
 
 
 def test_pythons_default_stays(data):

@@ -23,7 +23,7 @@ def methods(done):
 def test_the_table(run, csv):
     done = run("compare", csv)
     assert done.code == 0
-    head, *lines = done.out.split("\n\n")[1].splitlines()
+    head, *lines = done.out.split("\n\n")[2].splitlines()
     assert head.split()[:2] == ["method", "codimension"]
     assert [line.split()[0] for line in lines] == LINES
 

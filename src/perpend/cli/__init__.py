@@ -36,7 +36,7 @@ INTERRUPTED = 130
 
 EPILOG = (
     "Exit codes: 0 done; 1 a bug (the message names a log file); 2 bad arguments, or would "
-    "overwrite; 3 bad input; 4 not sure, or no subspace found: results are written; 5 too little "
+    "overwrite; 3 bad input; 4 not sure: results are written; 5 too little "
     "memory or disk, or no permission; 6 a package is missing; 130 interrupted."
 )
 

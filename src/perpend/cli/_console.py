@@ -14,7 +14,9 @@ from perpend._json import plain
 OPTIONS = {
     r"n_starts(?![.\w])": "--starts",
     r"max_iter(?![.\w])": "--max-iter",
-    "variable=": "--variable=",
+    **{f"{name}=": f"--{name}=" for name in ("variable", "exclude", "decimal", "thousands")},
+    r"transpose(?![.\w])": "--transpose",
+    r"make_pipeline\(perpend\.RobustStandardizer\(\), model\)\.fit\(X\)": "--standardize robust",
 }
 LONGEST = 400  # characters of a word, such as a path; longer ones lose their middle
 

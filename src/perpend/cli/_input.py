@@ -6,10 +6,11 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from perpend.cli._columns import GAPS, feature_name, left_out, wide, without_idle
 from perpend.cli._console import count
 from perpend.cli._memory import in_bytes
 from perpend.cli._options import Input, Nan, Rows
@@ -74,21 +75,25 @@ def read(source: Source, given: Input) -> "Dataset":
     """Read the rows as they are."""
     from perpend import formats
 
-    names = {"variable": given.variable, "columns": given.columns}
-    return formats.read(source.path, format=source.format, **names)
+    how = {one.name: getattr(given, one.name) for one in fields(Input) if one.name != "file"}
+    how |= {"format": source.format, "exclude": given.exclude or ()}
+    return formats.read(source.path, **how)
 
 
 def read_for_fit(source: Source, given: Rows) -> "Dataset":
     """Read rows, treat missing values, and refuse what no method could use."""
-    data = without_gaps(read(source, given), given.nan)
+    data = read(source, given)
+    if not data.X.any():
+        raise InputError(f"{data.source}: every value is zero, so there is nothing to find.")
+    if not given.columns:  # named columns are meant
+        data = without_idle(data)
+    data = without_gaps(data, given.nan)
     if len(data.X) < 2:
         gaps = " without gaps" if data.counts.nan else ""
         raise InputError(
             f"{data.source}: has only one {RECORDS[data.kind]}{gaps}. Give at least 2, better many "
             "more."
         )
-    if data.counts.zero >= len(data.X) and not data.X.any():
-        raise InputError(f"{data.source}: every value is zero, so there is nothing to find.")
     return data
 
 
@@ -99,8 +104,12 @@ def without_gaps(
     from perpend.formats import without_missing
     from perpend.rows.preparation import not_finite
 
-    if policy is not Nan.error:
-        return without_missing(data, "rows" if policy is Nan.drop_rows else "columns")
+    if policy is Nan.drop_rows:
+        return without_missing(data, "rows")
+    if policy is Nan.drop_cols:
+        less = without_missing(data, "columns")
+        lost = less.counts.dropped_columns[len(data.counts.dropped_columns) :]
+        return replace(less, left_out={**data.left_out, GAPS: lost} if lost else data.left_out)
     bad = not_finite(data.X)
     if bad is None:
         return data
@@ -121,15 +130,12 @@ def about_data(data: "Dataset", source: Source) -> dict[str, Any]:
         "data": data,
         "source": source,
         "size": f"{count(n)} {record}s x {count(D)} {feature}s",
+        "left_out": left_out(data),
+        "hint": wide(data),
         "records": math.prod(data.shape),  # in the file
         "feature": feature,
         "kind": KIND_NAMES[data.kind],
     }
-
-
-def feature_name(data: "Dataset", column: int) -> str:
-    """Return the name of a column for a message, or its number from 1."""
-    return f'"{data.columns[column]}"' if data.columns else str(column + 1)
 
 
 def _record_name(data: "Dataset", row: int) -> str:

@@ -40,10 +40,11 @@ def limit(given: int | None) -> int:
     return memory_limit() if given is None else given
 
 
-def check_fit(data: "Dataset", given: int | None, *, affine: bool) -> None:
+def check_fit(data: "Dataset", given: int | None, *, affine: bool, scaled: bool) -> None:
     """Refuse a fit that would need more than the limit."""
     n, D = data.X.shape
     needed, allowed = fit_memory(n, D, data.X.itemsize, affine=affine), limit(given)
+    needed += data.X.nbytes if scaled else 0
     if needed > allowed:
         whose = "80 % of the free memory" if given is None else "--memory-limit"
         raise TooLargeError(

@@ -1,11 +1,14 @@
 """From options to a fitted method."""
 
+import re
 from collections.abc import Callable
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
+from perpend.cli._columns import feature_name
 from perpend.cli._console import Refusal
 from perpend.cli._options import AFFINE, Affine, Method, Search
+from perpend.cli._scaling import wanted
 from perpend.cli._summary import collected_warnings
 from perpend.exceptions import InputError
 
@@ -31,7 +34,7 @@ def check_together(how: Method) -> None:
 
 def affine(how: Search, data: "Dataset") -> Affine:
     """Return whether the subspace may miss the origin: as given, or by the kind of data."""
-    return how.affine or AFFINE[data.kind]
+    return how.affine or (Affine.yes if wanted(how, data) else AFFINE[data.kind])
 
 
 def needs_codimension(method: str) -> bool:
@@ -83,7 +86,15 @@ def fit_model(model: "SubspaceEstimator", data: "Dataset") -> list[str]:
     except ValueError as error:
         kind = type(error) if isinstance(error, InputError) else InputError
         raise kind(f"{data.source}: {error}") from error
-    return remarks
+    return [_with_names(remark, data) for remark in remarks]
+
+
+def _with_names(remark: str, data: "Dataset") -> str:
+    """Name the columns of a remark about units, which counts them from 0."""
+    pair = r"(?<=spreads of columns )(\d+) and (\d+)"
+    return re.sub(
+        pair, lambda m: " and ".join(feature_name(data, int(j)) for j in m.groups()), remark
+    )
 
 
 def _kind(method: str) -> type["SubspaceEstimator"]:

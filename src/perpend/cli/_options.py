@@ -34,7 +34,19 @@ class Affine(StrEnum):
 
 AFFINE = {"table": Affine.auto, "image": Affine.yes, "cloud": Affine.yes}
 """The default for each kind of data: planes in scans and offsets in scenes are the rule, tables may
-be either."""
+be either. Standardised ones are centred, so that nothing is special about their origin."""
+
+
+class Standardize(StrEnum):
+    """How columns are brought to comparable units."""
+
+    robust = "robust"
+    none = "none"
+
+
+STANDARDIZED = {"csv", "tsv", "txt", "parquet", "arrow"}
+"""Formats of tables whose columns are quantities of their own. Arrays, scans and scenes have one
+unit for all columns, or were prepared by whoever saved them."""
 
 
 class Nan(StrEnum):
@@ -208,10 +220,18 @@ class Input:
         Any,
         option(
             "A,B,C",
-            "Only these columns, bands or fields: names, or numbers from 1 without names.",
+            "Only these columns, bands or fields: names, numbers from 1, or ranges such as 1-40.",
             _columns,
         ),
     ] = None
+    exclude: Annotated[Any, option("A,B,C", "All but these, in the same way.", _columns)] = None
+    decimal: Annotated[str, option(".|,", "Decimal mark of numbers in text tables.")] = "."
+    thousands: Annotated[
+        str | None, option("SIGN", "What separates thousands in text tables, such as a comma.")
+    ] = None
+    transpose: Annotated[
+        bool, Option("--transpose", help="Points are the columns of the table, not its rows.")
+    ] = False
     variable: Annotated[str | None, option("NAME", "Which array, if the file holds several.")] = (
         None
     )
@@ -252,7 +272,16 @@ class Search:
         Affine | None,
         Option(
             help="Whether the subspace may miss the origin; auto: decided from the data. The "
-            "default is auto for tables and arrays, and yes for point clouds and images.",
+            "default is yes for standardised tables, point clouds and images, and auto for others.",
+            show_default=False,
+        ),
+    ] = None
+    standardize: Annotated[
+        Standardize | None,
+        Option(
+            help="robust: divide columns by their quartiles first, so that units do not matter. "
+            "The default is robust for tables (CSV, text, Parquet, Arrow), and none for arrays, "
+            "point clouds and images.",
             show_default=False,
         ),
     ] = None
@@ -290,7 +319,8 @@ class Method(Search):
         Any,
         option(
             "across|both",
-            "Rows off the subspace, or also those far out within it.",
+            "across: rows off the subspace; both: also rows far out within it. Use both to find "
+            "outliers of any kind in a table.",
             partial(_known, names=("across", "both"), what="choice"),
         ),
     ] = "across"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from perpend import __version__
 from perpend._json import plain
+from perpend.cli._columns import left_out
 from perpend.cli._console import Refusal
 from perpend.cli._input import Source
 from perpend.cli._summary import is_sure
@@ -134,18 +135,22 @@ def write_labels(path: Path, data: "Dataset", answer: "Answer") -> None:
             stream.write("".join(lines).encode())
 
 
-def save_model(path: Path, model: "SubspaceEstimator", data: "Dataset") -> None:
-    """Save the model with the names of the columns, so that `apply` can check them."""
+def save_model(path: Path, model: Any, data: "Dataset") -> None:
+    """Save a model or pipeline with the names of the columns, so that `apply` can check them."""
     import numpy as np
+    from sklearn.pipeline import Pipeline
+
+    from perpend.persistence import save
 
     if data.columns is None:
-        model.save(path)
+        save(model, path)
         return
-    model.feature_names_in_ = np.array(data.columns, dtype=object)
+    first = model[0] if isinstance(model, Pipeline) else model
+    first.feature_names_in_ = np.array(data.columns, dtype=object)
     try:
-        model.save(path)
+        save(model, path)
     finally:
-        del model.feature_names_in_  # or scikit-learn would expect names from now on
+        del first.feature_names_in_  # or scikit-learn would expect names from now on
 
 
 def write_result(folder: Path, result: dict[str, Any]) -> None:
@@ -176,12 +181,16 @@ def sha256(path: Path) -> str:
 # -- what result.json says: everything about a result but the rows themselves ----------------------
 
 
-def describe_fit(model: "SubspaceEstimator", data: "Dataset", source: Source) -> dict[str, Any]:
+def describe_fit(
+    model: "SubspaceEstimator", data: "Dataset", source: Source, scaler: Any
+) -> dict[str, Any]:
     """Return the content of result.json after a fit, except warnings, times and checksums."""
     parameters = model.get_params(deep=False)
     del parameters["callback"]
+    scaled = scaler is not None
     return {
-        **describe_labels("fit", model, data, source, model.labels_),
+        **describe_labels("fit", model, data, source, model.labels_, scaled=scaled),
+        "standardize": {"center": scaler.center_, "scale": scaler.scale_} if scaled else None,
         "parameters": parameters,
         "seed": model.random_state,
         "evidence": model.evidence_,
@@ -194,11 +203,18 @@ def describe_fit(model: "SubspaceEstimator", data: "Dataset", source: Source) ->
 
 
 def describe_labels(
-    command: str, model: "SubspaceEstimator", data: "Dataset", source: Source, labels: "Array"
+    command: str,
+    model: "SubspaceEstimator",
+    data: "Dataset",
+    source: Source,
+    labels: "Array",
+    *,
+    scaled: bool,
 ) -> dict[str, Any]:
     """Return what is known of rows that a model has labelled, whether they were fitted or not."""
     outliers = int((labels == -1).sum())
     relative = model.normalize and not model.affine_
+    units = "standardised columns" if scaled else "the data"
     return {
         **preamble(command, SCHEMA),
         "method": type(model).__name__,
@@ -209,9 +225,11 @@ def describe_labels(
         "confidence": model.confidence_,
         "sure": is_sure(model),
         "threshold": model.threshold_,
-        "distance": "relative: sine of the angle to the subspace"
+        "distance": "in robust standard deviations of every direction"
+        if model.outliers == "both"
+        else f"relative: sine of the angle to the subspace{', of standardised columns' * scaled}"
         if relative
-        else "Euclidean: in the units of the data",
+        else f"Euclidean: in the units of {units}",
         "outliers": outliers,
         "outlier_share": outliers / len(labels),
     }
@@ -229,6 +247,7 @@ def describe_input(data: "Dataset", source: Source) -> dict[str, Any]:
         "dtype": str(data.X.dtype),
         "stored_dtype": data.stored_dtype,
         "counts": data.counts._asdict(),
+        "left_out": left_out(data),
         "sha256": sha256(source.path),
     }
 

@@ -25,8 +25,8 @@ def collected_warnings() -> Iterator[list[str]]:
 
 
 def exit_code(model: Any) -> int:
-    """Return 0 for a subspace that is sure."""
-    return 0 if is_sure(model) and model.codimension_ > 0 else NOT_SURE
+    """Return 0 for an estimate that is sure, also for "there is no subspace"."""
+    return 0 if is_sure(model) else NOT_SURE
 
 
 def is_sure(model: Any) -> bool:
@@ -62,6 +62,7 @@ def about_model(model: Any, record: str = "row") -> dict[str, Any]:
     from perpend._verdict import computed_evidence
     from perpend.plots._words import THIN, factor
     from perpend.report._words import CLEAR_ORIGIN, level
+    from perpend.structure import SURE
 
     evidence, seen, to_chosen = computed_evidence(model), "", relations(model)
     if {HOLDS_IT, INSIDE_IT} & set(to_chosen):
@@ -78,5 +79,6 @@ def about_model(model: Any, record: str = "row") -> dict[str, Any]:
         "evidence": evidence,
         "gap": factor(evidence.get("inlier_gap", 1.0) ** 0.5).replace(THIN, " "),
         "clear_origin": CLEAR_ORIGIN,
+        "sure": SURE,
         "seen": seen,  # other structures that contain the subspace, or lie inside it
     }

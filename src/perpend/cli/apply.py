@@ -3,7 +3,7 @@
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,7 @@ from perpend.cli import _options as options
 from perpend.cli._console import Refusal, count, finish, page
 from perpend.cli._memory import limit
 from perpend.cli._progress import monitor
+from perpend.cli._scaling import as_seen
 from perpend.cli._summary import about_model, collected_warnings, exit_code
 from perpend.exceptions import InputError
 
@@ -55,25 +56,28 @@ def apply(
         _input.opened(given, limit(given.memory_limit)) as source,
     ):
         watch.phase("loading scikit-learn")
+        from perpend._pipelines import opened
         from perpend.persistence import load
 
         in_folder = model.is_dir() and (model / _output.MODEL).exists()
         path = model / _output.MODEL if in_folder else model
-        fitted = load(path)
+        whole = load(path)
+        fitted = opened(whole).model
         if threshold != "auto":
             fitted.set_params(threshold=threshold, contamination=None)
             fitted.threshold_, fitted.offset_ = threshold, -threshold
         watch.phase(f"reading {source.name}")
-        data = _matching(fitted, path, _input.read(source, given))
+        data = _matching(whole, path, _input.read(source, given))
         data = _input.without_gaps(data, given.nan, (options.Nan.drop_rows,))
         with collected_warnings() as remarks:
-            labelled = _output.label_rows(fitted, data, fitted=False)
+            labelled = _output.label_rows(fitted, as_seen(whole, data), fitted=False)
         remarks += _doubts(fitted, path)
         if threshold == "auto":  # a given one may be strict
             remarks += _other_data(fitted, path, labelled.labels)
         watch.phase("writing the results")
         with _output.staging(output, source.path, data, labelled, force=force) as draft:
-            result = _output.describe_labels("apply", fitted, data, source, labelled.labels)
+            scaled, labels = whole is not fitted, labelled.labels
+            result = _output.describe_labels("apply", fitted, data, source, labels, scaled=scaled)
             result["warnings"] = remarks
             _output.write_result(draft, result)
 
@@ -87,13 +91,19 @@ def apply(
     raise typer.Exit(exit_code(fitted))
 
 
-def _matching(model: "SubspaceEstimator", path: Path, data: "Dataset") -> "Dataset":
-    """Return the columns that the model knows, in its order."""
+def _matching(whole: Any, path: Path, data: "Dataset") -> "Dataset":
+    """Return the columns that a model or pipeline knows, in its order."""
+    from sklearn.pipeline import Pipeline
+
     # The names are checked here, by those in the file.
-    wanted = [str(name) for name in model.__dict__.pop("feature_names_in_", ())]
-    features = _input.FEATURES[data.kind]
-    if wanted and data.columns is not None:
-        there = list(data.columns)
+    first = whole[0] if isinstance(whole, Pipeline) else whole
+    wanted = [str(name) for name in first.__dict__.pop("feature_names_in_", ())]
+    features, D = _input.FEATURES[data.kind], data.X.shape[1]
+    numbers = [str(j + 1) for j in range(D)]
+    # Without names, a fit that left some columns out has numbered the others.
+    numbered = len(wanted) != D and set(wanted) <= set(numbers)
+    if wanted and (data.columns is not None or numbered):
+        there = list(data.columns or numbers)
         missing = [name for name in wanted if name not in there]
         if missing:
             others = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
@@ -105,16 +115,16 @@ def _matching(model: "SubspaceEstimator", path: Path, data: "Dataset") -> "Datas
             return data
         X = data.X[:, [there.index(name) for name in wanted]]
         return replace(data, X=X, columns=tuple(wanted))
-    if data.X.shape[1] != model.n_features_in_:
+    if first.n_features_in_ != D:
         raise InputError(
-            f"{data.source}: has {data.X.shape[1]} {features}s, but {path} was fitted to "
-            f"{model.n_features_in_}. Give the same ones, by --columns if there are too many."
+            f"{data.source}: has {D} {features}s, but {path} was fitted to "
+            f"{first.n_features_in_}. Give the same ones, by --columns if there are too many."
         )
     return data
 
 
 def _doubts(model: "SubspaceEstimator", path: Path) -> list[str]:
-    if model.codimension_ == 0:
+    if model.codimension_ == 0 and model.outliers != "both":
         return [f"{path} found no subspace (codimension 0), so every row is an inlier to it."]
     if exit_code(model):
         return [f"{path}: the model is not sure (confidence {model.confidence_:.2f})."]

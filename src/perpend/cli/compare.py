@@ -15,6 +15,7 @@ from perpend.cli._memory import check_fit, limit
 from perpend.cli._model import affine, build, fit_model, needs_codimension
 from perpend.cli._options import METHODS
 from perpend.cli._progress import monitor
+from perpend.cli._scaling import standardised, wanted
 from perpend.cli._summary import NOT_SURE, exit_code
 
 if TYPE_CHECKING:
@@ -38,8 +39,10 @@ def compare(given: options.Rows, how: options.Search, *, json: options.Json = Fa
     ):
         watch.phase(f"reading {source.name}")
         data = _input.read_for_fit(source, given)
-        check_fit(data, given.memory_limit, affine=affine(how, data) is not options.Affine.no)
-        rows = _run(options.Method(**vars(how)), data, watch)
+        may_miss, scaled = affine(how, data) is not options.Affine.no, wanted(how, data)
+        check_fit(data, given.memory_limit, affine=may_miss, scaled=scaled)
+        _, seen = standardised(how, data)
+        rows = _run(options.Method(**vars(how)), seen, watch)
     compared(rows)
     if json:
         described = _output.preamble("compare", SCHEMA) | {
@@ -62,6 +65,7 @@ def compare(given: options.Rows, how: options.Search, *, json: options.Json = Fa
             "grid": grid(heads, [row.cells() for row in rows]),
             "seconds": time.perf_counter() - began,
             "given": _options_given(given, how),
+            "scaled": scaled,
         }
         say(page("compare", facts))
     model = rows[0].model
@@ -107,4 +111,7 @@ def _options_given(*records: options.Rows | options.Search) -> str:
         if one.default not in (MISSING, getattr(record, one.name))
     }
     texts = {name: ",".join(v) if isinstance(v, tuple) else str(v) for name, v in given.items()}
-    return "".join(f" --{name} {shlex.quote(text)}" for name, text in sorted(texts.items()))
+    return "".join(
+        f" --{name}" if given[name] is True else f" --{name} {shlex.quote(text)}"
+        for name, text in sorted(texts.items())
+    )

@@ -9,15 +9,15 @@ import typer
 from perpend.cli import _input, _output
 from perpend.cli import _options as options
 from perpend.cli._console import bug_message, finish, page
-from perpend.cli._ids import remark_on_ids
+from perpend.cli._equations import found_equations, with_others
 from perpend.cli._memory import check_fit, limit
 from perpend.cli._model import affine, build, check_together, fit_model
 from perpend.cli._progress import monitor
+from perpend.cli._scaling import joined, standardised, wanted
 from perpend.cli._summary import about_model, collected_warnings, exit_code, unsaid_doubts
 from perpend.exceptions import PerpendError
 
 if TYPE_CHECKING:
-    from perpend.estimator import SubspaceEstimator
     from perpend.formats import Answer, Dataset
 
 
@@ -32,6 +32,8 @@ def fit(
     quiet: options.Quiet = False,
 ) -> None:
     """Find the subspace of the rows of a file, and the outliers.
+
+    For outliers of any kind in a table: perpend fit TABLE --outliers both -o DIR.
 
     Writes to DIR: report.html (open it in a browser), labels.csv (row from 0, distance, probability
     of being an outlier, inlier 1 or 0), the labels in the format of FILE, model.npz (for perpend
@@ -49,30 +51,34 @@ def fit(
     ):
         watch.phase(f"reading {source.name}")
         data = _input.read_for_fit(source, given)
-        check_fit(data, given.memory_limit, affine=affine(how, data) is not options.Affine.no)
+        may_miss, scaled = affine(how, data) is not options.Affine.no, wanted(how, data)
+        check_fit(data, given.memory_limit, affine=may_miss, scaled=scaled)
         clock.append(time.perf_counter())
         watch.phase("loading scikit-learn")
         model = build(how, data, watch)
-        remarks = [] if given.columns else remark_on_ids(data)  # named columns are meant
-        remarks += fit_model(model, data)
+        scaler, seen = standardised(how, data)
+        remarks = fit_model(model, seen)
         remarks += unsaid_doubts(model, remarks)
         clock.append(time.perf_counter())
         watch.phase("writing the results")
-        labelled = _output.label_rows(model, data, fitted=True)
+        whole, labelled = joined(scaler, model), _output.label_rows(model, seen, fitted=True)
+        equations = with_others(found_equations(whole, data), how, data)
         with _output.staging(output, source.path, data, labelled, force=force) as draft:
-            _output.save_model(draft / _output.MODEL, model, data)
-            result = _output.describe_fit(model, data, source) | {"warnings": remarks}
+            _output.save_model(draft / _output.MODEL, whole, data)
+            result = _output.describe_fit(model, data, source, scaler) | {"warnings": remarks}
+            result |= {"relations": equations.relations, "nearly_constant": equations.constants}
+            result["without_constants"] = equations.others
             result["timings"] = {"read": clock[1] - clock[0], "fit": clock[2] - clock[1]}
             if not no_report:
                 title = source.name if source.is_stdin else None
-                remarks += _add_report(draft, model, data, labelled, result, title)
+                remarks += _add_report(draft, whole, data, labelled, result, title)
             _output.write_result(draft, result)
 
     def summary() -> str:
         facts = about_model(model, _input.RECORDS[data.kind]) | _input.about_data(data, source)
         files, seconds = list(result["files"]), time.perf_counter() - clock[0]
-        written = {"folder": output, "files": files, "seconds": seconds}
-        return page("fit", facts | written | {"affine": how.affine})
+        facts |= {"folder": output, "files": files, "seconds": seconds, "affine": how.affine}
+        return page("fit", facts | {"scaler": scaler, "equations": equations})
 
     finish(result, summary, remarks=remarks, json=json, quiet=quiet)
     raise typer.Exit(exit_code(model))
@@ -80,7 +86,7 @@ def fit(
 
 def _add_report(  # noqa: PLR0917
     folder: Path,
-    model: "SubspaceEstimator",
+    model: Any,
     data: "Dataset",
     labelled: "Answer",
     result: dict[str, Any],

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from perpend.cli import _input
 from perpend.cli import _options as options
+from perpend.cli._columns import remarks
 from perpend.cli._console import finish, page
-from perpend.cli._ids import remark_on_ids
 from perpend.cli._memory import fit_memory, limit
 from perpend.cli._progress import monitor
 from perpend.exceptions import InputError
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from perpend.formats import Dataset
 
 SCHEMA = 1
+MODEL = {"header", "attributes.normals_"}  # arrays that only the file of a model has
 
 
 def inspect(given: options.Input, *, json: options.Json = False) -> None:
@@ -45,14 +46,20 @@ def _contents(source: _input.Source, given: options.Input) -> dict[str, Any]:
             for name, entry in arrays.items()
         },
     }
+    if set(arrays) >= MODEL and given.variable is None:
+        from perpend._pipelines import opened
+        from perpend.persistence import load
+
+        scaled = opened(load(path))
+        return found | {"chosen": False, "scalers": scaled.scalers, "model": scaled.model.summary()}
     try:
         data = _input.read(source, given)
     except InputError:
         if len(arrays) > 1 and given.variable is None:  # one must be chosen
             return found | {"chosen": False}
         raise
-    remarks = [] if given.columns else remark_on_ids(data)  # named columns are meant
-    return found | {"chosen": True} | _described(data) | {"remarks": remarks}
+    said = [] if given.columns else remarks(data)  # named columns are meant
+    return found | {"chosen": True} | _described(data) | {"remarks": said}
 
 
 def _described(data: "Dataset") -> dict[str, Any]:

@@ -10,9 +10,9 @@ files                          what is read                        what is writt
 .npy                           2 dimensions: a table; 3: an        table: .npy with 3 more columns;
                                image, height x width x bands       image: .npy, the mask
 .npz                           the main array, or `variable`       .npz with 3 arrays
-.csv .tsv                      numbers; columns of text are left   the same rows as text, with
+.csv .tsv .csv.gz .tsv.gz      numbers; columns of text are left   the same rows as text, with
                                out and listed                      3 more columns
-.txt                           as .csv, also with white space      the same
+.txt .txt.gz                   as .csv, also with white space      the same
                                between the cells
 .xyz                           point clouds as .txt; x, y, z, or   the same points as text, with
                                else the first 3 columns            3 more columns
@@ -48,7 +48,17 @@ from typing import TYPE_CHECKING, cast
 
 from perpend.exceptions import InputError
 from perpend.formats._dataset import Answer, Counts, Dataset, Kind, Options
-from perpend.formats._registry import BY_NAME, BY_SUFFIX, FORMATS, SEVERAL, Format
+from perpend.formats._notation import Notation
+from perpend.formats._registry import (
+    ARRAYS,
+    BY_NAME,
+    BY_SUFFIX,
+    FORMATS,
+    SEVERAL,
+    TEXT,
+    Format,
+    suffix_of,
+)
 
 if TYPE_CHECKING:
     from perpend.formats._choice import Entry
@@ -73,6 +83,10 @@ def read(
     *,
     variable: str | None = None,
     columns: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+    decimal: str = ".",
+    thousands: str | None = None,
+    transpose: bool = False,
     format: str | None = None,  # noqa: A002  the natural word
 ) -> Dataset:
     r"""Read the rows of a table, the pixels of an image or the points of a cloud.
@@ -85,7 +99,17 @@ def read(
         Which array to take from a file that holds several. Not needed if one of them is by far
         the largest, such as a scene beside a mask of its pixels.
     columns : sequence of str, optional
-        Which columns, bands or fields to take: names, or numbers from 1 if there are no names.
+        Which columns, bands or fields to take: names, or numbers from 1 unless names are numbers
+        themselves. A range such as "1-40" or "V1-V40" is all columns from one to the other.
+    exclude : sequence of str, optional
+        Which to leave out, in the same manner.
+    decimal : {".", ","}, default="."
+        The decimal mark of numbers in text tables.
+    thousands : {",", ".", " ", "'"}, optional
+        What separates thousands in text tables: "," reads 1,234.5 as a number above a thousand.
+    transpose : bool, default=False
+        Swap rows and columns of a text table or of an array with 2 dimensions, if points are
+        columns in the file. Names of rows become names of columns.
     format : str, optional
         Name of the format, such as "csv"; by default the suffix of the file decides.
 
@@ -117,15 +141,16 @@ def read(
     >>> data.columns, data.counts.dropped_columns
     (('red', 'green'), ('id',))
     """
+    from perpend.formats import _checks as check
     from perpend.formats._checks import file_size, quoted
 
     path = Path(path)
-    known = BY_NAME.get(format) if format is not None else BY_SUFFIX.get(path.suffix.lower())
+    known = BY_NAME.get(format) if format is not None else BY_SUFFIX.get(suffix_of(path))
     try:
         if known is not BY_NAME["zarr"] or not path.is_dir():  # the only kind that is a folder
             file_size(path)
         if known is None:
-            wrong = quoted(path.suffix if format is None else format)
+            wrong = quoted(suffix_of(path) if format is None else format)
             those = BY_SUFFIX if format is None else BY_NAME
             raise InputError(
                 f"{path}: cannot read files of type {wrong}. "
@@ -136,9 +161,17 @@ def read(
                 f"{path}: holds a single array, so there is no variable {quoted(variable)} to "
                 "choose. Leave it out."
             )
+        if transpose:
+            check.transposable(path, known.name in {*ARRAYS, *TEXT})
+        notation, reader = Notation(decimal, thousands), import_module(known.module)
+        if not notation.makes_sense:
+            raise InputError(
+                f"decimal={decimal!r} and thousands={thousands!r}; expected a point or a comma, "
+                "and something else: a comma, a point, a blank or an apostrophe."
+            )
         chosen = None if columns is None else tuple(columns)
-        reader = import_module(known.module)
-        return cast(Dataset, reader.read(path, Options(variable, chosen, known.name)))
+        options = Options(variable, chosen, known.name, tuple(exclude), notation, transpose)
+        return cast(Dataset, reader.read(path, options))
     except OSError as error:
         reason = error.strerror or str(error)
         is_forbidden = isinstance(error, PermissionError)
@@ -181,8 +214,10 @@ def write_answer(dataset: Dataset, answer: Answer, folder: str | os.PathLike[str
         raise ValueError(f"the dataset has {len(dataset.X)} rows, but there are {lengths} labels.")
     known, source, folder = BY_NAME[dataset.format], Path(dataset.source), Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    suffix = source.suffix if source.suffix.lower() in known.suffixes else known.suffixes[0]
-    path = folder / f"{source.stem}-answer{suffix}"
+    suffix = suffix_of(source)
+    stem = source.name[: len(source.name) - len(suffix)]
+    suffix = source.name[len(stem) :] if suffix in known.suffixes else known.suffixes[0]
+    path = folder / f"{stem}-answer{suffix}"
     return cast(Path, import_module(known.module).write_answer(dataset, answer, path))
 
 

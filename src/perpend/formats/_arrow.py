@@ -40,7 +40,7 @@ def read(path: Path, options: Options) -> Dataset:
     with damage_named(path, "not a readable Arrow file"), pa.memory_map(str(path)) as source:
         n = _count(path, _messages(source, size, footer=footer))
         schema, _ = _batches(source, footer=footer)
-        columns = pick(path, schema, options.columns)
+        columns = pick(path, schema, options)
         check.expansion(str(path), size, columns.n_bytes(n))
         included = pa.ipc.IpcReadOptions(included_fields=list(columns.indices), use_threads=False)
         _, batches = _batches(source, included, footer=footer)
@@ -74,12 +74,13 @@ class Columns(NamedTuple):
         return n_rows * len(self.names) * np.dtype(self.dtype).itemsize
 
 
-def pick(path: Path, schema: Any, wanted: tuple[str, ...] | None) -> Columns:
+def pick(path: Path, schema: Any, options: Options) -> Columns:
     """Take the columns of numbers, or those that are wanted, which must hold numbers."""
     names = [str(name) for name in schema.names]
     numeric = [j for j in range(len(names)) if _is_numeric(schema.field(j).type)]
+    wanted = options.columns
     if wanted is not None:
-        indices = select(path, wanted, names)
+        indices = select(path, options, names)
         for j in indices:
             if j not in numeric:
                 raise InputError(
@@ -87,8 +88,8 @@ def pick(path: Path, schema: Any, wanted: tuple[str, ...] | None) -> Columns:
                     f"{quoted(str(schema.field(j).type))}, not numbers. Choose others."
                 )
     else:
-        indices = numeric
-        doubled = next((names[j] for j in numeric if names.count(names[j]) > 1), None)
+        indices = select(path, options, names, numeric) if options.exclude else numeric
+        doubled = next((names[j] for j in indices if names.count(names[j]) > 1), None)
         if doubled is not None:
             raise InputError(f"{path}: has two columns {quoted(doubled)}. Rename one of them.")
     if not indices:

@@ -118,6 +118,15 @@ def unpacking(where: str, member: zipfile.ZipInfo, size: int) -> None:
     expansion(where, member.compress_size, member.file_size)
 
 
+def transposable(path: Path, is_table: bool) -> None:
+    """Refuse to swap rows and columns of anything but a table of text or an array."""
+    if not is_table:
+        raise InputError(
+            f"{path}: only text tables and arrays of 2 dimensions can be transposed. "
+            "Leave transpose out."
+        )
+
+
 def quoted(text: str) -> str:
     r"""Return text from a file in quotes, safe and short enough for a message.
 

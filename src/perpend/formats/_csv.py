@@ -1,7 +1,8 @@
 """Text tables: ``.csv``, ``.tsv``, ``.txt``, and point clouds in text: ``.xyz``.
 
 Cells are separated by tabs in a ``.tsv``, otherwise by commas, semicolons or tabs, detected in the
-first lines; in a ``.txt`` or ``.xyz`` also by any amount of white space.
+first lines; in a ``.txt`` or ``.xyz`` also by any amount of white space. The file may be packed by
+gzip: ``.csv.gz``.
 
 The text is UTF-8, with or without a byte order mark. A first row that begins with text is taken as
 the names of the columns; blank lines, and lines above the table that begin with ``#``, are skipped,
@@ -18,11 +19,11 @@ are chosen; points that are not finite are left out.
 import csv
 import io
 import math
-import re
 from array import array
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import numpy as np
 
@@ -34,16 +35,14 @@ from perpend.formats._checks import quoted
 from perpend.formats._damage import changed
 from perpend.formats._dataset import Answer, Dataset, Kind, Options
 from perpend.formats._dialect import SAMPLE_BYTES, SPACE, Dialect, find_dialect, n_cells, tidied
+from perpend.formats._notation import MISSING_WORDS, Notation, is_missing
+from perpend.formats._packing import packed, plain_size, unpacked
 from perpend.formats._points import PLACE
 from perpend.formats._records import NO_DATA, added_values, from_records, select
 
 CLOUD = "xyz"  # the format that is a point cloud
-# Words for a missing value: those of pandas and R, and the question mark of older collections. Case
-# matters: "Na" is sodium.
-MISSING_WORDS = frozenset(
-    ("", "NA", "N/A", "n/a", "#N/A", "NULL", "null", "NaN", "nan", "None", "<NA>", "?")
-)
 NOT_A_NAME = MISSING_WORDS | {"-"}
+CELL_BYTES = 100  # of a cell that is kept as text, with its number
 FORMULA = ("=", "+", "-", "@")  # what spreadsheets run
 
 
@@ -58,14 +57,17 @@ class _Row(NamedTuple):
 
 def read(path: Path, options: Options) -> Dataset:
     """Read a text table, or a point cloud."""
-    with path.open("rb") as stream:
+    with unpacked(path) as stream:
         sample = stream.read(SAMPLE_BYTES)
     if b"\0" in sample:
         raise InputError(f"{path}: is not UTF-8 text (UTF-16, or binary?). Save it as UTF-8.")
-    dialect = find_dialect(sample, options.format)
-    check.memory(str(path), 8 * n_cells(sample, dialect) * path.stat().st_size // len(sample))
+    if not sample:
+        raise InputError(f"{path}: holds nothing once it is unpacked.")
+    dialect = find_dialect(sample, options)
+    cells = n_cells(sample, dialect) * plain_size(path) // len(sample)
+    check.memory(str(path), cells * (CELL_BYTES if dialect.transposed else 8))
     try:
-        with path.open(encoding="utf-8-sig", newline="") as text:
+        with _text(path) as text:
             X, columns, dropped = _parse(path, _rows(path, text, dialect), options)
     except UnicodeDecodeError as error:
         raise InputError(
@@ -81,7 +83,7 @@ def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
     """Copy the text of the table, with three more columns; blank lines and remarks are left out."""
     source, dialect = Path(dataset.source), dataset.origin
     gap = "nan" if dialect.delimiter == SPACE else ""
-    with source.open(encoding="utf-8-sig", newline="") as text, writing(path) as stream:
+    with _text(source) as text, writing(path) as file, packed(file, path) as stream:
         copy = io.TextIOWrapper(stream, "utf-8", newline="")
         writer = csv.writer(copy, delimiter=dialect.delimiter, lineterminator="\n")
         added: dict[str, Array] = {}
@@ -91,7 +93,8 @@ def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
                 added = added_values(dataset, answer, [cell.strip() for cell in row.cells])
             if n < records or row.is_header:
                 new = list(added) if row.is_header else _cells(added, n, gap)
-                writer.writerow([*map(_harmless, row.cells), *new])
+                old = [_harmless(cell, dialect.notation) for cell in row.cells]
+                writer.writerow([*old, *new])
             n += not row.is_header
         if n != records:
             raise changed(source)
@@ -100,13 +103,18 @@ def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
     return path
 
 
-def _harmless(cell: str) -> str:
+def _text(path: Path) -> IO[str]:
+    return io.TextIOWrapper(unpacked(path), "utf-8-sig", newline="")
+
+
+def _harmless(cell: str, notation: Notation) -> str:
     """Return a cell as it is, or with an apostrophe if a spreadsheet would run it as a formula.
 
-    >>> _harmless("s1"), _harmless("-1.5"), _harmless("=A1+1")
-    ('s1', '-1.5', "'=A1+1")
+    >>> [_harmless(cell, Notation()) for cell in ("s1", "-1.5", "=A1+1")]
+    ['s1', '-1.5', "'=A1+1"]
     """
-    return f"'{cell}" if cell.lstrip().startswith(FORMULA) and not _is_number(cell) else cell
+    runs = cell.lstrip().startswith(FORMULA) and not notation.is_number(cell)
+    return f"'{cell}" if runs else cell
 
 
 def _cells(added: dict[str, Array], record: int, gap: str) -> list[str]:
@@ -118,9 +126,11 @@ def _cells(added: dict[str, Array], record: int, gap: str) -> list[str]:
 class _Collector:
     """The values of the rows so far, and which columns are text."""
 
-    def __init__(self, path: Path, columns: tuple[str, ...] | None, *, droppable: bool) -> None:
+    def __init__(self, path: Path, options: Options, *, droppable: bool) -> None:
         self.path = path
-        self.columns = columns
+        self.columns: tuple[str, ...] | None = None
+        self.notation = options.notation
+        self.line = "line" if not options.transpose else "transposed, row"
         self.droppable = droppable  # columns of text may be left out
         self.values = array("d")
         self.text: dict[int, InputError] = {}  # columns, and the error if a number follows
@@ -128,10 +138,10 @@ class _Collector:
     def add(self, line: int, cells: list[str]) -> None:
         """Add the values of a row; those of text are NaN."""
         for j, error in self.text.items():
-            if _is_number(cells[j]) and not _is_missing(cells[j]):
+            if self.notation.is_number(cells[j]) and not is_missing(cells[j]):
                 raise error
             cells[j] = "nan"
-        floats = _floats(cells)
+        floats = self.notation.floats(cells)
         if floats is None:
             floats = [self._value(line, j, cell) for j, cell in enumerate(cells)]
         self.values.extend(floats)
@@ -146,7 +156,14 @@ class _Collector:
         if not self.text:
             return X, self.columns, ()
         if len(self.text) == self.width:
-            raise self.text[0]
+            such, _, _ = str(self.text[0]).partition(". ")
+            advice = "Give a table with numbers in it."
+            if self.width == 1 and self.notation.decimal == ",":
+                advice = 'If commas separate the cells, leave out decimal=",".'
+            raise InputError(
+                f"{self.path}: holds text only, no column of numbers "
+                f"({such.removeprefix(f'{self.path}: ')}). {advice}"
+            )
         names = self.columns or tuple(str(j + 1) for j in range(self.width))
         keep = [j for j in range(self.width) if j not in self.text]
         dropped = tuple(names[j] or str(j + 1) for j in sorted(self.text))
@@ -154,15 +171,16 @@ class _Collector:
 
     def _value(self, line: int, j: int, cell: str) -> float:
         """Read a cell that may be missing or text."""
-        if _is_missing(cell):
+        if is_missing(cell):
             return math.nan
-        if _is_number(cell):
-            return float(cell)
+        if self.notation.is_number(cell):
+            return float(self.notation.plain(cell))
         name = quoted(self.columns[j]) if self.columns and self.columns[j] else str(j + 1)
-        advice = _advice(cell)
+        advice = self.notation.advice(cell)
+        usual = f"Replace or remove it, or leave out the column by exclude={name}."
         error = InputError(
-            f"{self.path}: line {line}, column {name}: "
-            f"cannot read {quoted(cell)} as a number. {advice or 'Replace or remove it.'}"
+            f"{self.path}: {self.line} {line}, column {name}: "
+            f"cannot read {quoted(cell)} as a number. {advice or usual}"
         )
         above = np.array(self.values[j :: self.width] if self.values else [])
         if advice or not self.droppable or not np.isnan(above).all():
@@ -173,9 +191,8 @@ class _Collector:
 
 def _parse(path: Path, rows: Iterator[_Row], options: Options) -> _Table:
     """Collect the values of all rows."""
-    wanted = options.columns
     is_cloud = options.format == CLOUD
-    collected = _Collector(path, None, droppable=wanted is None and not is_cloud)
+    collected = _Collector(path, options, droppable=options.columns is None and not is_cloud)
     chosen: list[int] | None = None
     for n, (line, cells, is_header) in enumerate(rows):
         if n == 0:
@@ -183,10 +200,11 @@ def _parse(path: Path, rows: Iterator[_Row], options: Options) -> _Table:
             if is_cloud:
                 numbers = map(str, range(len(PLACE) + 1, len(cells) + 1))
                 names = names or (*PLACE, *numbers)[: len(cells)]
-                wanted = _place(path, names) if wanted is None else wanted
-            if wanted is not None:
-                chosen = select(path, wanted, names or [str(j + 1) for j in range(len(cells))])
-                names = wanted
+            if is_cloud or options.columns is not None or options.exclude:
+                names = names or tuple(str(j + 1) for j in range(len(cells)))
+                place = _place(path, names) if is_cloud and options.columns is None else None
+                chosen = select(path, options._replace(columns=place or options.columns), names)
+                names = tuple(names[j] for j in chosen)
             collected.columns = names
             if is_header:
                 continue
@@ -195,7 +213,18 @@ def _parse(path: Path, rows: Iterator[_Row], options: Options) -> _Table:
 
 
 def _rows(path: Path, text: Iterable[str], dialect: Dialect) -> Iterator[_Row]:
-    """Rows of equal length that are neither blank nor remarks."""
+    """Rows of equal length that are neither blank nor remarks; transposed, the columns of these."""
+    rows = _rows_as_written(path, text, dialect)
+    if not dialect.transposed:
+        yield from rows
+        return
+    columns = zip(*[row.cells for row in rows], strict=True)
+    for i, cells in enumerate(map(list, columns)):
+        names = i == 0 and _names_columns(cells, dialect.notation)
+        yield _Row(i + 1, cells, names and _names_an_axis(cells[1:], dialect.notation))
+
+
+def _rows_as_written(path: Path, text: Iterable[str], dialect: Dialect) -> Iterator[_Row]:
     reader = csv.reader(tidied(text, dialect), delimiter=dialect.delimiter, strict=True)
     width = first_line = 0
     try:
@@ -203,14 +232,16 @@ def _rows(path: Path, text: Iterable[str], dialect: Dialect) -> Iterator[_Row]:
             if len(cells) < 2 and not "".join(cells).strip():
                 continue
             if width == 0:
-                if cells[0].lstrip().startswith("#") and not _is_missing(cells[0]):
+                if cells[0].lstrip().startswith("#") and not is_missing(cells[0]):
                     continue
                 width, first_line = len(cells), reader.line_num
-                yield _Row(first_line, cells, _names_columns(cells))
+                yield _Row(first_line, cells, _names_columns(cells, dialect.notation))
             elif len(cells) != width:
+                hint = " Is a comma inside a number, as in 1,000? Put such numbers in quotes."
                 raise InputError(
                     f"{path}: line {reader.line_num} has {len(cells)} cells, "
-                    f"but line {first_line} has {width}. Make all rows equally long."
+                    f"but line {first_line} has {width}. "
+                    f"Make all rows equally long.{hint if dialect.delimiter == ',' else ''}"
                 )
             else:
                 yield _Row(reader.line_num, cells, is_header=False)
@@ -220,38 +251,21 @@ def _rows(path: Path, text: Iterable[str], dialect: Dialect) -> Iterator[_Row]:
         ) from error
 
 
-def _floats(row: list[str]) -> list[float] | None:
-    """Read a row of numbers, all at once."""
-    if "_" in "".join(row):  # Python would read 2024_05 as 202405
-        return None
-    try:
-        return list(map(float, row))
-    except ValueError:
-        return None
-
-
-def _advice(cell: str) -> str:
-    """What to do about numbers in another notation; nothing for plain text."""
-    if re.fullmatch(r"\s*[-+]?\d+,\d+\s*", cell):
-        return "Write a decimal point instead of the comma."
-    parts = cell.split()
-    if len(parts) > 1 and all(map(_is_number, parts)):
-        return "Separate the cells by commas, semicolons or tabs, or name the file .txt."
-    return ""
-
-
-def _is_missing(cell: str) -> bool:
-    return cell.strip() in MISSING_WORDS
-
-
-def _is_number(cell: str) -> bool:
-    return _floats([cell]) is not None
-
-
-def _names_columns(row: list[str]) -> bool:
+def _names_columns(row: list[str], notation: Notation) -> bool:
     """Whether a first row is a header: its first filled cell is text."""
     first = next((cell for cell in row if cell.strip()), "")
-    return first.strip() not in NOT_A_NAME and not _is_number(first)
+    return first.strip() not in NOT_A_NAME and not notation.is_number(first)
+
+
+def _names_an_axis(cells: list[str], notation: Notation) -> bool:
+    """Whether the cells of a transposed table behind a first text may be names of columns.
+
+    That text may also be the name of a point. So numbers are names only if they go up or down, as
+    times and wavelengths do.
+    """
+    values = notation.floats(cells)
+    steps = [] if values is None else [b - a for a, b in pairwise(values)]
+    return values is None or all(s > 0 for s in steps) or all(s < 0 for s in steps)
 
 
 def _place(path: Path, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -268,7 +282,7 @@ def _place(path: Path, names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _undecodable_line(path: Path) -> int:
-    with path.open("rb") as stream:
+    with unpacked(path) as stream:
         for number, line in enumerate(stream, start=1):
             try:
                 line.decode("utf-8")

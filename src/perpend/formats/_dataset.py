@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from perpend._typing import Array
+from perpend.formats._notation import Notation
 
 Kind = Literal["table", "image", "cloud"]
 
@@ -14,6 +15,9 @@ class Options(NamedTuple):
     variable: str | None = None  # which array, if the file holds several
     columns: tuple[str, ...] | None = None  # which columns, fields or bands, by name
     format: str = ""  # name of the format, for modules that read several
+    exclude: tuple[str, ...] = ()  # which not to take
+    notation: Notation = Notation()  # of numbers in text
+    transpose: bool = False  # points are columns of the file
 
 
 class Counts(NamedTuple):
@@ -44,6 +48,7 @@ class Dataset:
     stored_dtype: str = ""  # as in the file
     counts: Counts = field(default_factory=Counts)  # what the reader noticed
     origin: Any = None  # what the format's writer needs: headers, coordinates, other fields
+    left_out: dict[str, tuple[str, ...]] = field(default_factory=dict)  # columns by the reason why
 
 
 class Answer(NamedTuple):

@@ -4,6 +4,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from perpend.formats._dataset import Options
+from perpend.formats._notation import Notation
+
 DELIMITERS = ("\t", ";", ",")  # the comma last: it may also be a decimal comma
 SPACE = " "  # stands for white space of any length
 PLAIN_TEXT = ("txt", "xyz")  # formats whose cells may be separated by it
@@ -16,13 +19,16 @@ class Dialect(NamedTuple):
 
     delimiter: str
     is_plain: bool  # remarks, lines that begin with #, may be anywhere
+    notation: Notation = Notation()
+    transposed: bool = False  # the columns of the text are the rows
 
 
-def find_dialect(sample: bytes, form: str) -> Dialect:
+def find_dialect(sample: bytes, options: Options) -> Dialect:
     """Find the dialect of a text from its first bytes and the name of its format."""
-    is_plain = form in PLAIN_TEXT
-    delimiter = "\t" if form == "tsv" else _find_delimiter(sample, spaces=is_plain)
-    return Dialect(delimiter, is_plain)
+    form, notation = options.format, options.notation
+    is_plain, comma = form in PLAIN_TEXT, notation.decimal != ","
+    delimiter = "\t" if form == "tsv" else _find_delimiter(sample, spaces=is_plain, comma=comma)
+    return Dialect(delimiter, is_plain, notation, options.transpose)
 
 
 def n_cells(sample: bytes, dialect: Dialect) -> int:
@@ -49,19 +55,25 @@ def tidied(text: Iterable[str], dialect: Dialect) -> Iterator[str]:
             yield line
 
 
-def _find_delimiter(sample: bytes, *, spaces: bool) -> str:
-    """Find the separator that occurs equally often in each of the first lines."""
+def _find_delimiter(sample: bytes, *, spaces: bool, comma: bool) -> str:
+    """Find the separator that occurs equally often in each of the first lines.
+
+    Where the comma is the decimal mark, it separates cells only if nothing else does and numbers
+    are in quotes.
+    """
+    quotes = re.search(rb'"[-+]?\d+,\d+"', sample) is not None
     text = re.sub(r'"[^"]*"', "", sample.decode("utf-8-sig", errors="replace"))
     lines = [
         line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")
     ]
     if len(sample) == SAMPLE_BYTES and len(lines) > 1:
         lines.pop()  # cut off
-    for delimiter in DELIMITERS:
+    usual = DELIMITERS if comma or quotes else DELIMITERS[:-1]
+    for delimiter in usual:
         counts = {line.count(delimiter) for line in lines[:SAMPLE_LINES]}
         if len(counts) == 1 and counts != {0}:
             return delimiter
     first = lines[0] if lines else ""
-    if spaces and not any(delimiter in first.strip() for delimiter in DELIMITERS):
+    if spaces and not any(delimiter in first.strip() for delimiter in usual):
         return SPACE
-    return max(reversed(DELIMITERS), key=first.count)  # uneven rows: reported by line when read
+    return max(reversed(usual), key=first.count)  # uneven rows: reported by line when read

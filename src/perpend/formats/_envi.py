@@ -106,10 +106,9 @@ def read(path: Path, options: Options) -> Dataset:
     header_path, raw = _pair(path)
     header = _read_header(header_path, raw)
     bands = [j for j in range(header.bands) if j not in header.bad]
-    if options.columns is not None:
-        bands = select(path, options.columns, header.names)
-    elif not bands:
+    if not bands and options.columns is None:
         raise InputError(f"{path}: 'bbl' marks every band as bad. Choose columns, or remove it.")
+    bands = select(path, options, header.names, bands)
     return from_records(
         _map(raw, header, bands, str(path)),
         path,

@@ -70,7 +70,7 @@ def read(path: Path, options: Options) -> Dataset:
             _check_blocks(path, reader.header, layout)
         fields = reader.header.point_format.dimensions
         names = [*PLACE, *(field.name for field in fields if field.num_elements == 1)]
-        columns = chosen(path, options.columns, names)
+        columns = chosen(path, options, names)
         check.memory(str(path), layout.points * len(columns) * 8 + ROWS * layout.point_bytes)
         X = np.empty((layout.points, len(columns)))
         at = 0

@@ -26,7 +26,7 @@ def read(path: Path, options: Options) -> Dataset:
         damage_named(path, "not a readable Parquet file"),
         parquet.ParquetFile(path, memory_map=False, pre_buffer=False) as file,
     ):
-        columns = pick(path, file.schema_arrow, options.columns)
+        columns = pick(path, file.schema_arrow, options)
         n = _check(path, file, columns)
         batches = file.iter_batches(BATCH_ROWS, columns=list(columns.names), use_threads=False)
         return collect(path, options, columns, n, batches)

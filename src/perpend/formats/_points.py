@@ -50,7 +50,7 @@ class Points(NamedTuple):
         self, path: Path, options: Options, records: Array | None = None, origin: Any = None
     ) -> Dataset:
         """Read the chosen columns: of the file, or of structured records that were unpacked."""
-        columns = chosen(path, options.columns, self.names)
+        columns = chosen(path, options, self.names)
         types = [self.dtype[name].newbyteorder("=") for name in columns]
         if self.is_text:
             X = self._read_text(path, columns)
@@ -96,11 +96,10 @@ def header_lines(path: Path, last: str, pattern: str) -> tuple[list[bytes], int]
     raise InputError(f"{path}: the header has no line {last}. Cut-off copy, or another format?")
 
 
-def chosen(path: Path, wanted: tuple[str, ...] | None, names: Sequence[str]) -> tuple[str, ...]:
+def chosen(path: Path, options: Options, names: Sequence[str]) -> tuple[str, ...]:
     """Names of the fields to take: those wanted, or x, y and z."""
-    columns = PLACE if wanted is None else wanted
-    select(path, columns, names)
-    return columns
+    columns = PLACE if options.columns is None else options.columns
+    return tuple(names[j] for j in select(path, options._replace(columns=columns), names))
 
 
 def _read_records(

@@ -22,13 +22,18 @@ def from_array(
 ) -> Dataset:
     """Dataset of an array: 2 dimensions are a table, 3 an image; columns are numbered from 1."""
     values = as_floats(values)
+    if options.transpose:
+        check.transposable(path, values.ndim == 2)
+        values = values.T
     if not (values.flags.c_contiguous or values.ndim == 2):
         check.memory(str(path), values.nbytes)
     X = values.reshape(-1, values.shape[-1])
-    if options.columns is not None:
-        X = X[:, select(path, options.columns, [str(j + 1) for j in range(X.shape[1])])]
+    columns = None
+    if options.columns is not None or options.exclude:
+        chosen = select(path, options, [str(j + 1) for j in range(X.shape[1])])
+        X, columns = X[:, chosen], tuple(str(j + 1) for j in chosen)
     kind: Kind = "table" if values.ndim == 2 else "image"
-    shape, columns, stored = values.shape[:-1], options.columns, str(stored_dtype)
+    shape, stored = values.shape[:-1], str(stored_dtype)
     return from_records(
         X, path, options, kind, shape=shape, columns=columns, stored=stored, origin=origin
     )
@@ -99,22 +104,53 @@ def _no_data(path: Path, kind: Kind, n: int, ignored: int, nan: int) -> InputErr
     )
 
 
-def select(path: Path, wanted: Sequence[str], names: Sequence[str]) -> list[int]:
-    """Indices of the wanted columns, each of which must be there once."""
-    if not wanted:
-        raise InputError(f"{path}: no columns were chosen. Name at least one.")
+def select(
+    path: Path, options: Options, names: Sequence[str], default: Sequence[int] | None = None
+) -> list[int]:
+    """Indices of the columns to take: the wanted ones or the default, without the excluded ones."""
+    if options.columns is not None:
+        chosen = _places(path, options.columns, names)
+    else:
+        chosen = list(range(len(names)) if default is None else default)
+    excluded = set(_places(path, options.exclude, names) if options.exclude else ())
+    kept = [j for j in chosen if j not in excluded]
+    if not kept:
+        what = "all of its columns are excluded" if excluded else "no columns were chosen"
+        raise InputError(f"{path}: {what}. Name at least one that is to be read.")
+    return kept
+
+
+def _places(path: Path, wanted: Sequence[str], names: Sequence[str]) -> list[int]:
+    """Indices of columns by name, by number from 1 unless names are numbers, or by a range."""
     places: dict[str, list[int]] = {}
     for j, name in enumerate(names):
         places.setdefault(name, []).append(j)
-    for name in wanted:
-        if name not in places:
-            there = listed([quoted(other) for other in places])
-            raise InputError(f"{path}: has no column {quoted(name)}. Its columns: {there}.")
-        if len(places[name]) > 1:
+    numbered = not any(name.isdigit() for name in names)
+
+    def place(name: str) -> int | None:
+        if name in places:
+            if len(places[name]) == 1:
+                return places[name][0]
             raise InputError(
                 f"{path}: has {len(places[name])} columns {quoted(name)}. Rename them."
             )
-    return [places[name][0] for name in wanted]
+        by_number = numbered and name.isdecimal() and 1 <= int(name) <= len(names)
+        return int(name) - 1 if by_number else None
+
+    found: list[int] = []
+    for name in wanted:
+        single = place(name)
+        if single is not None:
+            found.append(single)
+            continue
+        cuts = [(name[:i].strip(), name[i + 1 :].strip()) for i, c in enumerate(name) if c == "-"]
+        ends = [(place(first), place(last)) for first, last in cuts]
+        ranges = [range(a, b + 1) for a, b in ends if a is not None and b is not None and a <= b]
+        if not ranges:
+            there = listed([quoted(other) for other in places])
+            raise InputError(f"{path}: has no column {quoted(name)}. Its columns: {there}.")
+        found += ranges[0]
+    return list(dict.fromkeys(found))
 
 
 def added_values(dataset: Dataset, answer: Answer, taken: Sequence[str] = ()) -> dict[str, Array]:

@@ -25,9 +25,11 @@ class Format(NamedTuple):
 FORMATS = (
     Format("npy", (".npy",), "perpend.formats._npy", "", "NumPy array, table or image"),
     Format("npz", (".npz",), "perpend.formats._npz", "", "NumPy archive of arrays"),
-    Format("csv", (".csv",), "perpend.formats._csv", "", "text table; comma, semicolon or tab"),
-    Format("tsv", (".tsv",), "perpend.formats._csv", "", "text table; tab"),
-    Format("txt", (".txt",), "perpend.formats._csv", "", "text table; white space, or as csv"),
+    Format("csv", (".csv", ".csv.gz"), "perpend.formats._csv", "",
+           "text table; comma, semicolon or tab"),
+    Format("tsv", (".tsv", ".tsv.gz"), "perpend.formats._csv", "", "text table; tab"),
+    Format("txt", (".txt", ".txt.gz"), "perpend.formats._csv", "",
+           "text table; white space, or as csv"),
     Format("xyz", (".xyz",), "perpend.formats._csv", "", "point cloud as text: x y z first"),
     Format("mat", (".mat",), "perpend.formats._mat", "", "MATLAB, v5 to v7; v7.3 needs hdf5"),
     Format("hdf5", (".h5", ".hdf5", ".he5"), "perpend.formats._hdf5", "hdf5", "HDF5 datasets"),
@@ -44,8 +46,16 @@ FORMATS = (
 )  # fmt: skip
 
 SEVERAL = {"npz", "mat", "hdf5", "zarr", "geotiff"}  # can hold several arrays, or pages
+TEXT = {"csv", "tsv", "txt"}  # tables as text
+ARRAYS = {"npy", "npz", "mat", "hdf5", "zarr"}  # arrays without names for their columns
 BY_NAME = {known.name: known for known in FORMATS}
 BY_SUFFIX = {suffix: known for known in FORMATS for suffix in known.suffixes}
+
+
+def suffix_of(path: Path) -> str:
+    """Return what the name of a file ends with, in small letters: two suffixes if it is packed."""
+    ends = path.suffixes[-2:]
+    return "".join(ends if ends[-1:] in ([".gz"], [".GZ"]) else ends[-1:]).lower()
 
 
 def optional_package(package: str, path: Path, extra: str) -> Any:

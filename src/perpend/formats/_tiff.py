@@ -76,9 +76,7 @@ def read(path: Path, options: Options) -> Dataset:
         pages = _choose(path, all_pages, options.variable)
         _check(path, pages)
         names = _band_labels(pages)
-        bands = list(range(len(names)))
-        if options.columns is not None:
-            bands = select(path, options.columns, names)
+        bands = select(path, options, names)
         X, masked = _values(pages, bands)
         origin = Origin(library, way.georeference(pages[0].handle))
     return from_records(

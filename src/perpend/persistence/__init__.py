@@ -10,8 +10,8 @@ a name from the file; pickles, compressed members (which could expand without en
 the header does not name are refused; sizes are compared with the file before anything is allocated;
 the learned attributes must fit together. The hash detects damage, not forgery.
 
-`archive` handles bytes, `values` converts to JSON and back, `checks` tests what was learned, and
-`model` has the schema.
+`archive` handles bytes, `values` converts to JSON and back, `checks` tests what was learned,
+`scalers` has what comes before a model in a pipeline, and `model` has the schema.
 """
 
 from perpend.persistence.model import load, save

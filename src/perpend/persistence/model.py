@@ -6,11 +6,13 @@ import zipfile
 from numbers import Integral
 from pathlib import Path
 
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 import perpend.methods  # noqa: F401  the methods enter METHODS when they are imported
 from perpend import __version__
 from perpend._files import writing
+from perpend._pipelines import opened, steps
 from perpend.estimator import METHODS, SubspaceEstimator
 from perpend.exceptions import InputError, ModelFileError
 from perpend.persistence.archive import (
@@ -23,9 +25,10 @@ from perpend.persistence.archive import (
     write_archive,
 )
 from perpend.persistence.checks import check_learned
+from perpend.persistence.scalers import as_pipeline, described
 from perpend.persistence.values import packed, unpacked
 
-SCHEMA = 4  # before 2, affine subspaces; 3, `choose`; 4, `score` of affine fits. Old files load
+SCHEMA = 4  # new in 2, affine subspaces; 3, `choose`; 4, `score` of affine fits, and pipelines
 FORMAT = "perpend model"
 # Learned attributes end with an underscore; these do not. Whatever else a model carries, such
 # as metadata requests and callbacks, matters only to a new fit.
@@ -41,12 +44,13 @@ BAD_FILE = (
 )
 
 
-def save(model: SubspaceEstimator, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model to a file.
+def save(model: SubspaceEstimator | Pipeline, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model to a file that `perpend.load` reads; no pickle is involved.
 
     Parameters
     ----------
-    model : a fitted method of perpend
+    model : a fitted method of perpend, or a pipeline of scalers and a method
+        Scalers are those of `perpend.equations`.
     path : str or path
         The file, usually ``.npz``. An existing file is replaced once the new one is complete.
 
@@ -56,6 +60,8 @@ def save(model: SubspaceEstimator, path: str | os.PathLike[str]) -> None:
     A `callback` is not stored, and neither is the state of a Generator or RandomState: the loaded
     model has ``random_state=None`` then. Both matter only when the model is fitted again.
     """
+    all_steps = steps(model) if isinstance(model, Pipeline) else []
+    model = opened(model).model if all_steps else model
     check_is_fitted(model)
     model._validate_params()
     name = type(model).__name__
@@ -77,11 +83,13 @@ def save(model: SubspaceEstimator, path: str | os.PathLike[str]) -> None:
         "parameters": packed("parameters", parameters, arrays),
         "attributes": packed("attributes", learned, arrays),
     }
+    if all_steps:
+        header["pipeline"] = packed("pipeline", described(all_steps), arrays)
     with writing(path) as stream:
         write_archive(stream, header, arrays)
 
 
-def load(path: str | os.PathLike[str]) -> SubspaceEstimator:
+def load(path: str | os.PathLike[str]) -> SubspaceEstimator | Pipeline:
     """Read a model that `save` wrote; its results are bit for bit those of the saved one.
 
     Parameters
@@ -90,7 +98,9 @@ def load(path: str | os.PathLike[str]) -> SubspaceEstimator:
 
     Returns
     -------
-    a fitted estimator
+    a fitted estimator, or the pipeline that was saved
+        ``perpend fit`` saves a pipeline where it has standardised columns: ``load(path)[-1]`` is
+        the model behind the scaler.
 
     Raises
     ------
@@ -130,7 +140,7 @@ def _is_learned(name: str) -> bool:
     return name in PRIVATE or (name.isidentifier() and name[0] != "_" and name[-1] == "_")
 
 
-def _model(header: Header, members: dict[str, bytes]) -> SubspaceEstimator:
+def _model(header: Header, members: dict[str, bytes]) -> SubspaceEstimator | Pipeline:
     """Check the header, then the arrays, and only then make a model of them."""
     if header.get("format") != FORMAT:
         raise ModelFileError("not a model that perpend wrote.")
@@ -157,9 +167,10 @@ def _model(header: Header, members: dict[str, bytes]) -> SubspaceEstimator:
         if not _is_learned(name) or hasattr(model, name):
             raise ModelFileError(f"would overwrite {name!r} of {header['class']}. Save it again.")
         setattr(model, name, value)
+    pipeline = unpacked(header.get("pipeline"), arrays)
     if arrays:
         raise ModelFileError(f"has an array {min(arrays)!r} that its header does not use.")
     if not hasattr(model, "affine_"):  # written before there were affine subspaces
         model.affine_ = False
     check_learned(model)
-    return model
+    return model if pipeline is None else as_pipeline(pipeline, model)

@@ -6,11 +6,12 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from perpend._pipelines import Scaled, opened
+from perpend._pipelines import Scaled, near_subspace, opened
 from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.relations.solved import (
     Relation,
+    apart,
     fewest_digits,
     solved,
     surface_of_model,
@@ -95,7 +96,11 @@ class Equations(Sequence[Equation]):
         return iter(self._all)
 
     def __repr__(self) -> str:
-        return "\n".join(one.text for one in self._all) or "no equations: codimension 0"
+        lines = [one.text for one in self.relations]
+        if self.constants:
+            texts = ", ".join(one.text for one in self.constants)
+            lines.append(f"nearly constant columns: {texts}")
+        return "\n".join(lines) or "no equations: codimension 0"
 
     @property
     def relations(self) -> list[Equation]:
@@ -213,6 +218,22 @@ def equations(
     return Equations(written, coefficients, scaled.point)
 
 
+def equations_apart(
+    model: Any, names: Iterable[Any], X: Array
+) -> tuple[list[Equation] | None, list[Equation]]:
+    """Return the equations between columns and those of single columns, as pages show them.
+
+    There are none of the former, but None, where the table is too wide to look for them.
+    """
+    scaled = opened(model)
+    texts = _names(names, scaled)
+    relations, constants = apart(_surface(model, scaled, X))
+    written = [_equation(one, texts, known=True) for one in constants]
+    if relations is None:
+        return None, written
+    return [_equation(one, texts, known=True) for one in relations], written
+
+
 def _surface(model: Any, scaled: Scaled, X: Array | None) -> Any:
     N, centre = to_numpy(scaled.model.normals_).astype(float) / scaled.scale, scaled.point
     D = len(centre)
@@ -223,7 +244,7 @@ def _surface(model: Any, scaled: Scaled, X: Array | None) -> Any:
         noise = float(scaled.model.noise_) / (1.0 if relative else np.sqrt(D))
         return surface_of_model(N, centre, scaled.scale, noise)
     rows = _rows(X, D)
-    inliers = rows[to_numpy(model.predict(X)) == 1]
+    inliers = rows[near_subspace(scaled, rows, to_numpy(model.predict(X)))]
     if not len(inliers):
         raise InputError(
             f"None of the {len(rows)} rows of X is an inlier, and inliers tell the noise. "

@@ -9,7 +9,7 @@ for a column p that matters in it. Terms that together change inliers by less th
 relation are left out.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,10 +19,13 @@ from perpend.relations.sparse import GOOD_PIVOT, candidates, sparsest
 SEARCH_ERROR = 1e-5  # of a relation that the search of sparse ones may leave
 SMALL_TERM = 1e-6  # of a column's spread is left out, however exact the relation is
 SMALL_CONSTANT = 1e-3  # of a column's spread is left out in texts
+EXACT = 1e-9  # of the spread of a single column is rounding; a spread is at least
 LEAST_SPREAD = 1e-6  # of the largest spread, for columns that never change
 ROUNDING = 1e-4  # of a column's spread may be lost by rounding
 MOST_DIGITS = 12
+NEARLY_CONSTANT = 0.5  # of the spread of all rows: inliers that vary more are not constant there
 MOST_ROWS = 2000  # that decide which terms matter
+MOST_PRODUCTS = 1e7  # c D^2 of a table whose relations are looked for unasked; takes two seconds
 
 
 class Surface(NamedTuple):
@@ -34,6 +37,7 @@ class Surface(NamedTuple):
     moments: Array  # (D, D) of the inliers about the centre, in units of the spread
     rows: Array | None  # (n, D) some inliers in these units; without them:
     noise: float  # in these units, along one normal
+    whole: Any = 1.0  # (D,) spread of all rows in each column, or one number for all of them
 
 
 class Relation(NamedTuple):
@@ -67,7 +71,7 @@ def surface_of_rows(
         scale = spread.max() or np.max(np.abs(centre)) or 1.0
     spread = np.maximum(spread, LEAST_SPREAD * scale)
     some = some / spread
-    return Surface(normals, centre, spread, some.T @ some / len(some), some, np.nan)
+    return Surface(normals, centre, spread, some.T @ some / len(some), some, np.nan, scale)
 
 
 def surface_of_model(normals: Array, centre: Array, spread: Array, noise: float) -> Surface:
@@ -99,6 +103,27 @@ def solved(surface: Surface) -> list[Relation]:
         taken.add(p)
         found.append(_relation(p, v, kept, surface))
     return found
+
+
+def apart(surface: Surface) -> tuple[list[Relation] | None, list[Relation]]:
+    """Return the relations between columns, and those that say only that a column is constant.
+
+    Of wide tables only the latter, and None: columns whose own axis is a normal, up to the noise.
+    What is lost in the noise altogether is neither.
+    """
+    (c, D), several, constants = surface.normals.shape, None, []
+    if c * D * D <= MOST_PRODUCTS:
+        found = solved(surface)
+        several = [one for one in found if one.columns.size]
+        constants = list({one.column: one for one in found if not one.columns.size}.values())
+    else:
+        Q = _orthonormal(surface.normals * surface.spread)
+        for j in np.flatnonzero(np.sum(np.square(Q), axis=0) > GOOD_PIVOT).tolist():
+            v = Q[:, j] @ Q
+            if _terms_that_matter(v, surface, SEARCH_ERROR) == (j,):
+                constants.append(_relation(j, v, np.array([j]), surface))
+    quiet = surface.spread <= NEARLY_CONSTANT * np.broadcast_to(surface.whole, D)
+    return several, [one for one in constants if quiet[one.column]]
 
 
 def _orthonormal(M: Array) -> Array:
@@ -161,11 +186,14 @@ def _relation(p: int, v: Array, kept: Array, surface: Surface) -> Relation:
     # v / s are the coefficients in the data's own units; divided by -v_p / s_p it is solved for p
     values = -(v[others] / v[p]) * (spread[p] / spread[others])
     noise = _noise(short, surface) / abs(float(v[p])) * float(spread[p])
+    constant = float(centre[p] - values @ centre[others])
+    if not len(others):  # a column that never changes but by rounding
+        noise, constant = (0.0 if abs(x) <= EXACT * spread[p] else x for x in (noise, constant))
     return Relation(
         column=p,
         columns=others,
         values=values,
-        constant=float(centre[p] - values @ centre[others]),
+        constant=constant,
         noise=noise,
         sizes=np.hypot(spread[others], centre[others]),
         limit=max(noise, SMALL_CONSTANT * float(spread[p])),

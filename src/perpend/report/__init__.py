@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from perpend._files import writing
-from perpend._pipelines import opened
 from perpend.formats._dataset import Answer
-from perpend.report._facts import gather
 from perpend.report._folder import FACTS, PAGE, report_from_folder
 from perpend.report._page import page
-from perpend.report._units import in_own_units, scaled_data
+from perpend.report._units import gather_any
 
 __all__ = ["FACTS", "PAGE", "report_from_folder", "write_report"]
 
@@ -75,11 +73,7 @@ def write_report(
     >>> "200 of 300 rows lie on a 4-dimensional subspace in 6 columns" in text
     True
     """
-    scaled = opened(model)
-    rows = scaled_data(scaled, data) if scaled.is_pipeline else data
-    facts = gather(scaled.model, rows, answer=answer, result=result, title=title, groups=groups)
-    if scaled.is_pipeline:
-        in_own_units(facts, scaled, data, answer)
+    facts = gather_any(model, data, answer=answer, result=result, title=title, groups=groups)
     if facts_path is not None:
         with writing(facts_path) as stream:
             stream.write(json.dumps(facts, separators=(",", ":"), allow_nan=False).encode())

@@ -32,6 +32,17 @@ def equations(facts: Facts) -> list[list[Part]]:
     ]
 
 
+def constants(facts: Facts) -> list[str]:
+    """Return the nearly constant columns of a table, with the value that they have."""
+    names, found = facts["data"]["columns"], facts["estimate"].get("constants") or []
+    texts = [
+        f"{short(column_name(names, one['column']), 28)} = "
+        f"{number(one['constant'], fewest_digits(one['constant'], 1.0, one['error']))}"
+        for one in found[:TERMS]
+    ]
+    return [*texts, f"{len(found) - TERMS} more"] if len(found) > TERMS else texts
+
+
 def _one_solved(one: Facts, names: list[str]) -> list[Part]:
     """Write column = terms + constant, with as many digits as the inliers' values need."""
     error, constant = one["error"], one["constant"]

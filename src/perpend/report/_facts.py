@@ -56,9 +56,10 @@ def gather(
         "title": title or facts["name"] or "Subspace report",
         "made": dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "data": facts,
-        "estimate": _estimate_facts(model, rows.X, labels),
+        "estimate": _estimate_facts(model, rows.X, labels, rows.kind),
         "outliers": outlier_facts(model, rows.X, answer, rows.dataset),
         "pictures": picture_facts(model, rows, labels, answer),
+        "without_constants": result.get("without_constants"),  # a fit of the other columns
         "warnings": [str(text) for text in result.get("warnings") or []],
         "versions": _versions(result),
         "timings": {str(k): float(v) for k, v in (result.get("timings") or {}).items()},
@@ -125,7 +126,7 @@ def _off_origin(X: Array) -> float | None:
     return float(np.linalg.norm(centre)) / radius if radius > np.finfo(float).eps else None
 
 
-def _estimate_facts(model: SubspaceEstimator, X: Array | None, labels: Array) -> Facts:
+def _estimate_facts(model: SubspaceEstimator, X: Array | None, labels: Array, kind: str) -> Facts:
     parameters = model.get_params(deep=False)
     parameters.pop("callback", None)
     seed = parameters.pop("random_state")
@@ -154,7 +155,7 @@ def _estimate_facts(model: SubspaceEstimator, X: Array | None, labels: Array) ->
         "normals": plain(to_numpy(model.normals_)[:MOST_EQUATIONS].astype(float)),
         "intercept": plain(to_numpy(model.intercept_)[:MOST_EQUATIONS].astype(float)),
         "location": plain(to_numpy(model.location_).astype(float)),
-        "solved": solved_equations(model, X, labels),
+        **solved_equations(model, X, labels, kind),
         "structures": _structure_facts(model),
         "parameters": {key: _shown(value) for key, value in parameters.items()},
         "seed": str(seed) if seed is None or isinstance(seed, int | np.integer) else "a generator",

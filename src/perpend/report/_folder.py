@@ -10,12 +10,14 @@ import numpy as np
 from jinja2 import TemplateError
 
 from perpend._files import writing
+from perpend._pipelines import opened
 from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.formats._dataset import Answer
 from perpend.persistence import load
-from perpend.report._facts import SCHEMA, gather
+from perpend.report._facts import SCHEMA
 from perpend.report._page import page
+from perpend.report._units import gather_any
 from perpend.report._words import Facts, column_labels
 
 PAGE, FACTS = "report.html", "report.json"
@@ -99,14 +101,15 @@ def _drawn(facts: dict[str, Any], path: Path) -> str:
 
 def _facts(folder: Path, data: Any) -> Facts:
     """Return the facts from the model, its result and its labels."""
-    model = load(folder / MODEL)
+    whole = load(folder / MODEL)
+    model = opened(whole).model
     result = _json(folder / RESULT) if (folder / RESULT).exists() else {}
     answer = None
     if data is None and (folder / LABELS).exists():
         distance = _distances(folder / LABELS)
         if distance is not None and len(distance) == len(model.labels_):
             answer = Answer(model.labels_, distance, np.full(len(distance), np.nan))
-    facts = gather(model, data, answer=answer, result=result)
+    facts = gather_any(whole, data, answer=answer, result=result)
     names = (result.get("input") or {}).get("columns")
     if data is None and isinstance(names, list) and len(names) == model.n_features_in_:
         facts["data"]["columns"], facts["data"]["named"] = column_labels(names), True

@@ -19,7 +19,7 @@ from markupsafe import Markup
 from perpend.plots._picture import Bars, Line, Picture
 from perpend.plots._words import count, factor, number, plural
 from perpend.report import _words
-from perpend.report._equations import equations, mean
+from perpend.report._equations import constants, equations, mean
 from perpend.report._svg import coordinate, drawing
 from perpend.structure import SURE
 
@@ -54,6 +54,8 @@ def page(facts: _words.Facts) -> str:
         },
         outliers=(facts["outliers"] or {}).get("rows"),
         equations=equations(facts),
+        constants=constants(facts),
+        without=facts.get("without_constants"),
         mean=mean(facts),
         timings=", ".join(f"{_words.short(k, 20)} {v:.2f} s" for k, v in facts["timings"].items()),
         for_script={

@@ -4,10 +4,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from perpend._pipelines import Scaled
+from perpend._pipelines import Scaled, near_subspace, opened
 from perpend._typing import Array
 from perpend.estimator import SubspaceEstimator
-from perpend.relations.solved import Relation, solved, surface_of_rows
+from perpend.relations.solved import Relation, apart, solved, surface_of_rows
 from perpend.rows.kinds import to_numpy
 
 MOST_EQUATIONS = 8  # that are shown
@@ -19,33 +19,45 @@ Solved: TypeAlias = dict[str, Any]
 
 
 def solved_equations(
-    model: SubspaceEstimator, X: Array | None, labels: Array, scaled: Scaled | None = None
-) -> list[Solved] | None:
-    """Return the simplest equations of the rows X, each solved for a column, if that helps.
+    model: SubspaceEstimator,
+    X: Array | None,
+    labels: Array,
+    kind: str,
+    scaled: Scaled | None = None,
+) -> Solved:
+    """Return the simplest equations of the rows X as "solved", and single columns as "constants".
 
-    It does not, and this is None, without rows that give the scale of columns, and with a single
-    normal, unless columns were scaled. With many normals there may be none that is short.
+    The former are None if they do not help: without rows that give the scale of columns, and with
+    a single normal, unless columns were scaled. With many normals there may be none that is short.
+    Only in a table are single columns set apart.
     """
     N = to_numpy(model.normals_).astype(float)
-    least = 2 if scaled is None else 1
-    if X is None or len(N) < least or not np.any(labels == 1):
-        return None
-    inliers, location = X[labels == 1], to_numpy(model.location_).astype(float)  # 0 if linear
+    inliers = None
+    if X is not None:
+        inliers = X[near_subspace(opened(model) if scaled is None else scaled, X, labels)]
+    if inliers is None or not len(N) or not len(inliers):
+        return {"solved": None, "constants": []}
+    location, scale = to_numpy(model.location_).astype(float), None  # 0 if linear
     if not model.affine_ and not np.any(inliers):
-        return None
-    scale = None
+        return {"solved": None, "constants": []}
     if scaled is not None:  # z = (x - centre) / scale is on the model's subspace
         N, location, scale = N / scaled.scale, scaled.point, scaled.scale
     if len(N) > MOST_NORMALS:
-        return []
-    found = solved(surface_of_rows(N, location, inliers, scale))
-    if len(N) > MOST_EQUATIONS:  # the simplest; those that only say a column is constant come last
-        found = sorted((one for one in found if len(one.columns) <= TERMS), key=_simplicity)
-    return [_facts(one) for one in found[:MOST_EQUATIONS]]
-
-
-def _simplicity(one: Relation) -> tuple[bool, int]:
-    return len(one.columns) == 0, len(one.columns)
+        return {"solved": [], "constants": []}
+    surface = surface_of_rows(N, location, inliers, scale)
+    # Coordinates and bands are no quantities of their own, so none of them is set apart.
+    relations, constants = apart(surface) if kind == "table" else (solved(surface), [])
+    if relations is None or not (len(N) > 1 or scaled is not None or constants):
+        return {"solved": None, "constants": [_facts(one) for one in constants]}
+    if len(relations) > MOST_EQUATIONS:  # the simplest
+        relations = sorted(
+            (one for one in relations if len(one.columns) <= TERMS),
+            key=lambda one: len(one.columns),
+        )
+    return {
+        "solved": [_facts(one) for one in relations[:MOST_EQUATIONS]],
+        "constants": [_facts(one) for one in constants],
+    }
 
 
 def _facts(one: Relation) -> Solved:

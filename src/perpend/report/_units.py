@@ -11,16 +11,36 @@ from typing import Any
 import numpy as np
 
 from perpend._json import plain
-from perpend._pipelines import Scaled
+from perpend._pipelines import Scaled, opened
+from perpend._typing import Array
 from perpend.formats._dataset import Answer, Dataset
+from perpend.report._facts import gather
 from perpend.report._solved import MOST_EQUATIONS, solved_equations
-from perpend.report._words import column_labels
+from perpend.report._words import Facts, column_labels
 from perpend.rows.kinds import to_numpy
 
 NOTE = (
     "The pipeline scaled the columns before the fit. Equations and values are in the data's own "
     "units; distances, threshold, noise and pictures are those of the scaled columns."
 )
+
+
+def gather_any(
+    model: Any,
+    data: Any,
+    *,
+    answer: Answer | None,
+    result: dict[str, Any] | None,
+    title: str | None = None,
+    groups: Array | None = None,
+) -> Facts:
+    """Return the facts about a model or a pipeline, and rows in the data's own units."""
+    scaled = opened(model)
+    rows = scaled_data(scaled, data) if scaled.is_pipeline else data
+    facts = gather(scaled.model, rows, answer=answer, result=result, title=title, groups=groups)
+    if scaled.is_pipeline:
+        in_own_units(facts, scaled, data, answer)
+    return facts
 
 
 def scaled_data(scaled: Scaled, data: Any) -> Any:
@@ -45,10 +65,19 @@ def in_own_units(facts: Any, scaled: Scaled, data: Any, answer: Answer | None) -
     estimate["normals"] = plain(normals[:MOST_EQUATIONS])
     estimate["intercept"] = plain((normals @ scaled.point)[:MOST_EQUATIONS])
     estimate["location"] = plain(scaled.point)
+    estimate["scalers"] = scaled.scalers
+    for picture in filter(None, facts["pictures"].values()):
+        for axis in {"x", "y"} & set(picture):
+            words = ("(data units)", "(standardised units)")
+            picture[axis]["label"] = picture[axis]["label"].replace(*words)
+    if np.any(scaled.centre):  # the origin of the scaled columns is none of the data's
+        for key in [key for key in estimate["evidence"] if key.startswith("origin_")]:
+            del estimate["evidence"][key]
     if data is not None:
         labels = model.predict(scaled_data(scaled, data).X) if answer is None else answer.labels
         X = to_numpy(data.X if isinstance(data, Dataset) else data)
-        estimate["solved"] = solved_equations(model, X, to_numpy(labels), scaled)
+        kind = facts["data"]["kind"]
+        estimate |= solved_equations(model, X, to_numpy(labels), kind, scaled)
     for row in facts["outliers"]["rows"] if facts["outliers"] else ():
         for blame in row["blame"]:
             j = blame["column"]

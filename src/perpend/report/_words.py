@@ -26,6 +26,7 @@ LIMITS = {  # for the templates
     "structured": 20,  # outliers: from this number on a pattern among them is pointed out,
     "many": 0.1,  # and if the estimate is sure, from this share of the rows on
 }
+SCALERS_OF_SKLEARN = {"StandardScaler", "RobustScaler", "MinMaxScaler", "MaxAbsScaler"}
 ADVICE_WORDS = re.compile(r"help|show|would give|^(add|centre|look|raise|use)")
 
 
@@ -234,10 +235,19 @@ def _with_help(text: str) -> tuple[str, str]:
 
 def fit_code(facts: Facts, rows: str = "X", **changes: object) -> str:
     """Return the code of this fit with some settings changed, for what to try next."""
-    method = facts["estimate"]["method"]
+    method, scalers = facts["estimate"]["method"], facts["estimate"].get("scalers") or []
     settings = _settings(facts) | {key: repr(value) for key, value in changes.items()}
     arguments = ", ".join(f"{key}={value}" for key, value in settings.items())
-    return f"from perpend import {method}\n\nmodel = {method}({arguments}).fit({rows})"
+    model = f"{method}({arguments})"
+    if not scalers:
+        return f"from perpend import {method}\n\nmodel = {model}.fit({rows})"
+    kinds = {code.partition("(")[0] for code in scalers}
+    ours = ", ".join(sorted({method, *kinds} - SCALERS_OF_SKLEARN))
+    theirs = ", ".join(sorted(kinds & SCALERS_OF_SKLEARN))
+    lines = [f"from perpend import {ours}", "from sklearn.pipeline import make_pipeline"]
+    lines += [f"from sklearn.preprocessing import {theirs}"] if theirs else []
+    steps = ", ".join([*scalers, model])
+    return "\n".join([*lines, "", f"model = make_pipeline({steps}).fit({rows})"])
 
 
 def command(facts: Facts, name: str, **changes: str) -> str:
@@ -252,6 +262,9 @@ def command(facts: Facts, name: str, **changes: str) -> str:
         words.append(f"--codimension {settings['codimension']}")
     affine = settings.get("affine", "False")  # the command line's own default is not Python's
     words.append("--affine " + {"True": "yes", "False": "no"}.get(affine, "auto"))
+    if facts["data"]["kind"] == "table":
+        scaled = facts["estimate"].get("scalers")
+        words.append(f"--standardize {'robust' if scaled else 'none'}")
     if name == "fit" and "normalize" in settings:
         words.append("--no-normalize")
     return " ".join(words)

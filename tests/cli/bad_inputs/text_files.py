@@ -73,7 +73,7 @@ PLAIN = [
     bad("a word among numbers", "x.txt", "a b\n1 2\n3 gone\n", '"gone"'),
     bad("n/a", "x.txt", "a b\n1 2\n3 n/a\n", 'row 2, column "b"'),
     bad("NaN", "x.txt", "a b\n1 2\nnan 3\n", 'row 2, column "a"'),
-    bad("decimal commas", "x.txt", "a\tb\n1,5\t2,5\n3,5\t4,25\n", "decimal point"),
+    bad("decimal commas", "x.txt", "a\tb\n1,5\t2,5\n3,5\t4,25\n", "add --decimal="),
     bad("UTF-16", "x.txt", GOOD.encode("utf-16"), "is not UTF-8 text"),
     bad("a licence", "x.txt", "Copyright (c)\n\nAll rights are reserved.\n", "line 3 has 4 cells"),
     bad("empty", "x.xyz", b"", "the file is empty"),
