@@ -35,6 +35,9 @@ class Affine(StrEnum):
 AFFINE = {"table": Affine.auto, "image": Affine.yes, "cloud": Affine.yes}
 """The default for each kind of data: planes in scans and offsets in scenes are the rule, tables may
 be either."""
+OUTLIERS = {"table": "across", "image": "both", "cloud": "across"}
+"""Likewise which outliers count: the variances of spectra decay, so the score of a scene hangs on no
+dimension."""
 
 
 class Nan(StrEnum):
@@ -290,10 +293,11 @@ class Method(Search):
         Any,
         option(
             "across|both",
-            "Rows off the subspace, or also those far out within it.",
+            "Rows off the subspace, or also those far out within it. The default is both for "
+            "images, and across for all else.",
             partial(_known, names=("across", "both"), what="choice"),
         ),
-    ] = "across"
+    ] = None
     threshold: Threshold = "auto"
     contamination: Annotated[
         Any, option("SHARE", "Share of outliers, if you know it; sets the threshold.", _share)

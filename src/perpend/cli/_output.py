@@ -209,7 +209,9 @@ def describe_labels(
         "confidence": model.confidence_,
         "sure": is_sure(model),
         "threshold": model.threshold_,
-        "distance": "relative: sine of the angle to the subspace"
+        "distance": "robust deviations: off the subspace or within it"
+        if model.outliers == "both"
+        else "relative: sine of the angle to the subspace"
         if relative
         else "Euclidean: in the units of the data",
         "outliers": outliers,

@@ -72,7 +72,7 @@ def fit(
         facts = about_model(model, _input.RECORDS[data.kind]) | _input.about_data(data, source)
         files, seconds = list(result["files"]), time.perf_counter() - clock[0]
         written = {"folder": output, "files": files, "seconds": seconds}
-        return page("fit", facts | written | {"affine": how.affine})
+        return page("fit", facts | written | {"affine": how.affine, "outliers": how.outliers})
 
     finish(result, summary, remarks=remarks, json=json, quiet=quiet)
     raise typer.Exit(exit_code(model))
