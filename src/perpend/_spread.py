@@ -18,19 +18,20 @@ number of axes is the right one. With j axes the squared distance is
 
 .. math:: q_j = \sum_{i \le j} \frac{y_i^2}{l_i} + \sum_{i > j} \frac{y_i^2}{\bar l_j},
 
-with eigenvalues l of S, largest first, coordinates y along them, and the mean :math:`\bar l_j` of all
-l beyond j. Here q is the mean of all :math:`q_j`, weighted by :math:`j^{-1/2}`, which is Jeffreys'
-prior of a count. It is still a squared Mahalanobis distance, and its mean is still D. Outliers in
-one place have a direction of their own; a Student scatter with D variances bears a share of about
-1 / (D + nu) of them, and this one more, as most :math:`q_j` give that direction no variance.
+with eigenvalues l of S, largest first, coordinates y along them, and the mean :math:`\bar l_j` of
+all l beyond j. Here q is the mean of all :math:`q_j`, weighted by :math:`j^{-1/2}`, which is
+Jeffreys' prior of a count. It is still a squared Mahalanobis distance, and its mean is still D.
+Outliers in one place have a direction of their own; a Student scatter with D variances bears a
+share of about 1 / (D + nu) of them, and this one more, as most :math:`q_j` give that direction no
+variance.
 
 Few rows can't show the variances of many columns. Then only the largest principal axes of the rows'
 directions from their spatial median may have variances of their own, and all that is orthogonal to
 them has one in common.
 
 *Which rows are outliers?* The law of q has long tails in real data, so log q of most rows is taken
-to be logistic (q itself then has the tails of a power), and that of outliers uniform, from the median
-to the largest: see `limit_of`.
+to be logistic (q itself then has the tails of a power), and that of outliers uniform, from the
+median to the largest: see `limit_of`.
 """
 
 import math
@@ -49,7 +50,9 @@ ROWS_PER_AXIS = 10  # that a variance needs
 RIDGE = 1e-12  # of the mean variance: columns in which no row varies
 MOST_ROWS, MOST_ROWS_PER_COLUMN = 8192, 20  # that say it as well as all rows do
 FLAGGED = 0.01  # at most this share of Gaussian rows without any outlier is beyond the limit
-FAR = 2.0  # log q over its median, at least: e times the median distance. With 1.8 to 2.4, labels of
+FAR = (
+    2.0  # log q over its median, at least: e times the median distance. With 1.8 to 2.4, labels of
+)
 # four scenes have .79 to .86 of the F1 of the best threshold
 FIRST_SHARE = 0.05  # of outliers, before any step
 
@@ -90,7 +93,7 @@ class Spread(NamedTuple):
     def probability(self, q: Array) -> Array:
         """Return how likely a row is an outlier: odds of one at the limit.
 
-        Beyond its middle the logistic density falls like q^(-1 / width), so the odds grow like that.
+        Beyond its middle the logistic density falls like q^(-1 / width), and the odds grow so.
         """
         with np.errstate(divide="ignore"):
             p: Array = special.expit((np.log(q) - math.log(self.limit)) / self.width)
@@ -154,7 +157,7 @@ def mean_precisions(values: Array, noise2: float, n_rest: int) -> tuple[Array, f
     k = len(values)
     axes = np.arange(1, k + 1)
     prior = axes**AXES_PRIOR / np.sum(axes**AXES_PRIOR)
-    beyond = values[::-1].cumsum()[::-1] - values + n_rest * noise2  # the sum of variances beyond j
+    beyond = np.append(values[:0:-1].cumsum()[::-1], 0.0) + n_rest * noise2  # sums of all beyond j
     shared = prior * (k - axes + n_rest) / np.maximum(beyond, np.finfo(float).tiny)
     before = np.concatenate([[0.0], shared.cumsum()])
     at_least = prior[::-1].cumsum()[::-1]  # the probability of j axes or more
@@ -171,8 +174,8 @@ def limit_of(q: Array, weight: Array, D: int) -> tuple[float, float]:
     Gaussian rows with one column exceed.
     """
     u, total = np.log(np.maximum(q, np.finfo(float).tiny)), weight.sum()
-    middle = float(np.median(u))
-    m, s = middle, max(float(np.median(np.abs(u - middle))) / math.log(3), TOL)
+    middle = _median(u, weight)
+    m, s = middle, max(_median(np.abs(u - middle), weight) / math.log(3), TOL)
     extent, share = max(float(u.max()) - middle, TOL), FIRST_SHARE
     for _ in range(STEPS):
         half = (u - m) / (2 * s)
@@ -180,7 +183,8 @@ def limit_of(q: Array, weight: Array, D: int) -> tuple[float, float]:
         outlying = share / extent * (u > middle)
         p = weight * outlying / (outlying + (1 - share) * density)
         # With z tanh(z / 2) = z^2 b, the zeros of the derivatives are weighted means.
-        b = (weight - p) * np.where(half == 0, 0.5, np.tanh(half) / np.where(half == 0, 1, 2 * half))
+        slope = np.tanh(half) / np.where(half == 0, 1, 2 * half)
+        b = (weight - p) * np.where(half == 0, 0.5, slope)
         last, m, share = (m, s, share), float(b @ u / b.sum()), float(p.sum() / total)
         s = max(math.sqrt(float(b @ np.square(u - m)) / float((weight - p).sum())), TOL)
         share = min(max(share, np.finfo(float).tiny), 0.5)
@@ -190,6 +194,13 @@ def limit_of(q: Array, weight: Array, D: int) -> tuple[float, float]:
     even = m + 2 * s * math.acosh(max(1 / math.sqrt(4 * s * r), 1.0))
     gaussian = math.log(special.chdtri(D, FLAGGED) / special.chdtri(D, 0.5))
     return math.exp(max(even, middle + max(FAR, gaussian))), s
+
+
+def _median(values: Array, weight: Array) -> float:
+    """Return the value that has half of the weight at it or below."""
+    order = np.argsort(values)
+    reached = np.cumsum(weight[order])
+    return float(values[order[np.searchsorted(reached, reached[-1] / 2)]])
 
 
 def _largest_axes(X: Array, weight: Array, k: int) -> tuple[Array, Array]:

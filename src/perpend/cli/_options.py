@@ -36,8 +36,7 @@ AFFINE = {"table": Affine.auto, "image": Affine.yes, "cloud": Affine.yes}
 """The default for each kind of data: planes in scans and offsets in scenes are the rule, tables may
 be either."""
 OUTLIERS = {"table": "across", "image": "both", "cloud": "across"}
-"""Likewise which outliers count: the variances of spectra decay, so the score of a scene hangs on no
-dimension."""
+"""Likewise which outliers count: spectra have no clear dimension, so a scene's score needs none."""
 
 
 class Nan(StrEnum):

@@ -45,9 +45,7 @@ class DistanceMapDisplay(Display):
     def __post_init__(self) -> None:
         self.distance = np.asarray(self.distance, dtype=float)
         if self.distance.ndim != 2:
-            raise InputError(
-                f"distance has shape {self.distance.shape}; expected (height, width)."
-            )
+            raise InputError(f"distance has shape {self.distance.shape}; expected (height, width).")
 
     @classmethod
     def from_estimator(cls, model: Any, scene: Dataset | Array, *, ax: Any = None) -> Self:
