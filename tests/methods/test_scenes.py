@@ -102,6 +102,16 @@ def test_the_limit_is_where_both_groups_are_equally_likely(seed):
     assert np.log(limit) == pytest.approx(max(z[np.argmax(inlying < share / 9)], 2.0), abs=0.06)
 
 
+def test_columns_of_very_different_size(seed):
+    """Ten thousand million to one, turned: q has no negative variance to divide by."""
+    rng = np.random.default_rng(seed)
+    turn = np.linalg.qr(rng.standard_normal((60, 60)))[0]
+    X = rng.standard_normal((900, 60)) * np.geomspace(1e10, 1, 60) @ turn
+    spread = spread_of(X)
+    assert np.all(np.diag(spread.root) > 0)
+    assert np.mean(spread.squares(X) > spread.limit) < 0.01
+
+
 def test_equal_rows_and_weights_do_no_harm():
     X = np.vstack([np.zeros((60, 3)), np.eye(3), 2 * np.eye(3)])
     assert np.isfinite(spread_of(X).limit)
