@@ -3,7 +3,7 @@ Anomalies in a hyperspectral scene
 ==================================
 
 The spectra of a scene are mixtures of a few materials, so they lie near a subspace of a few
-dimensions. A vehicle or a tarpaulin is off that subspace.
+dimensions. A vehicle or a tarpaulin is off that subspace, or far out within it.
 """
 
 # %%
@@ -19,7 +19,7 @@ from scipy.ndimage import gaussian_filter
 
 from perpend import DPCP
 from perpend.metrics import outlier_auc
-from perpend.plots import MaskDisplay
+from perpend.plots import DistanceMapDisplay, MaskDisplay
 
 rng = np.random.default_rng(0)
 height, width, bands = 40, 50, 16
@@ -52,21 +52,22 @@ cube += rng.normal(0, 0.01, cube.shape)
 # ------------------
 
 X = cube.reshape(-1, bands)
-model = DPCP(random_state=1000).fit(X)
+model = DPCP(affine=True, outliers="both", random_state=1000).fit(X)
 print(model.summary())
 
 # %%
-# The outliers over the scene in false colours:
+# The outliers over the scene in false colours, and how far out every pixel is:
 
-fig, axes = plt.subplots(figsize=(5.4, 4), layout="constrained")
-MaskDisplay.from_estimator(model, cube, bands=[13, 8, 3], ax=axes)
+fig, axes = plt.subplots(1, 2, figsize=(9.6, 4), layout="constrained")
+MaskDisplay.from_estimator(model, cube, bands=[13, 8, 3], ax=axes[0])
+DistanceMapDisplay.from_estimator(model, cube, ax=axes[1])
 plt.show()
 
 # %%
 # Compared with RX
 # ----------------
 # The RX detector is the usual first choice: the Mahalanobis distance from the mean of the scene.
-# It is as good as any method if anomalies are as few as here.
+# Anomalies take part in that mean and in its covariance.
 
 distance = -model.score_samples(X)
 centred = X - X.mean(axis=0)
@@ -75,7 +76,7 @@ truth = np.where(target.ravel(), -1, 1)
 print(f"AUC of DPCP {outlier_auc(truth, -distance):.4f}, of RX {outlier_auc(truth, -rx):.4f}")
 
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
-for axis, values, name in [(axes[0], distance, "distance to the subspace"), (axes[1], rx, "RX")]:
+for axis, values, name in [(axes[0], distance, "DPCP"), (axes[1], np.sqrt(rx), "RX")]:
     picture = axis.imshow(values.reshape(height, width), cmap="cividis")
     axis.set_title(name)
     axis.set_axis_off()

@@ -97,6 +97,8 @@ def ahead(results: Results, name: str, value: str, by: str, own: str = OURS) -> 
 
 def named(method: str) -> str:
     """Return a method as it stands on the page: calls as code."""
+    if method.endswith(")"):
+        return f"`{method}`"
     head, comma, rest = method.partition(",")
     return f"`{head}`{comma}{rest}" if head.endswith(")") else method
 

@@ -32,12 +32,14 @@ class Part(NamedTuple):
     run: Callable[[Case], Tables]
     draw: Callable[[Results], dict[str, Any]]
     numbers: Callable[[Results], dict[str, Any]]
+    own: str = "DPCP()"  # the documented call for such data
 
 
 def _part(title: str, value: str, module: ModuleType, **kind: str) -> Part:
     template = f"{module.__name__.rpartition('._')[2]}.md"
     draw, numbers = partial(module.draw, **kind), partial(module.numbers, **kind)
-    return Part(title, value, template, module.run, draw, numbers)
+    own = getattr(module, "BOTH", "DPCP()")
+    return Part(title, value, template, module.run, draw, numbers, own)
 
 
 PARTS = {

@@ -244,7 +244,7 @@ class FittedSubspace(
         noise, outliers without preferred direction. It never falls as the distance that
         decides the labels grows, and is one half at the threshold of ``threshold="auto"``. A given
         `threshold` or `contamination` changes the labels but not the probabilities. With
-        ``outliers="both"`` it is that of a normal law of the distances' cube roots.
+        ``outliers="both"`` the two groups are those of the logarithms of the distances.
 
         Parameters
         ----------

@@ -103,6 +103,22 @@ def test_scenes(run, home, data):
     assert (result["affine"], result["parameters"]["affine"]) == (True, True)
 
 
+def test_scenes_are_scored_off_the_subspace_and_within_it(run, home, data):
+    np.save("scene.npy", (data.X + FAR).reshape(20, 10, 6))
+    out = run("fit", "scene.npy", "-o", "out", "--no-report").out
+    assert "score       off the subspace and within it (the default for a scene;" in out
+    result = json.loads(Path("out/result.json").read_text(encoding="utf-8"))
+    assert result["parameters"]["outliers"] == "both"
+    assert result["distance"] == "robust deviations: off the subspace or within it"
+    table = np.genfromtxt("out/labels.csv", delimiter=",", names=True)
+    X = np.load("scene.npy").reshape(-1, 6)
+    np.testing.assert_allclose(-perpend.load("out/model.npz").score_samples(X), table["distance"])
+    out = run("fit", "scene.npy", "-o", "across", "--no-report", "--outliers", "across").out
+    assert "score " not in out
+    result = json.loads(Path("across/result.json").read_text(encoding="utf-8"))
+    assert result["distance"] == "Euclidean: in the units of the data"
+
+
 def test_the_option_beats_the_default(run, csv):
     np.savetxt("scan.xyz", points())
     for name, option, says in (

@@ -24,6 +24,7 @@ from perpend.plots import (
     CloudDisplay,
     ConvergenceDisplay,
     DistanceDisplay,
+    DistanceMapDisplay,
     MaskDisplay,
     PhaseTransitionDisplay,
     PrincipalAnglesDisplay,
@@ -553,3 +554,32 @@ def test_displays_of_plain_arrays_are_readable(name, monkeypatch):
     display = OTHERS[name]().plot()
     assert display.description.endswith(".")
     assert_readable(display.figure_, monkeypatch)
+
+
+def test_distances_of_a_scene_on_a_logarithmic_scale():
+    distance = np.full((30, 2500), 2.0)
+    distance[:3], distance[:, 0] = 1.0, np.nan
+    distance[7, 1201] = 64.0
+    display = DistanceMapDisplay(distance, 16.0).plot()
+    assert display.ends == (1.0, 64.0)
+    np.testing.assert_allclose(display._heat(np.array([0.0, 1.0, 8.0, 99.0])), [0, 0, 0.5, 1])
+    colors = display._colors(1250)  # two by two become one: the farthest counts
+    assert colors.shape == (15, 1250, 3)
+    assert np.unravel_index(colors.sum(axis=2).argmax(), (15, 1250)) == (3, 600)
+    assert "from 1 to 64 on a logarithmic scale. 1 are beyond the threshold, 16." in (
+        display.description
+    )
+    for values in (np.zeros((4, 4)), np.full((4, 4), np.nan), np.full((4, 4), 3.0)):
+        assert np.all(np.isfinite(DistanceMapDisplay(values, 1.0).plot()._colors(9)))
+    with pytest.raises(InputError, match="expected \\(height, width\\)"):
+        DistanceMapDisplay(np.zeros(3), 1.0)
+
+
+def test_the_map_of_distances_is_that_of_the_scores(model):
+    fitted = model("noisy")
+    X = np.random.default_rng(0).standard_normal((12, fitted.n_features_in_))
+    scene = X.reshape(3, 4, -1).copy()
+    scene[1, 2, 0] = np.nan
+    shown = DistanceMapDisplay.from_estimator(fitted, scene).distance.ravel()
+    assert np.isnan(shown[6])
+    np.testing.assert_allclose(np.delete(shown, 6), -fitted.score_samples(np.delete(X, 6, axis=0)))

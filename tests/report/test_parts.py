@@ -92,6 +92,20 @@ def test_a_large_scene_is_made_smaller_and_keeps_single_outliers():
     assert np.argwhere(mask > 0).tolist() == [[1000 // 3, 17 // 3]]
 
 
+def test_the_distances_of_a_scene_are_a_heat_map():
+    model, data = image()
+    distance = -model.score_samples(data.X)
+    answer = Answer(model.labels_, distance, np.full(len(distance), 0.5))
+    facts = gather(model, data, answer=answer)["pictures"]["image"]
+    heat = opened(facts["heat"]).reshape(180, 3)[data.positions].astype(int).sum(axis=1)
+    assert np.argmax(heat) == np.argmax(distance)
+    assert np.all(
+        np.diff(heat[np.argsort(distance)]) >= -2
+    )  # brighter is farther, but for rounding
+    assert facts["heat_ends"][1] == distance.max()
+    assert opened(facts["heat_bar"]).shape == (1, 256, 3)
+
+
 def test_the_points_of_a_cloud_are_where_they_were():
     model, data = cloud()
     facts = gather(model, data)["pictures"]["cloud"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from perpend.cli._columns import feature_name
 from perpend.cli._console import Refusal
-from perpend.cli._options import AFFINE, Affine, Method, Search
+from perpend.cli._options import AFFINE, OUTLIERS, Affine, Method, Search
 from perpend.cli._scaling import wanted
 from perpend.cli._summary import collected_warnings
 from perpend.exceptions import InputError
@@ -56,7 +56,7 @@ def build(
         "n_components": how.n_components,
         "n_starts": how.starts,
         "max_iter": how.max_iter,
-        "outliers": how.outliers,
+        "outliers": how.outliers or OUTLIERS[data.kind],
         "threshold": how.threshold,
         "contamination": how.contamination,
         "normalize": not how.no_normalize,

@@ -35,6 +35,8 @@ class Affine(StrEnum):
 AFFINE = {"table": Affine.auto, "image": Affine.yes, "cloud": Affine.yes}
 """The default for each kind of data: planes in scans and offsets in scenes are the rule, tables may
 be either. Standardised ones are centred, so that nothing is special about their origin."""
+OUTLIERS = {"table": "across", "image": "both", "cloud": "across"}
+"""Likewise which outliers count: spectra have no clear dimension, so a scene's score needs none."""
 
 
 class Standardize(StrEnum):
@@ -319,11 +321,11 @@ class Method(Search):
         Any,
         option(
             "across|both",
-            "across: rows off the subspace; both: also rows far out within it. Use both to find "
-            "outliers of any kind in a table.",
+            "across: rows off the subspace; both: also rows far out within it, the default for "
+            "images. Use both to find outliers of any kind in a table.",
             partial(_known, names=("across", "both"), what="choice"),
         ),
-    ] = "across"
+    ] = None
     threshold: Threshold = "auto"
     contamination: Annotated[
         Any, option("SHARE", "Share of outliers, if you know it; sets the threshold.", _share)

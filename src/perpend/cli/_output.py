@@ -225,7 +225,7 @@ def describe_labels(
         "confidence": model.confidence_,
         "sure": is_sure(model),
         "threshold": model.threshold_,
-        "distance": "in robust standard deviations of every direction"
+        "distance": "robust deviations: off the subspace or within it"
         if model.outliers == "both"
         else f"relative: sine of the angle to the subspace{', of standardised columns' * scaled}"
         if relative

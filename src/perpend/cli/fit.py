@@ -78,7 +78,8 @@ def fit(
         facts = about_model(model, _input.RECORDS[data.kind]) | _input.about_data(data, source)
         files, seconds = list(result["files"]), time.perf_counter() - clock[0]
         facts |= {"folder": output, "files": files, "seconds": seconds, "affine": how.affine}
-        return page("fit", facts | {"scaler": scaler, "equations": equations})
+        facts |= {"scaler": scaler, "equations": equations, "outliers": how.outliers}
+        return page("fit", facts)
 
     finish(result, summary, remarks=remarks, json=json, quiet=quiet)
     raise typer.Exit(exit_code(model))

@@ -16,6 +16,7 @@ from perpend.plots._cloud import CloudDisplay
 from perpend.plots._convergence import ConvergenceDisplay
 from perpend.plots._display import Display, ModelDisplay
 from perpend.plots._distances import DistanceDisplay
+from perpend.plots._heat import DistanceMapDisplay
 from perpend.plots._lines import curves, dots, estimates_against_truth
 from perpend.plots._maps import PhaseTransitionDisplay, heatmaps, images
 from perpend.plots._mask import MaskDisplay
@@ -33,6 +34,7 @@ __all__ = [
     "ConvergenceDisplay",
     "Display",
     "DistanceDisplay",
+    "DistanceMapDisplay",
     "MaskDisplay",
     "OnSphere",
     "PhaseTransitionDisplay",

@@ -15,6 +15,7 @@ from perpend.formats._dataset import Answer, Dataset
 from perpend.plots import CloudDisplay, MaskDisplay, ProfileDisplay, SpectrumDisplay, SpreadDisplay
 from perpend.plots._cloud import MOST_POINTS, sample
 from perpend.plots._distances import DistanceDisplay
+from perpend.plots._heat import DistanceMapDisplay, heat_colors
 from perpend.plots._picture import Axis, Dots, Picture, ends
 from perpend.plots._profile import scales_matter
 from perpend.plots._words import count, number
@@ -27,6 +28,7 @@ VIEW_POINTS = 3000
 IMAGE_SIDE = 800  # pixels
 LARGEST_UINT16 = 65535  # stands for the far end of an axis
 OUTLIER_COLOR = (213, 94, 0)  # over a scene
+BAR_STEPS = 256  # colours of the bar beside a heat map
 
 
 class Rows(NamedTuple):
@@ -58,7 +60,7 @@ def picture_facts(
     cloud = X is not None and (X.shape[1] == 3 or (rows.kind == "cloud" and X.shape[1] > 3))
     view = X is not None and not cloud and X.shape[1] > 1
     return {
-        "image": _image(rows, labels) if image else None,
+        "image": _image(rows, labels) | _heat(model, rows, answer) if image else None,
         "cloud": _cloud(model, rows, labels) if cloud else None,
         "distances": _distances(model, answer, rows.word),
         "view": _view(model, rows, labels).stored() if view else None,
@@ -191,4 +193,23 @@ def _image(rows: Rows, labels: Array) -> Facts:
         "width": shown.mask.shape[1],
         "factor": factor,  # pixels of the scene for one of the picture, along each side
         "bands": [short(band, 20) for band in bands],  # shown as red, green and blue
+    }
+
+
+def _heat(model: SubspaceEstimator, rows: Rows, answer: Answer | None) -> Facts:
+    """Draw the distances as a heat map, with a bar of its colours; nothing if they are unknown."""
+    if answer is None or rows.dataset is None:
+        return {}
+    shown = DistanceMapDisplay._of(model, rows.dataset, answer.distance)
+    low, high = shown.ends
+    steps = np.linspace(0, 1, BAR_STEPS)
+    bar = heat_colors(steps)
+    if low < shown.threshold < high:
+        bar[np.argmin(np.abs(steps - shown._heat(np.array(shown.threshold))))] = 1.0
+    return {
+        "heat": data_uri(np.round(255 * shown._colors(IMAGE_SIDE)).astype(np.uint8)),
+        "heat_bar": data_uri(np.round(255 * bar[None]).astype(np.uint8)),
+        "heat_ends": [low, high],
+        "heat_label": shown.label,
+        "heat_description": shown.description,
     }
