@@ -76,6 +76,14 @@ class Spread(NamedTuple):
         return p
 
     @property
+    def precision(self) -> Array:
+        """The inverse M (D, D) of the scatter."""
+        M: Array = self.axes @ linalg.cho_solve((self.root, True), self.axes.T)
+        if self.axes.shape[1] < len(self.axes):
+            M += (np.eye(len(M)) - self.axes @ self.axes.T) / self.noise**2
+        return M
+
+    @property
     def limit(self) -> float:
         """The q beyond which a row is far out.
 

@@ -61,7 +61,8 @@ def checked(model: Any, X: Any, place: Place, *, reset: bool) -> Array:
         _validated(model, stand_in(X), reset=reset)
     else:
         X = _validated(model, X, reset=reset)
-    bad = not_finite(in_memory(X))
+    mask = getattr(model, "missing", "error") == "mask"
+    bad = not_finite(in_memory(X), nan=not mask)
     if bad is not None:
         raise InputError(_where_not_finite(bad, getattr(model, "feature_names_in_", None)))
     return place.bring(X)
@@ -135,7 +136,8 @@ def _where_not_finite(bad: NotFinite, names: Array | None) -> str:
     return (
         f"Input X contains {'NaN' if bad.is_nan else 'inf'}: {bad.n_entries} entries in "
         f"{bad.n_rows} rows are NaN or inf (first: row {bad.row}, column {name}). Drop these rows "
-        "or columns, or impute them first."
+        "or columns, impute them first, or let rows take part by their observed entries: "
+        'missing="mask" (NaN only).'
     )
 
 
