@@ -347,7 +347,7 @@ class FittedSubspace(
 
     def _prior(self, p: Array, known: Array | None) -> Array:
         """Return probabilities, for unknown rows the share of outliers in the fit."""
-        share = 0.0 if known is None else float((self.labels_ == -1).mean())
+        share = 0.0 if known is None else float((to_numpy(self.labels_) == -1).mean())
         return p if known is None else np.where(known, p, share)
 
     def _complete_scores(self, X: Array) -> Array:

@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from perpend._learned import DistanceRecord, bases, threshold_of, with_attributes
-from perpend._observed import in_numpy, shares
+from perpend._learned import Data, DistanceRecord, bases, threshold_of, with_attributes
+from perpend._observed import has_gaps, shares
 from perpend._typing import Array
 from perpend.exceptions import InputError, MissingWarning
 from perpend.geometry import complement
-from perpend.rows.kinds import Place, to_numpy
+from perpend.rows.kinds import to_numpy
 from perpend.rows.masked import LEAST_NOISE, Gaps, Law, likeliest, scatter
 from perpend.solvers import Solution
 from perpend.structure import SURE
@@ -38,7 +38,22 @@ LOST = 0.1  # inliers with Gaussian noise that the limit for members loses, of a
 TRIMS, STEPS, TURN = 10, 30, 1e-3  # of the members, and of the law in each; it ends them
 EXACT = 1e-7  # of the size of rows: smaller noise is none, and has no limit
 LEAST_LEFT = 0.1  # share of the members' squares across that is not taken for their own turn
+LEAST_SAMPLE, SAMPLE_PER_COLUMN = 8192, 48  # rows that take part in the rounds; then all do
+MOST_ROWS = 20_000  # that say how inliers vary
 SHOWN = 5  # rows that a warning names
+
+
+class _Rows(NamedTuple):
+    """Rows with gaps."""
+
+    X: Array  # (n, D) in double precision
+    gaps: Gaps
+    count: Array  # (n,) weights; 0 for empty rows
+
+    def some(self, chosen: Array, norms: Array) -> "_Rows":
+        """Return the chosen rows, divided by their norms (n,)."""
+        X = self.X[chosen] / norms[chosen, None]
+        return _Rows(X, Gaps(X), self.count[chosen])
 
 
 class _Found(NamedTuple):
@@ -49,87 +64,122 @@ class _Found(NamedTuple):
     affine: bool
     relative: bool  # whether distances are relative to the norms of the rows
 
-    def _with_noise(self, X: Array, gaps: Gaps) -> "_Found":
-        """Correct the noise for the members having turned the subspace towards themselves.
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The codimension and the dimension."""
+        return self.law.normals.shape[1], self.law.axes.shape[1]
 
-        Of as many squares as they show, the c (d + 1) numbers that are a subspace take up one each;
-        c d of them, if it is not affine.
+    def norms(self, X: Array) -> Array:
+        """Return what the distances (n,) of complete rows are divided by."""
+        return _norms(X) if self.relative else np.ones(len(X))
+
+    def likeliest(self, rows: _Rows, norms: Array, **how: Any) -> "_Found":
+        """Return the subspace under which the observed entries of the inliers are likeliest."""
+        some = rows.some(self.inlier, norms)
+        return self._replace(law=likeliest(*some, self.law, moves=self.affine, **how))
+
+    def settled(self, rows: _Rows) -> "_Found":
+        """Correct the noise for the inliers having turned the subspace towards themselves.
+
+        Of as many squares as they show, each of the c d numbers that are a subspace takes up one;
+        c (d + 1) if it is affine.
         """
-        d, c = self.law.axes.shape[1], self.law.normals.shape[1]
-        seen = c * float(shares(c, self.law.fill(X, gaps).lost)[self.inlier].sum())
+        c, d = self.sizes
+        seen = c * float(shares(c, self.law.fill(rows.X, rows.gaps).lost)[self.inlier].sum())
         left = max(1 - c * (d + self.affine) / max(seen, 1.0), LEAST_LEFT)
         return self._replace(law=self.law._replace(noise=self.law.noise / left))
 
 
 def fit_masked(
     model: Any,
-    X: Array,
-    weight: Array | None,
-    place: Place,
+    data: Data,
     rng: np.random.Generator,
     fit: Callable[[Array, Array | None], Solution],
 ) -> Solution:
-    """Fit the model to rows X (n, D), which may have gaps; `fit` fits it to complete rows."""
-    gaps = Gaps(in_numpy(X)) if not isinstance(X, np.ndarray) or np.isnan(X).any() else None
-    if gaps is None:
-        solution = fit(X, weight)
-        _keep_laws(model, X.astype(float))
+    """Fit the model to rows that may have gaps; `fit` fits it to complete ones."""
+    if not has_gaps(data.X):
+        solution = fit(data.X, data.weight)
+        _keep_laws(model, data.X)
         return solution
-    _check(model, gaps)
-    given, X = X, X.astype(float)
-    count = np.ones(len(X)) if weight is None else to_numpy(weight).astype(float)
-    count = count * (gaps.n_missing < X.shape[1])
-    start = scatter(X, gaps, count, moves=bool(model.affine))
+    all_ = _rows(model, data)
+    n, D = all_.X.shape
+    sample, weight = np.arange(n), data.weight
+    if n > (size := max(LEAST_SAMPLE, SAMPLE_PER_COLUMN * D)):
+        sample = np.sort(rng.choice(n, size, replace=False, shuffle=False))
+    rows = all_.some(sample, np.ones(n))
+    start = scatter(*rows, moves=bool(model.affine))
     found, doubt = None, ""
     for _ in range(ROUNDS):
-        Z, share = _drawn(X, gaps, start, found, rng)
-        some = _worth(share * (count > 0), rng)
-        if found is not None and len(some) <= found.law.axes.shape[1]:
-            doubt = f"all observed entries that could confirm it are worth {len(some)} rows"
+        Z, share = _drawn(rows, start, found, rng)
+        some = _worth(share * (rows.count > 0), rng)
+        if found is not None and len(some) <= found.sizes[1]:
+            doubt = f"the observed entries that could confirm it are worth {len(some)} rows"
             break
-        solution = fit(Z[some].astype(given.dtype), None if weight is None else weight[some])
-        before, found = found, _refined(model, X, Z, gaps, count)
-        doubt = ""
+        solution = fit(
+            Z[some].astype(data.X.dtype), None if weight is None else weight[sample[some]]
+        )
+        before, found = found, _refined(model, rows, Z)
         sine, fell = _change(before, found)
-        if sine > OTHER:
-            doubt = "the subspace changes as missing entries are filled anew"
+        doubt = "the subspace changes as missing entries are filled anew" if sine > OTHER else ""
         if fell > SHARPER and (sine <= SAME or (before is not None and model.confidence_ < SURE)):
             break
+    assert found is not None
     if doubt:
         doubt += " (fewer missing entries, or more rows, would help)"
         least = min(DOUBTFUL, solution.confidence)
         solution = solution._replace(confidence=least, doubts=(*solution.doubts, doubt))
         model.confidence_, model.doubts_ = least, (*model.doubts_, doubt)
-    assert found is not None
-    found = _polished(found, X, gaps, count)
-    _learn(model, found, given, Z, weight, place)
+    if found.sizes[0]:
+        found = _among_all(model, all_, found) if n > len(sample) else found
+        if found.inlier.sum() > found.sizes[1]:  # the last digits
+            norms = found.norms(found.law.fill(all_.X, all_.gaps).X)
+            found = found.likeliest(all_, norms).settled(all_)
+    _learn(model, found, data, Z)
     return solution
 
 
 def typical(X: Array) -> Array:
     """Return X with the median of its column for each missing entry."""
-    if not isinstance(X, np.ndarray) or not (missing := np.isnan(X)).any():
+    if not has_gaps(X):
         return X
+    missing = np.isnan(X)
     seen = np.where(missing.all(axis=0), 0.0, X)
     return np.where(missing, np.nanmedian(seen, axis=0).astype(X.dtype), X)
+
+
+def _rows(model: Any, data: Data) -> _Rows:
+    """Return the rows in double precision, if every column has an entry."""
+    X = data.X.astype(float)
+    gaps, names = Gaps(X), getattr(model, "feature_names_in_", None)
+    empty = np.flatnonzero(gaps.missing.all(axis=0))
+    if len(empty):
+        name = empty[0] if names is None else f'"{names[empty[0]]}"'
+        more = f" and {len(empty) - 1} more" if len(empty) > 1 else ""
+        raise InputError(f"Column {name}{more} of X has no observed entry. Leave it out.")
+    model.n_missing_ = int(gaps.n_missing.sum())
+    count = np.ones(len(X)) if data.weight is None else data.weight.astype(float)
+    return _Rows(X, gaps, count * (gaps.n_missing < X.shape[1]))
 
 
 # -- a round ---------------------------------------------------------------------------------------
 
 
 def _drawn(
-    X: Array, gaps: Gaps, start: Law, found: _Found | None, rng: np.random.Generator
+    rows: _Rows, start: Law, found: _Found | None, rng: np.random.Generator
 ) -> tuple[Array, Array]:
-    """Return rows with random entries, and the share (n,) of its relations that each can test."""
-    D = X.shape[1]
+    """Return rows with random entries, and the share (n,) of its relations that each can test.
+
+    Before there is a candidate, all rows propose.
+    """
+    (X, gaps, _), D = rows, rows.X.shape[1]
     fill = start.fill(X, gaps, rng)
     scale2 = start.noise * start.squares(fill.X) / np.maximum(D - gaps.n_missing, 1)
-    Z, share = fill.X + np.sqrt(scale2)[:, None] * fill.noise, 1 - gaps.n_missing / D
-    if found is not None and (c := found.law.normals.shape[1]):
+    Z, share = fill.X + np.sqrt(scale2)[:, None] * fill.noise, np.ones(len(X))
+    if found is not None and found.sizes[0]:
         fill = found.law.fill(X, gaps, rng)
-        scale = np.sqrt(found.law.noise) * (_norms(fill.X) if found.relative else np.ones(len(X)))
+        scale = np.sqrt(found.law.noise) * found.norms(fill.X)
         Z = np.where(found.inlier[:, None], fill.X + scale[:, None] * fill.noise, Z)
-        share = shares(c, fill.lost)
+        share = shares(found.sizes[0], fill.lost)
     return Z, share
 
 
@@ -140,40 +190,46 @@ def _worth(share: Array, rng: np.random.Generator) -> Array:
     return np.sort(order[:n])
 
 
-def _refined(model: Any, X: Array, Z: Array, gaps: Gaps, count: Array) -> _Found:
-    """Return the likeliest subspace of the members, given their observed entries alone.
+def _refined(model: Any, rows: _Rows, Z: Array) -> _Found:
+    """Return the likeliest subspace of the inliers, given their observed entries alone.
 
-    Members are within the model's threshold, and within what Gaussian noise reaches: a search that
-    saw rows filled badly has a threshold that is too large.
+    They are within the model's threshold, and within what Gaussian noise reaches: a search that saw
+    rows filled badly has a threshold that is too large.
     """
+    X, gaps, count = rows
     N, centre = to_numpy(model.normals_).astype(float).T, to_numpy(model.location_).astype(float)
-    (D, c), limit = N.shape, float(model._outlier_odds["threshold"])
-    relative = model.normalize and not model.affine_
+    (D, c), relative = N.shape, model.normalize and not model.affine_
+    found = _Found(Law(centre, N, *_basis(N)), count < 0, model.affine_, relative)
     if not c:
-        law = Law(centre, N, np.eye(D), np.ones(D), 1.0)
-        return _Found(law, count > 0, model.affine_, relative)
-    norms = _norms(Z) if relative else np.ones(len(Z))
-    J, inlier, law = np.linalg.norm((Z - centre) @ N, axis=1) / norms, count < 0, None
-    near = (limit >= J) & (count > 0)
-    for _ in range(TRIMS):
-        if np.array_equal(near, inlier) or near.sum() <= D - c:
+        return found
+    norms, limit = found.norms(Z), float(model._outlier_odds["threshold"])
+    Y = Z / norms[:, None] - centre
+    near = (np.linalg.norm(Y @ N, axis=1) <= limit) & (count > 0)
+    for step in range(TRIMS):
+        if np.array_equal(near, found.inlier) or near.sum() <= D - c:
             break
-        inlier = near
-        rows, w = X[inlier] / norms[inlier, None], count[inlier]
-        if law is None:
-            Y = Z[inlier] / norms[inlier, None] - centre
-            law = Law.of((Y * w[:, None]).T @ Y / w.sum(), centre, c)
-        law = likeliest(rows, Gaps(rows), w, law, moves=model.affine_, steps=STEPS, tol=TURN)
-        fill = law.fill(X, gaps)
-        share, norms = shares(c, fill.lost), _norms(fill.X) if relative else norms
+        found = found._replace(inlier=near)
+        if step == 0:
+            w = count[near, None]
+            found = found._replace(law=Law.of((Y[near] * w).T @ Y[near] / w.sum(), centre, c))
+        found = found.likeliest(rows, norms, steps=STEPS, tol=TURN)
+        law, fill = found.law, found.law.fill(X, gaps)
+        share, norms = shares(c, fill.lost), found.norms(fill.X)
         J2 = np.square(np.linalg.norm((fill.X - law.centre) @ law.normals, axis=1) / norms)
-        known, size2 = (share > 0) & (count > 0), 1.0 if relative else law.variances.mean()
-        reach = np.maximum(_reach(J2, c * share, inlier & known), EXACT**2 * size2)
+        known, size2 = (share > 0) & (count > 0), float(np.mean([*law.variances, law.noise]))
+        reach = np.maximum(_reach(J2, c * share, near & known), EXACT**2 * size2)
         near = known & (np.minimum(reach, limit**2 * share) >= J2)
-    if law is None:  # fewer members than dimensions
-        law = Law(centre, N, *_variances(Z / norms[:, None] - centre, complement(N), N))
-        return _Found(law, inlier, model.affine_, relative)
-    return _Found(law, inlier, model.affine_, relative)._with_noise(X, gaps)
+    return found.settled(rows)
+
+
+def _among_all(model: Any, rows: _Rows, found: _Found) -> _Found:
+    """Return the same with all rows, of which a sample was searched."""
+    X, gaps, count = rows
+    fill = found.law.fill(X, gaps)
+    J = np.linalg.norm((fill.X - found.law.centre) @ found.law.normals, axis=1)
+    share, limit = shares(found.sizes[0], fill.lost), float(model._outlier_odds["threshold"])
+    inlier = (limit * found.norms(fill.X) * np.sqrt(share) >= J) & (share > 0) & (count > 0)
+    return found._replace(inlier=inlier)
 
 
 def _reach(J2: Array, freedom: Array, inlier: Array) -> Array:
@@ -187,17 +243,6 @@ def _reach(J2: Array, freedom: Array, inlier: Array) -> Array:
     scale = np.median(J2[inlier] / special.gammaincinv(freedom[inlier] / 2, 0.5))
     reach: Array = scale * special.gammaincinv(freedom / 2, 1 - LOST / len(J2))
     return reach
-
-
-def _polished(found: _Found, X: Array, gaps: Gaps, count: Array) -> _Found:
-    """Return the same with the last digits."""
-    law, inlier = found.law, found.inlier
-    if not law.normals.shape[1] or inlier.sum() <= law.axes.shape[1]:
-        return found
-    norms = _norms(law.fill(X, gaps).X) if found.relative else np.ones(len(X))
-    rows = X[inlier] / norms[inlier, None]
-    law = likeliest(rows, Gaps(rows), count[inlier], law, moves=found.affine)
-    return found._replace(law=law)._with_noise(X, gaps)
 
 
 def _change(before: _Found | None, found: _Found) -> tuple[float, float]:
@@ -215,25 +260,19 @@ def _norms(X: Array) -> Array:
     return np.maximum(np.linalg.norm(X, axis=1), np.finfo(float).tiny)
 
 
+def _basis(N: Array) -> tuple[Array, Array, float]:
+    """Return the complement of the normals N (D, c), with variances that say nothing."""
+    D, c = N.shape
+    return (complement(N) if c else np.eye(D)), np.ones(D - c), 1.0
+
+
 # -- what is learned -------------------------------------------------------------------------------
 
 
-def _check(model: Any, gaps: Gaps) -> None:
-    empty = np.flatnonzero(gaps.missing.all(axis=0))
-    if len(empty):
-        names = getattr(model, "feature_names_in_", None)
-        name = empty[0] if names is None else f'"{names[empty[0]]}"'
-        more = f" and {len(empty) - 1} more" if len(empty) > 1 else ""
-        raise InputError(f"Column {name}{more} of X has no observed entry. Leave it out.")
-    model.n_missing_ = int(gaps.n_missing.sum())
-
-
-def _learn(
-    model: Any, found: _Found, X: Array, Z: Array, weight: Array | None, place: Place
-) -> None:
+def _learn(model: Any, found: _Found, data: Data, Z: Array) -> None:
     """Turn the last candidate into attributes, and label all rows by their observed entries."""
-    law = found.law
-    if law.normals.shape[1]:
+    (X, weight, place), law = data, found.law
+    if found.sizes[0]:
         order = np.argsort(-law.variances)
         location = law.centre if found.affine else None
         model.__dict__.update(bases(law.axes[:, order], law.normals, location, X.dtype, place))
@@ -241,7 +280,7 @@ def _learn(
     _keep_laws(model, Z)
     chosen = _labelled(model, X, weight)
     model.__dict__.update({**chosen, "labels_": place.back(chosen["labels_"])})
-    if model.noise_ > 0 and law.normals.shape[1]:
+    if model.noise_ > 0 and found.sizes[0]:
         model.noise_ = float(np.sqrt(law.noise * X.shape[1]))
     for one in model._others:
         if one is not None:
@@ -267,7 +306,7 @@ def _labelled(model: Any, X: Array, weight: Array | None) -> dict[str, Any]:
     """Return threshold, labels and counted distances of all rows."""
     scores, known = model._scores(X)
     distance, some = -to_numpy(scores), slice(None) if known is None else known
-    w = None if weight is None else to_numpy(weight)[some]
+    w = None if weight is None else weight[some]
     limit = threshold_of(model, distance[some], model.threshold_, w)
     table: dict[str, Any] = {"threshold_": limit, "offset_": -limit}
     if known is not None:
@@ -288,13 +327,12 @@ def _keep_laws(model: Any, Z: Array) -> None:
 
     They are relative to the squared norms of the rows where distances are.
     """
-    tables = [one for one in (vars(model), *model._others) if one is not None]
-    for table in tables:
-        if table.get("_law") is not None:
+    Z = to_numpy(Z[:: -(-len(Z) // MOST_ROWS)]).astype(float)
+    for table in (vars(model), *model._others):
+        if table is None or table.get("_law") is not None:
             continue
-        affine = table.get("affine_", model.affine_)
         Y = Z - to_numpy(table["location_"])
-        if model.normalize and not affine:
+        if model.normalize and not model.affine_:
             Y = Y / _norms(Y)[:, None]
         N, U = (to_numpy(table[name]).astype(float).T for name in ("normals_", "components_"))
         near = np.linalg.norm(Y @ N, axis=1) <= table["_outlier_odds"]["threshold"]

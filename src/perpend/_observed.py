@@ -19,10 +19,9 @@ def complete(model: Any, X: Array, spread: Spread | None) -> tuple[Array, Array 
     The squares are those of the distance to the subspace, or from the middle of the `spread`. The
     share is 0 where too little is observed, and None where nothing is missing.
     """
-    xp_isnan = X.isnan() if is_tensor(X) else np.isnan(X)
-    if not bool(xp_isnan.any()):
+    if not has_gaps(X):
         return X, None
-    gaps = Gaps(in_numpy(X))
+    gaps = Gaps(X)
     if spread is not None:
         all_, fill = len(spread.mean), filled(X.astype(float), gaps, spread.precision, spread.mean)
     else:
@@ -50,9 +49,9 @@ def law_of(model: Any) -> Law:
 
 def complete_only(X: Array, weight: Array | None) -> tuple[Array, Array | None]:
     """Return the rows without gaps and their weights."""
-    whole = ~np.isnan(in_numpy(X)).any(axis=1)
-    if whole.all():
+    if not has_gaps(X):
         return X, weight
+    whole = ~np.isnan(X).any(axis=1)
     if not whole.any():
         raise InputError(
             "Every row of X has a missing entry, and score needs complete ones. Give some that are "
@@ -61,11 +60,13 @@ def complete_only(X: Array, weight: Array | None) -> tuple[Array, Array | None]:
     return X[whole], None if weight is None else weight[whole]
 
 
-def in_numpy(X: Array) -> Array:
-    """Return X, or refuse a tensor that is not in memory."""
-    if is_tensor(X):
+def has_gaps(X: Array) -> bool:
+    """Tell whether an entry is missing; refuse that of tensors which are not in memory."""
+    if not is_tensor(X):
+        return bool(np.isnan(X).any())
+    if bool(X.isnan().any()):
         raise InputError(
             f"X has missing entries and is on {X.device}; they are treated in memory only. "
-            'Pass X.cpu(), and device="cpu".'
+            'Pass X.cpu(), with device=None or "cpu".'
         )
-    return X
+    return False

@@ -196,7 +196,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
 
         self._warn_of_units(typical(X))
         fit = partial(self._fit_complete, place=place, rng=rng, callback=callback)
-        return fit_masked(self, X, weight, place, rng, fit)
+        return fit_masked(self, Data(X, weight, place), rng, fit)
 
     def _fit_complete(
         self,
