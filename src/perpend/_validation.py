@@ -61,10 +61,13 @@ def checked(model: Any, X: Any, place: Place, *, reset: bool) -> Array:
         _validated(model, stand_in(X), reset=reset)
     else:
         X = _validated(model, X, reset=reset)
-    mask = getattr(model, "missing", "error") == "mask"
-    bad = not_finite(in_memory(X), nan=not mask)
+    missing = getattr(model, "missing", "")  # peel has no such parameter
+    bad = not_finite(in_memory(X), nan=missing != "mask")
     if bad is not None:
-        raise InputError(_where_not_finite(bad, getattr(model, "feature_names_in_", None)))
+        text = _where_not_finite(bad, getattr(model, "feature_names_in_", None))
+        if bad.is_nan and missing == "error":
+            text += ' DPCP(missing="mask") lets rows take part by their other entries.'
+        raise InputError(text)
     return place.bring(X)
 
 
@@ -136,8 +139,7 @@ def _where_not_finite(bad: NotFinite, names: Array | None) -> str:
     return (
         f"Input X contains {'NaN' if bad.is_nan else 'inf'}: {bad.n_entries} entries in "
         f"{bad.n_rows} rows are NaN or inf (first: row {bad.row}, column {name}). Drop these rows "
-        "or columns, impute them first, or let rows take part by their observed entries: "
-        'missing="mask" (NaN only).'
+        "or columns, or impute them first."
     )
 
 

@@ -53,6 +53,7 @@ def fit(
         clock.append(time.perf_counter())
         watch.phase("loading scikit-learn")
         model = build(how, data, watch)
+        model.set_params(missing="mask" if given.nan is options.Nan.mask else "error")
         remarks = [] if given.columns else remark_on_ids(data)  # named columns are meant
         remarks += fit_model(model, data)
         remarks += unsaid_doubts(model, remarks)
