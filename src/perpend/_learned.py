@@ -164,7 +164,7 @@ def affine_subspace(found: AffineFit, data: Data) -> Subspace:
 
 def attributes(model: Any, found: Subspace, data: Data) -> dict[str, Any]:
     """Return all that is learned about a subspace, by name."""
-    table = _found(found, data.place)
+    table = _bases(found, data.place)
     distance, limit, record = found.distance, found.odds.threshold, found.record
     if distance is None:
         distance = with_attributes(model, table)._across(data.X)
@@ -185,7 +185,7 @@ def attributes(model: Any, found: Subspace, data: Data) -> dict[str, Any]:
     }
 
 
-def bases(
+def frame(
     components: Array, normals: Array, location: Array | None, dtype: Any, place: Place
 ) -> dict[str, Any]:
     """Return a subspace with bases as rows, in the precision of the data."""
@@ -219,7 +219,7 @@ def bases(
     }
 
 
-def _found(found: Subspace, place: Place) -> dict[str, Any]:
+def _bases(found: Subspace, place: Place) -> dict[str, Any]:
     """Return the subspace and how it was found."""
     solution = found.solution
 
@@ -227,7 +227,7 @@ def _found(found: Subspace, place: Place) -> dict[str, Any]:
         return place.back(np.array(A, dtype=found.dtype, order="C"))
 
     return {
-        **bases(solution.components, solution.normals, found.location, found.dtype, place),
+        **frame(solution.components, solution.normals, found.location, found.dtype, place),
         "directions_": as_given(solution.directions.T),
         "singular_values_": as_given(solution.singular_values),
         "n_starts_": solution.directions.shape[1],

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from perpend._learned import Data, DistanceRecord, bases, threshold_of, with_attributes
+from perpend._learned import Data, DistanceRecord, frame, threshold_of, with_attributes
 from perpend._observed import has_gaps, shares
 from perpend._typing import Array
 from perpend.exceptions import InputError, MissingWarning
@@ -275,7 +275,7 @@ def _learn(model: Any, found: _Found, data: Data, Z: Array) -> None:
     if found.sizes[0]:
         order = np.argsort(-law.variances)
         location = law.centre if found.affine else None
-        model.__dict__.update(bases(law.axes[:, order], law.normals, location, X.dtype, place))
+        model.__dict__.update(frame(law.axes[:, order], law.normals, location, X.dtype, place))
         model._law = {"variances": law.variances[order], "noise": law.noise}
     _keep_laws(model, Z)
     chosen = _labelled(model, X, weight)
@@ -289,8 +289,6 @@ def _learn(model: Any, found: _Found, data: Data, Z: Array) -> None:
     for seen, table in zip(model.structures_, model._others, strict=True):
         inlier = model.labels_ == 1 if table is None else table["labels_"]
         seen["members"] = int(inlier.sum())
-    _, share = model._complete(X, joint=True)
-    model.undecided_ = np.flatnonzero(share == 0)
     if n := len(model.undecided_):
         shown = ", ".join(str(i) for i in model.undecided_[:SHOWN])
         warnings.warn(
@@ -309,8 +307,9 @@ def _labelled(model: Any, X: Array, weight: Array | None) -> dict[str, Any]:
     w = None if weight is None else weight[some]
     limit = threshold_of(model, distance[some], model.threshold_, w)
     table: dict[str, Any] = {"threshold_": limit, "offset_": -limit}
+    table["undecided_"] = np.zeros(0, dtype=int)
     if known is not None:
-        distance = np.where(known, distance, 0.0)
+        distance, table["undecided_"] = np.where(known, distance, 0.0), np.flatnonzero(~known)
     table["labels_"] = labels(distance, limit)
     record = model._distance_record
     if record is not None and model._spread is None:

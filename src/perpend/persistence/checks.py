@@ -77,7 +77,7 @@ def _check_others(model: SubspaceEstimator, seen: list[dict[str, Any]]) -> None:
     others: Any = model._others
     if not isinstance(others, list) or len(others) != len(seen):
         raise ModelFileError("the attributes of other structures are not those of structures_.")
-    names = {frozenset(table) - {"_law"} for table in others if table is not None}
+    names = {frozenset(table) - {"_law", "undecided_"} for table in others if table is not None}
     sound = len(names) <= 1 and names <= {
         frozenset(OF_SUBSPACE),
         frozenset(OF_SUBSPACE + OF_DESCENTS),
