@@ -169,13 +169,15 @@ def _drawn(
 ) -> tuple[Array, Array]:
     """Return rows with random entries, and the share (n,) of its relations that each can test.
 
-    Before there is a candidate, all rows propose.
+    Before there is a candidate, all rows propose, with expected entries: noise would only hide it.
     """
     (X, gaps, _), D = rows, rows.X.shape[1]
+    if found is None:
+        return start.fill(X, gaps).X, np.ones(len(X))
     fill = start.fill(X, gaps, rng)
     scale2 = start.noise * start.squares(fill.X) / np.maximum(D - gaps.n_missing, 1)
     Z, share = fill.X + np.sqrt(scale2)[:, None] * fill.noise, np.ones(len(X))
-    if found is not None and found.sizes[0]:
+    if found.sizes[0]:
         fill = found.law.fill(X, gaps, rng)
         scale = np.sqrt(found.law.noise) * found.norms(fill.X)
         Z = np.where(found.inlier[:, None], fill.X + scale[:, None] * fill.noise, Z)
