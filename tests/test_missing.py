@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from helpers import assert_same_subspace
-from perpend import DPCP, DPCPIRLS, RSGM, RobustStandardizer, load, peel, subspace_error
+from perpend import DPCP, DPCPIRLS, RSGM, RobustStandardizer, equations, load, peel, subspace_error
 from perpend.datasets import make_subspace
 from perpend.exceptions import InputError, MissingWarning
 from perpend.rows.masked import Gaps, Law, likeliest
@@ -260,6 +260,21 @@ def test_pipelines_and_reports(tmp_path):
     own = clone(model[-1]).fit(X)
     own.report(tmp_path / "report.html", X)
     assert "rows take part by the others" in (tmp_path / "report.html").read_text("utf-8")
+
+
+@pytest.mark.filterwarnings(QUIET)
+def test_equations_leave_out_what_is_missing():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 6))
+    X[:, 2], X[:, 5] = X[:, 0] + X[:, 1], X[:, 3] - X[:, 4]
+    X[9, 2] += 5
+    model = DPCP(affine=True, **MASK).fit(with_gaps(X + 1e-3 * rng.standard_normal(X.shape), 0.03))
+    found = equations(model, X=X)
+    X[9, 4] = np.nan
+    residuals = np.abs(found.residuals(X)[9])
+    assert np.isnan(residuals).sum() == 1
+    assert np.nanmax(residuals) == pytest.approx(5, abs=0.1)
+    assert found.broken(X).equation[9] == np.nanargmax(residuals)
 
 
 # -- refusals --------------------------------------------------------------------------------------
