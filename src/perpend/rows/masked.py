@@ -165,12 +165,13 @@ def likeliest(
 
     It begins with `law`; c is that one's. Each step fills the gaps as expected, and takes the
     moments of the filled rows, with those that filling lacks (expectation maximisation). The centre
-    stays unless it `moves`.
+    stays unless it `moves`. Variances must settle as well: one that vanishes is another normal.
     """
     c = law.normals.shape[1]
     for _ in range(steps):
         before, law = law, Law.of(*_moments(X, gaps, weight, law, moves=moves), c)
-        if np.linalg.norm(law.normals - before.across @ law.normals) <= tol:
+        turn = np.linalg.norm(law.normals - before.across @ law.normals)
+        if turn <= tol and np.allclose(law.variances, before.variances, np.sqrt(tol), 0):
             break
     return law
 
