@@ -61,7 +61,7 @@ def checked(model: Any, X: Any, place: Place, *, reset: bool) -> Array:
         _validated(model, stand_in(X), reset=reset)
     else:
         X = _validated(model, X, reset=reset)
-    missing = getattr(model, "missing", "")  # peel has no such parameter
+    missing = getattr(model, "missing", "")
     bad = not_finite(in_memory(X), nan=missing != "mask")
     if bad is not None:
         text = _where_not_finite(bad, getattr(model, "feature_names_in_", None))
