@@ -193,6 +193,18 @@ MADE_UP = {
             for kind, flagged, target in (("noise", 0.001, 0.01), ("Student noise", 0.02, None))
         ],
     },
+    "missing": {
+        "first_seed": 0,
+        "mixed": [
+            {"c": c, "share": 0.1, "seeds": 50, "ratio": 1.3, "worst": 1.6, "labels": 0.99,
+             "undecided": 0.01, "target": target, "ways": {
+                 way: {"right": 50.0, "sure": 50.0, "sure_and_wrong": 0, "error": 0.01,
+                       "seconds": 0.2}
+                 for way in ("complete", "mask", "drop", "mean")}}
+            for c, target in ((5, 1.5), (2, None))
+        ],
+        "clouds": [{"n": 200, "D": 8, "share": 0.1, "seeds": 50, "sure": 0}],
+    },
     "peeling": {
         "targets": {},
         "results": [
@@ -246,6 +258,9 @@ BAD = [
     ("robustness", "results", 6, "recovered", 94),
     ("labels", "mixed", 0, "ratio", "mean", 0.989),
     ("labels", "clean", 0, "flagged", "mean", 0.011),
+    ("missing", "mixed", 0, "ratio", 1.51),
+    ("missing", "mixed", 0, "ways", "mask", "right", 49.0),
+    ("missing", "clouds", 0, "sure", 1),
     ("peeling", "results", 0, "right", 8),
     ("peeling", "results", 1, "right", 9),
     *decision_results.BAD,

@@ -48,6 +48,7 @@ class FittedSubspace(
     """
 
     normalize: bool
+    missing: str
     device: Any
     n_jobs: int | None
 
@@ -56,6 +57,7 @@ class FittedSubspace(
     normals_: Array
     location_: Array
     intercept_: Array
+    labels_: Array
     n_components_: int
     threshold_: float
     offset_: float
@@ -63,6 +65,7 @@ class FittedSubspace(
     profile_: dict[str, Array] | None
     _outlier_odds: dict[str, Any]
     _spread: dict[str, Any] | None  # with outliers="both"
+    _law: dict[str, Any] | None  # with missing="mask"
     _distance_record: dict[str, Any] | None
     _reference: dict[str, Any] | None  # of an affine fit, for its score
     _others: list[dict[str, Any] | None]  # what differs in each of `structures_`, None if chosen
@@ -86,7 +89,7 @@ class FittedSubspace(
         array of shape (n_samples, n_components_)
         """
         with computing_on(X, self.device) as place:
-            X = checked(self, X, place, reset=False)
+            X, _ = self._complete(checked(self, X, place, reset=False))
             if self.affine_:
                 C = to_numpy(self.components_).astype(float).T
                 return place.back(centred_products(X, to_numpy(self.location_), C))
@@ -132,10 +135,12 @@ class FittedSubspace(
         array of shape (n_samples,)
         """
         with computing_on(X, self.device) as place:
-            X = checked(self, X, place, reset=False)
+            X, share = self._complete(checked(self, X, place, reset=False))
             if self.affine_:
-                return place.back(self._affine_distance(X))
-            return place.back(self._relative_distance(X) * row_norms(X))
+                distance = self._affine_distance(X)
+            else:
+                distance = self._relative_distance(X) * row_norms(X)
+            return place.back(distance if share is None else np.where(share > 0, distance, np.nan))
 
     def score_samples(self, X: Array, groups: Any = None) -> Array:
         """Return minus the distance that decides the labels; larger is more normal.
@@ -154,7 +159,7 @@ class FittedSubspace(
         array of shape (n_samples,)
         """
         with computing_on(X, self.device) as place:
-            return place.back(self._scores(checked(self, X, place, reset=False), groups))
+            return place.back(self._scores(checked(self, X, place, reset=False), groups)[0])
 
     def score(
         self,
@@ -199,6 +204,10 @@ class FittedSubspace(
         with computing_on(X, self.device) as place:
             X = checked(self, X, place, reset=False)
             weight = checked_weight(sample_weight, X, place)
+            if self.missing == "mask":
+                from perpend._observed import complete_only
+
+                X, weight = complete_only(X, weight)
             return float(np.average(log_evidence(self, X), weights=weight))
 
     def decision_function(self, X: Array, groups: Any = None) -> Array:
@@ -260,20 +269,20 @@ class FittedSubspace(
         """
         with computing_on(X, self.device) as place:
             X = checked(self, X, place, reset=False)
-            scores, times = self._scores(X, groups), 1.0
+            (scores, known), times = self._scores(X, groups), 1.0
             if (together := Groups.checked(groups, len(X))) is not None:
                 size = together.sizes()
                 times = factor(self, size)
             if (spread := self._both) is not None:
                 spread = spread if together is None else spread.of_several(size)
                 p = spread.probability(np.square(to_numpy(scores)) * times)
-                return place.back(p.astype(to_numpy(scores).dtype))
+                return place.back(self._prior(p, known).astype(to_numpy(scores).dtype))
             if not hasattr(self, "_outlier_odds"):
                 raise of_earlier_version("no probabilities")
             distance = -to_numpy(scores)
             odds = OutlierOdds(**self._outlier_odds)
             p = outlier_probability(distance.astype(float), odds, times)
-            return place.back(p.astype(distance.dtype))
+            return place.back(self._prior(p, known).astype(distance.dtype))
 
     def explain(self, X: Array) -> Array:
         """Return how far each column explains that a row is off the subspace.
@@ -319,7 +328,7 @@ class FittedSubspace(
         (5, 1.0)
         """
         with computing_on(X, self.device) as place:
-            X = checked(self, X, place, reset=False)
+            X, _ = self._complete(checked(self, X, place, reset=False), joint=True)
             if (spread := self._both) is not None:
                 return place.back(spread.shares(to_numpy(X).astype(float)))
             xp, N, norms = namespace(X), like(self.normals_, X), row_norms(X)
@@ -330,10 +339,37 @@ class FittedSubspace(
 
     # -- inner workings ----------------------------------------------------------------------------
 
-    def _scores(self, X: Array, groups: Any = None) -> Array:
-        """Return minus the distance that decides the labels."""
+    def _complete(self, X: Array, *, joint: bool = False) -> tuple[Array, Array | None]:
+        """Return rows without gaps, and the share of each that its entries can test, if any has."""
+        if self.missing == "error":
+            return X, None
+        from perpend._observed import complete
+
+        return complete(self, X, self._both if joint else None)
+
+    def _scores(self, X: Array, groups: Any = None) -> tuple[Array, Array | None]:
+        """Return minus the distance that decides the labels, and which are known, if not all.
+
+        A share of the squares stands for all of them. Unknown rows are on the threshold.
+        """
+        X, share = self._complete(X, joint=True)
+        scores = self._complete_scores(X)
         if (together := Groups.checked(groups, len(X))) is not None:
-            return like(-together.distance(to_numpy(-self._scores(X)), self), X)
+            if share is not None:
+                raise InputError("Rows of groups have no gaps: give groups of complete rows.")
+            return like(-together.distance(to_numpy(-scores), self), X), None
+        if share is None:
+            return scores, None
+        known = share > 0
+        stretched = scores / np.sqrt(np.where(known, share, 1.0))
+        return np.where(known, stretched, -self.threshold_).astype(scores.dtype), known
+
+    def _prior(self, p: Array, known: Array | None) -> Array:
+        """Return probabilities, for unknown rows the share of outliers in the fit."""
+        share = 0.0 if known is None else float((to_numpy(self.labels_) == -1).mean())
+        return p if known is None else np.where(known, p, share)
+
+    def _complete_scores(self, X: Array) -> Array:
         if (spread := self._both) is None:
             return -self._across(X)
         joint = np.empty(X.shape[0], dtype=to_numpy(X[:0]).dtype)

@@ -174,7 +174,7 @@ def attributes(model: Any, found: Subspace, data: Data) -> dict[str, Any]:
         # The final steps leave out rows that are far away.
         record = record.counted(to_numpy(distance), data.weight)
     if model._spread is not None:
-        distance, limit = -model._scores(data.X), float(np.sqrt(model._both.limit))
+        distance, limit = -model._complete_scores(data.X), float(np.sqrt(model._both.limit))
     table |= {
         "_outlier_odds": found.odds._asdict(),
         "_distance_record": None if record is None else record._asdict(),
@@ -182,7 +182,7 @@ def attributes(model: Any, found: Subspace, data: Data) -> dict[str, Any]:
     if data.groups is not None:
         own = data.groups.distance(to_numpy(distance), with_attributes(model, table))
         distance = like(own, data.X)
-    threshold = _threshold(model, distance, limit, data.weight)
+    threshold = threshold_of(model, distance, limit, data.weight)
     return {
         **table,
         "noise_": found.noise,
@@ -212,33 +212,49 @@ def in_groups(model: Any, found: Subspace, data: Data) -> Subspace:
     return found._replace(solution=solution)
 
 
-def _bases(found: Subspace, place: Place) -> dict[str, Any]:
-    """Return the subspace and how it was found: bases as rows, in the precision of the data."""
-    solution = found.solution
+def frame(
+    components: Array, normals: Array, location: Array | None, dtype: Any, place: Place
+) -> dict[str, Any]:
+    """Return a subspace with bases as rows, in the precision of the data."""
 
     def as_given(A: Array) -> Array:
-        return place.back(np.array(A, dtype=found.dtype, order="C"))
+        return place.back(np.array(A, dtype=dtype, order="C"))
 
-    def as_row_basis(A: Array) -> Array:
+    def as_row(A: Array) -> Array:
         # The sign of a basis vector is arbitrary: make its largest entry positive.
         if A.shape[1]:
             A, _ = svd_flip(A, None, u_based_decision=True)
         return as_given(A.T)
 
-    components, normals = as_row_basis(solution.components), as_row_basis(solution.normals)
-    location, intercept = as_given(np.zeros(normals.shape[1])), as_given(np.zeros(len(normals)))
-    if found.location is not None:
+    affine, components, normals = location is not None, as_row(components), as_row(normals)
+    intercept = as_given(np.zeros(len(normals)))
+    if location is None:
+        location = as_given(np.zeros(normals.shape[1]))
+    else:
         # In double precision also where the data is not: the offset may be large.
-        location = place.back(found.location)
-        intercept = place.back(to_numpy(normals).astype(float) @ found.location)
+        intercept = place.back(to_numpy(normals).astype(float) @ location)
+        location = place.back(location)
     return {
-        "affine_": found.location is not None,
+        "affine_": affine,
         "components_": components,
         "normals_": normals,
         "n_components_": len(components),
         "codimension_": len(normals),
         "location_": location,
         "intercept_": intercept,
+        "_n_features_out": len(components),
+    }
+
+
+def _bases(found: Subspace, place: Place) -> dict[str, Any]:
+    """Return the subspace and how it was found."""
+    solution = found.solution
+
+    def as_given(A: Array) -> Array:
+        return place.back(np.array(A, dtype=found.dtype, order="C"))
+
+    return {
+        **frame(solution.components, solution.normals, found.location, found.dtype, place),
         "directions_": as_given(solution.directions.T),
         "singular_values_": as_given(solution.singular_values),
         "n_starts_": solution.directions.shape[1],
@@ -248,11 +264,11 @@ def _bases(found: Subspace, place: Place) -> dict[str, Any]:
         "objective_": solution.objective * found.unit,
         "n_iter_": max(1, solution.n_iter),
         "converged_": solution.converged,
-        "_n_features_out": len(components),
     }
 
 
-def _threshold(model: Any, distance: Array, found: float, weight: Array | None) -> float:
+def threshold_of(model: Any, distance: Array, found: float, weight: Array | None) -> float:
+    """Return the threshold that was found, or given, or that a given share of rows is beyond."""
     if model.contamination is not None:
         kept = 1 - model.contamination
         values = to_numpy(distance)

@@ -99,6 +99,14 @@ class Spread(NamedTuple):
             p: Array = special.expit((np.log(q) - np.log(self.limit)) / self.width)
         return p
 
+    @property
+    def precision(self) -> Array:
+        """The inverse M (D, D) of the scatter."""
+        M: Array = self.axes @ linalg.cho_solve((self.root, True), self.axes.T)
+        if self.axes.shape[1] < len(self.axes):
+            M += (np.eye(len(M)) - self.axes @ self.axes.T) / self.noise**2
+        return M
+
     def of_several(self, g: Array) -> "Spread":
         """Return the law of the sum of q over g rows.
 

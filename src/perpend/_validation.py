@@ -61,9 +61,13 @@ def checked(model: Any, X: Any, place: Place, *, reset: bool) -> Array:
         _validated(model, stand_in(X), reset=reset)
     else:
         X = _validated(model, X, reset=reset)
-    bad = not_finite(in_memory(X))
+    missing = getattr(model, "missing", "")
+    bad = not_finite(in_memory(X), nan=missing != "mask")
     if bad is not None:
-        raise InputError(_where_not_finite(bad, getattr(model, "feature_names_in_", None)))
+        text = _where_not_finite(bad, getattr(model, "feature_names_in_", None))
+        if bad.is_nan and missing == "error":
+            text += ' DPCP(missing="mask") lets rows take part by their other entries.'
+        raise InputError(text)
     return place.bring(X)
 
 

@@ -18,6 +18,9 @@ def summary(model: Any) -> str:
         ("threshold", f"{model.threshold_:.3g}"),
         ("noise", f"{model.noise_:.3g}"),
     ]
+    if missing := getattr(model, "n_missing_", 0):
+        text = f"{missing} entries; {len(model.undecided_)} rows have too few others to be compared"
+        lines += [("missing", text)]
     seen = getattr(model, "structures_", [])  # files of earlier versions have none
     if len(seen) > 1:
         # what the subspace is inside of, as a plane in a slab, and how to get the others

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import field
+from functools import partial
 from inspect import signature
 from numbers import Integral, Real
 from os import PathLike
@@ -76,6 +77,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
     normalize: bool = True
     affine: bool | Literal["auto"] = False
     outliers: Literal["across", "both"] = "across"
+    missing: Literal["error", "mask"] = "error"
     threshold: Any = "auto"
     contamination: float | None = None
     device: Any = None
@@ -91,6 +93,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         "normalize": ["boolean"],
         "affine": ["boolean", StrOptions({"auto"})],
         "outliers": [StrOptions({"across", "both"})],
+        "missing": [StrOptions({"error", "mask"})],
         "threshold": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "contamination": [None, UP_TO_HALF, SHARE],
         "device": [None, str, TORCH_DEVICE],
@@ -146,6 +149,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.allow_nan = self.missing == "mask"
         return tags
 
     # -- fitting -----------------------------------------------------------------------------------
@@ -214,20 +218,42 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         callback: Callback | None,
     ) -> Solution:
         X = checked(self, X, place, reset=True)
-        self._warn_of_units(X)
+        if self.missing == "error":
+            self._warn_of_units(X)
         if self.contamination is not None and self.threshold != "auto":
             raise InputError(
                 "Both threshold and contamination are given, and each sets the threshold. "
                 "Leave one of them at its default."
             )
         self._given_codimension()  # raises if it is wrong
-        weight = checked_weight(sample_weight, X, place)
+        weight, rng = checked_weight(sample_weight, X, place), as_generator(self.random_state)
+        self._law, self.n_missing_, self.undecided_ = None, 0, np.zeros(0, dtype=int)
+        together = None if groups is None else Groups.checked(groups, X.shape[0], weight)
+        if self.missing == "error":
+            return self._fit_complete(X, weight, together, place=place, rng=rng, callback=callback)
+        if together is not None:
+            raise InputError('Rows of groups have no gaps: use groups with missing="error".')
+        from perpend._missing import fit_masked, typical
+
+        self._warn_of_units(typical(X))
+        fit = partial(self._fit_complete, place=place, rng=rng, callback=callback)
+        return fit_masked(self, Data(X, weight, place), rng, fit)
+
+    def _fit_complete(
+        self,
+        X: Array,
+        weight: Array | None,
+        groups: Groups | None = None,
+        *,
+        place: Place,
+        rng: np.random.Generator,
+        callback: Callback | None,
+    ) -> Solution:
         self._spread = None
         if self.outliers == "both":
             self._spread = sampled_spread(X, weight)._asdict()
-        rng, recorder = as_generator(self.random_state), Recorder(callback)
-        together = None if groups is None else Groups.checked(groups, X.shape[0], weight)
-        data, found = Data(X, weight, place, together), None
+        recorder = Recorder(callback)
+        data, found = Data(X, weight, place, groups), None
         if self.affine:
             found = self._find_affine(data, copy.deepcopy(rng), recorder)
             self.history_ = recorder.history._asdict()

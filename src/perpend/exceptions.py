@@ -12,6 +12,7 @@
 
     UserWarning
     ├── CodimensionWarning              the codimension is not sure: why, and what would help
+    ├── MissingWarning                  rows have too few observed entries to be labelled: which
     └── UnitsWarning                    columns differ so much in size that their units decide
 
 A solver that runs out of iterations warns with scikit-learn's ``ConvergenceWarning``.
@@ -22,6 +23,7 @@ __all__ = [
     "DeviceMemoryError",
     "InputError",
     "MissingExtraError",
+    "MissingWarning",
     "ModelFileError",
     "NumericalError",
     "PerpendError",
@@ -71,3 +73,7 @@ class CodimensionWarning(UserWarning):
 
 class UnitsWarning(UserWarning):
     """Columns differ so much in size that their units decide; the message says what to do."""
+
+
+class MissingWarning(UserWarning):
+    """Rows have too few observed entries to be labelled; the message says which."""

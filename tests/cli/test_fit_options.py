@@ -4,6 +4,7 @@ import io
 import json
 import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -115,6 +116,21 @@ def test_columns_with_gaps_can_be_left_out(run, gaps):
     assert 'left out    column "B2" (missing values)' in done.out
     assert result()["input"]["columns"] == ["B1", "B3", "B4", "B5", "B6"]
     assert len(np.loadtxt("out/labels.csv", delimiter=",", skiprows=1)) == 200
+
+
+def test_rows_with_gaps_can_take_part(run, gaps):
+    done = run("fit", gaps, "-o", "out", "--missing", "mask")
+    assert done.code == 0
+    assert "missing     2 values (0.2 %); 0 rows have too few others" in done.out
+    assert result()["missing"] == 2
+    assert len(np.loadtxt("out/labels.csv", delimiter=",", skiprows=1)) == 200
+    assert run("apply", "out", gaps, "-o", "new").code == 0  # as in the fit
+    assert Path("new/labels.csv").read_bytes() == Path("out/labels.csv").read_bytes()
+    assert "Use --nan drop-rows" in run("compare", gaps, "--nan", "mask").err
+    assert run("fit", gaps, "-o", "other", "--nan", "drop-rows", "--no-report").code == 0
+    assert (
+        "fitted without --nan mask" in run("apply", "other", gaps, "-o", "x", "--nan", "mask").err
+    )
 
 
 def test_text_columns_are_left_out_and_guarded(run, csv):

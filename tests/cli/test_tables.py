@@ -64,7 +64,7 @@ def test_it_is_the_documented_pipeline(run, orders):
     np.testing.assert_array_equal(labels(), detector.predict(orders) == 1)
     again = perpend.load("out/model.npz")
     np.testing.assert_array_equal(again.score_samples(orders), detector.score_samples(orders))
-    assert result()["distance"] == "in robust standard deviations of every direction"
+    assert result()["distance"] == "robust deviations: off the subspace or within it"
 
 
 def test_equations_and_constant_columns(run, orders):

@@ -98,7 +98,9 @@ def read_for_fit(source: Source, given: Rows) -> "Dataset":
 
 
 def without_gaps(
-    data: "Dataset", policy: Nan, allowed: tuple[Nan, ...] = (Nan.drop_rows, Nan.drop_cols)
+    data: "Dataset",
+    policy: Nan,
+    allowed: tuple[Nan, ...] = (Nan.mask, Nan.drop_rows, Nan.drop_cols),
 ) -> "Dataset":
     """Apply the policy for missing values; a message names the policies that are `allowed`."""
     from perpend.formats import without_missing
@@ -110,14 +112,16 @@ def without_gaps(
         less = without_missing(data, "columns")
         lost = less.counts.dropped_columns[len(data.counts.dropped_columns) :]
         return replace(less, left_out={**data.left_out, GAPS: lost} if lost else data.left_out)
-    bad = not_finite(data.X)
+    bad = not_finite(data.X, nan=policy is not Nan.mask)
     if bad is None:
         return data
     values = "1 value is" if bad.n_entries == 1 else f"{count(bad.n_entries)} values are"
+    wrong = "infinite" if policy is Nan.mask else "missing, NaN or infinite"
+    allowed = tuple(name for name in allowed if name is not policy)
     records = f"{count(bad.n_rows)} {RECORDS[data.kind]}{'' if bad.n_rows == 1 else 's'}"
     place = f"{_record_name(data, bad.row)}, {FEATURES[data.kind]} {feature_name(data, bad.column)}"
     raise InputError(
-        f"{data.source}: {values} missing, NaN or infinite, in {records} (the first, counting from "
+        f"{data.source}: {values} {wrong}, in {records} (the first, counting from "
         f"1: {place}). Use {' or '.join(f'--nan {name}' for name in allowed)}, or fill the gaps "
         "first."
     )

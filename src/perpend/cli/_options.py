@@ -55,6 +55,7 @@ class Nan(StrEnum):
     """What to do with missing values."""
 
     error = "error"
+    mask = "mask"
     drop_rows = "drop-rows"
     drop_cols = "drop-cols"
 
@@ -252,7 +253,15 @@ class Input:
 class Rows(Input):
     """A file whose rows are used: without gaps, and not more than the memory holds."""
 
-    nan: Annotated[Nan, Option(help="What to do with missing, NaN or infinite values.")] = Nan.error
+    nan: Annotated[
+        Nan,
+        Option(
+            "--nan",
+            "--missing",
+            help="What to do with missing, NaN or infinite values; mask: rows take part by the "
+            "values that they have.",
+        ),
+    ] = Nan.error
     memory_limit: Annotated[
         Any,
         option(

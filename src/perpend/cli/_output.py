@@ -196,6 +196,8 @@ def describe_fit(
         "evidence": model.evidence_,
         "noise": model.noise_,
         "structures": model.structures_,
+        "missing": model.n_missing_,
+        "undecided": model.undecided_,
         "converged": model.converged_,
         "n_iter": model.n_iter_,
         "n_starts": model.n_starts_,

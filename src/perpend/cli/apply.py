@@ -68,7 +68,12 @@ def apply(
             fitted.threshold_, fitted.offset_ = threshold, -threshold
         watch.phase(f"reading {source.name}")
         data = _matching(whole, path, _input.read(source, given))
-        data = _input.without_gaps(data, given.nan, (options.Nan.drop_rows,))
+        policy = given.nan
+        if fitted.missing == "mask" and policy is options.Nan.error:
+            policy = options.Nan.mask  # as in the fit
+        elif fitted.missing == "error" and policy is options.Nan.mask:
+            raise Refusal(f"{path} was fitted without --nan mask. Fit it with that option.")
+        data = _input.without_gaps(data, policy, (options.Nan.drop_rows,))
         with collected_warnings() as remarks:
             labelled = _output.label_rows(fitted, as_seen(whole, data), fitted=False)
         remarks += _doubts(fitted, path)

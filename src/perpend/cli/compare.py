@@ -10,7 +10,7 @@ import typer
 from perpend.cli import _input, _output
 from perpend.cli import _options as options
 from perpend.cli._comparison import Row, compared, pca
-from perpend.cli._console import grid, page, say, say_json, warn
+from perpend.cli._console import Refusal, grid, page, say, say_json, warn
 from perpend.cli._memory import check_fit, limit
 from perpend.cli._model import affine, build, fit_model, needs_codimension
 from perpend.cli._options import METHODS
@@ -38,6 +38,8 @@ def compare(given: options.Rows, how: options.Search, *, json: options.Json = Fa
         _input.opened(given, limit(given.memory_limit)) as source,
     ):
         watch.phase(f"reading {source.name}")
+        if given.nan is options.Nan.mask:
+            raise Refusal("PCA, which is compared too, needs complete rows. Use --nan drop-rows.")
         data = _input.read_for_fit(source, given)
         may_miss, scaled = affine(how, data) is not options.Affine.no, wanted(how, data)
         check_fit(data, given.memory_limit, affine=may_miss, scaled=scaled)

@@ -56,6 +56,7 @@ def fit(
         clock.append(time.perf_counter())
         watch.phase("loading scikit-learn")
         model = build(how, data, watch)
+        model.set_params(missing="mask" if given.nan is options.Nan.mask else "error")
         scaler, seen = standardised(how, data)
         remarks = fit_model(model, seen)
         remarks += unsaid_doubts(model, remarks)

@@ -55,7 +55,7 @@ def _check_subspace(model: SubspaceEstimator) -> None:
         raise ModelFileError("n_jobs is 0, which means no thread at all.")
     _check_arrays(model)
     _check_frame(model)
-    _check_tables(model, ("_outlier_odds", "_distance_record"))
+    _check_tables(model, ("_outlier_odds", "_distance_record", "_law"))
 
 
 def _check_structures(seen: Any) -> None:
@@ -77,7 +77,7 @@ def _check_others(model: SubspaceEstimator, seen: list[dict[str, Any]]) -> None:
     others: Any = model._others
     if not isinstance(others, list) or len(others) != len(seen):
         raise ModelFileError("the attributes of other structures are not those of structures_.")
-    names = {frozenset(table) for table in others if table is not None}
+    names = {frozenset(table) - {"_law", "undecided_"} for table in others if table is not None}
     sound = len(names) <= 1 and names <= {
         frozenset(OF_SUBSPACE),
         frozenset(OF_SUBSPACE + OF_DESCENTS),
@@ -199,6 +199,11 @@ def _spread(
     return bool(real and finite and fits and np.all(np.diag(root) > 0))
 
 
+def _law(model: SubspaceEstimator, variances: Array, noise: float) -> bool:
+    fits = variances.shape == (model.n_components_,) and bool(np.all(variances > 0))
+    return fits and bool(np.all(np.isfinite(variances))) and 0 < noise < math.inf
+
+
 def _history(_: Any, stages: Any, n_steps: Array, **steps: Array) -> bool:
     fits = _is_tuple_of_text(stages) and n_steps.shape == (len(stages),)
     return (
@@ -231,9 +236,10 @@ TABLES: dict[str, tuple[Sequence[str], Callable[..., bool], str]] = {
         "the centre and scale of the rows do not fit the model.",
     ),
     "_spread": (Spread._fields, _spread, "the scatter of the rows does not fit the model."),
+    "_law": (("variances", "noise"), _law, "the variances of the inliers do not fit the model."),
     "history_": (History._fields, _history, "history_ has steps that do not add up."),
 }
-MAY_BE_NONE = {"profile_", "_distance_record", "_reference", "_spread"}
+MAY_BE_NONE = {"profile_", "_distance_record", "_reference", "_spread", "_law"}
 
 
 def _grows(values: Array) -> bool:

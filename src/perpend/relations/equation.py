@@ -123,14 +123,15 @@ class Equations(Sequence[Equation]):
         Returns
         -------
         array of shape (n_samples, n_equations)
-            Each in the units of the equation's `column`.
+            Each in the units of the equation's `column`; NaN if an entry that it needs is missing.
         """
         X = _rows(X, len(self._centre))
-        A = self._coefficients
+        A, missing = self._coefficients, np.isnan(X)
+        X = np.where(missing, self._centre, X)
         constants = np.array([one.constant for one in self._all])
         # About a point on the subspace: far from the origin large terms would cancel.
         residuals: Array = (X - self._centre) @ A.T + (A @ self._centre + constants)
-        return residuals
+        return np.where(missing @ (A != 0).T, np.nan, residuals)
 
     def broken(self, X: Array) -> Broken:
         """Return which equation each row breaks most, and by how much in units of its noise.
@@ -144,7 +145,7 @@ class Equations(Sequence[Equation]):
         -------
         Broken
             With `equation` and `by`, both of shape (n_samples,). Without equations the place
-            is -1, and nothing is broken.
+            is -1, and nothing is broken. Equations that a row has not all entries of do not count.
         """
         noise = np.array([one.noise for one in self._all])
         if np.any(np.isnan(noise)):
@@ -152,7 +153,7 @@ class Equations(Sequence[Equation]):
                 "The noise of these equations is not known, as the model is linear and knows it "
                 "only relative to the rows' norms. Give rows: equations(model, X=X)."
             )
-        residuals = np.abs(self.residuals(X))
+        residuals = np.nan_to_num(np.abs(self.residuals(X)), nan=0.0, posinf=np.inf)
         if not len(noise):
             return Broken(np.full(len(residuals), -1), np.zeros(len(residuals)))
         sizes = np.abs(self._coefficients) @ np.maximum(np.abs(self._centre), 1e-300)
@@ -244,10 +245,11 @@ def _surface(model: Any, scaled: Scaled, X: Array | None) -> Any:
         noise = float(scaled.model.noise_) / (1.0 if relative else np.sqrt(D))
         return surface_of_model(N, centre, scaled.scale, noise)
     rows = _rows(X, D)
-    inliers = rows[near_subspace(scaled, rows, to_numpy(model.predict(X)))]
+    near = near_subspace(scaled, rows, to_numpy(model.predict(X)))
+    inliers = rows[near & ~np.isnan(rows).any(axis=1)]
     if not len(inliers):
         raise InputError(
-            f"None of the {len(rows)} rows of X is an inlier, and inliers tell the noise. "
+            f"None of the {len(rows)} rows of X is a complete inlier, and these tell the noise. "
             "Give rows like those of the fit, or none."
         )
     return surface_of_rows(N, centre, inliers, scaled.scale if scaled.is_pipeline else None)

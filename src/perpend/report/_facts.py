@@ -72,6 +72,8 @@ def _rows(model: SubspaceEstimator, data: Any) -> Rows:
     D = model.n_features_in_
     if X is not None and (X.ndim != 2 or X.shape[1] != D):
         raise InputError(f"The data has shape {X.shape}; the model was fitted to {D} columns.")
+    if X is not None:
+        X = model._complete(X)[0]  # pictures and values have expected entries for missing ones
     names = None if dataset is None else dataset.columns
     if names is None:
         names = getattr(model, "feature_names_in_", None)
@@ -104,7 +106,8 @@ def _data_facts(model: SubspaceEstimator, rows: Rows, n: int, described: dict[st
         "named": rows.named,  # whether the data has names for its columns
         "dtype": str(described.get("dtype") or "") if rows.X is None else str(rows.X.dtype),
         "sha256": str(described["sha256"]) if described.get("sha256") else None,
-        "nan": counts.nan,
+        "missing": int(getattr(model, "n_missing_", 0)),
+        "nan": 0 if getattr(model, "n_missing_", 0) else counts.nan,  # of records that are left out
         "ignored": counts.ignored,
         "zero": counts.zero,
         "dropped_columns": [str(c) for c in counts.dropped_columns[:MOST_NAMES]],

@@ -168,8 +168,10 @@ class NotFinite(NamedTuple):
     n_rows: int
 
 
-def not_finite(X: Array) -> NotFinite | None:
+def not_finite(X: Array, *, nan: bool = True) -> NotFinite | None:
     """Return the first entry of X (n, D) that is NaN or infinite and how many there are, or None.
+
+    Unless `nan`, only infinite entries count.
 
     >>> import numpy as np
     >>> not_finite(np.array([[1.0, 2.0], [np.inf, 3.0]]))
@@ -180,7 +182,7 @@ def not_finite(X: Array) -> NotFinite | None:
     n_entries = n_rows = 0
     for rows in row_blocks(X, ENTRIES):
         block = X[rows, :]
-        finite = xp.isfinite(block)
+        finite = xp.isfinite(block) if nan else ~xp.isinf(block)
         if bool(xp.all(finite)):
             continue
         at_rows, at_columns = xp.nonzero(~finite)
