@@ -27,6 +27,7 @@ from perpend.structure.labels import (
     OutlierOdds,
     inlier_noise,
     labels,
+    normals_error,
     outlier_law,
     solution_odds,
 )
@@ -35,7 +36,7 @@ from perpend.structure.law import distance_edges
 OF_SUBSPACE = (  # what every structure has of its own,
     *("components_", "normals_", "n_components_", "codimension_", "location_", "intercept_"),
     *("confidence_", "evidence_", "doubts_", "converged_", "noise_", "threshold_", "offset_"),
-    *("labels_", "_distance_record", "_n_features_out", "_outlier_odds"),
+    *("labels_", "_distance_record", "_n_features_out", "_normals_error", "_outlier_odds"),
 )
 # and what all have in common where descents proposed them.
 OF_DESCENTS = ("directions_", "singular_values_", "n_starts_", "objective_", "n_iter_")
@@ -174,12 +175,14 @@ def attributes(model: Any, found: Subspace, data: Data) -> dict[str, Any]:
     if model._spread is not None:
         distance, limit = -model._scores(data.X), float(np.sqrt(model._both.limit))
     threshold = _threshold(model, distance, limit, data.weight)
+    error = normals_error(found.solution, affine=found.location is not None)
     return {
         **table,
         "noise_": found.noise,
         "threshold_": threshold,
         "offset_": -threshold,
         "labels_": data.place.back(labels(distance, threshold)),
+        "_normals_error": None if error is None else error._asdict(),
         "_outlier_odds": found.odds._asdict(),
         "_distance_record": None if record is None else record._asdict(),
     }
