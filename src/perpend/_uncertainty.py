@@ -71,6 +71,8 @@ def p_value(model: Any, normals: Array, intercept: Array | None) -> float:
     known = variance > 0
     if np.any(np.abs(off[~known]) > np.sqrt(np.finfo(float).eps)):
         return 0.0  # where there is no noise, nothing may differ
+    if not np.any(known):
+        return 1.0
     return float(stats.chi2.sf(np.sum(off[known] ** 2 / variance[known]), np.count_nonzero(known)))
 
 

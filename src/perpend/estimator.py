@@ -105,10 +105,15 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         cls._function.__doc__ = completed_function(cls._function, cls.__name__)
 
     def _solve(
-        self, rows: RowSource, rng: np.random.Generator, place: Place, callback: Callback | None
+        self,
+        rows: RowSource,
+        rng: np.random.Generator,
+        place: Place,
+        callback: Callback | None,
+        known: Any = None,
     ) -> Solution:
         """Call the method's function with the parameters that it shares with the estimator."""
-        names = set(signature(self._function).parameters) - {"rows", "rng", "callback"}
+        names = set(signature(self._function).parameters) - {"rows", "rng", "known", "callback"}
         shared = {name: place.to_numpy(name, getattr(self, name)) for name in names}
         if "codimension" in shared:
             shared["codimension"] = self._given_codimension()
@@ -116,6 +121,8 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         if rows.shape[1] > self.n_features_in_ and not isinstance(init, str):
             # Lifted rows have one more coordinate: directions begin without an offset.
             shared["init"] = np.pad(np.atleast_2d(np.asarray(init, dtype=float)), [(0, 0), (0, 1)])
+        if known is not None:
+            shared["known"] = known
         return self._function(rows, rng=rng, callback=callback, **shared)
 
     def _given_codimension(self) -> Any:
@@ -146,7 +153,9 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> Self:
+    def fit(
+        self, X: Array, y: Any = None, sample_weight: Array | None = None, *, init: Any = None
+    ) -> Self:
         """Find the subspace of the inliers among the rows of X.
 
         Parameters
@@ -156,6 +165,11 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight w counts like w equal rows.
+        init : fitted estimator, optional
+            A model of similar rows, as that of the last frame of a scanner: the fit begins at its
+            subspace and noise. If that is still there, and sure, nothing else is searched;
+            otherwise the result is that of a fit without it. Only `DPCP` with its own search can
+            use it; start directions are a parameter of the constructor instead.
 
         Returns
         -------
@@ -168,12 +182,17 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
             _all_or_nothing(self),
             computing_on(X, self.device) as place,
         ):
-            solution = self._fit(X, sample_weight, place, callback)
+            solution = self._fit(X, sample_weight, place, callback, init)
         self._warn(solution)
         return self
 
     def _fit(
-        self, X: Array, sample_weight: Array | None, place: Place, callback: Callback | None
+        self,
+        X: Array,
+        sample_weight: Array | None,
+        place: Place,
+        callback: Callback | None,
+        init: Any,
     ) -> Solution:
         X = checked(self, X, place, reset=True)
         self._warn_of_units(X)
@@ -187,10 +206,16 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         self._spread = None
         if self.outliers == "both":
             self._spread = sampled_spread(X, weight)._asdict()
+        known = None
+        if init is not None:
+            from perpend._known import known_subspace
+
+            known = known_subspace(self, init)
         rng, recorder = as_generator(self.random_state), Recorder(callback)
         data, found = Data(X, weight, place), None
         if self.affine:
-            found = self._find_affine(data, copy.deepcopy(rng), recorder)
+            own = known if known is not None and init.affine_ else None
+            found = self._find_affine(data, copy.deepcopy(rng), recorder, own)
             self.history_ = recorder.history._asdict()
         if found is not None and (self.affine != "auto" or found.is_needed):
             return self._learn_affine(found, data)
@@ -202,7 +227,8 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
             fused=self._may_fuse,
         )
         of_linear = Recorder(recorder.callback)
-        solution = self._solve(rows, rng, place, of_linear)
+        own = known if known is not None and not init.affine_ else None
+        solution = self._solve(rows, rng, place, of_linear, own)
         if found is not None and found.is_better_than(solution):
             return self._learn_affine(found, data)
         self.history_ = of_linear.history._asdict()
@@ -240,7 +266,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         return False
 
     def _find_affine(
-        self, data: Data, rng: np.random.Generator, callback: Callback | None
+        self, data: Data, rng: np.random.Generator, callback: Callback | None, known: Any
     ) -> AffineFit:
         how: dict[str, Any] = {
             "n_jobs": effective_n_jobs(self.n_jobs),
@@ -251,7 +277,8 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
             size = getattr(self, "sample_size", "auto")  # of the first subsample; None: all rows
             size = sample_size(data.X.shape[1]) if isinstance(size, str) else size
             codimension = self._given_codimension()
-            return find_affine(data.X, data.weight, codimension=codimension, sample=size, **how)
+            how |= {"codimension": codimension, "sample": size, "known": known}
+            return find_affine(data.X, data.weight, **how)
         return solve_lifted(
             data.X,
             data.weight,

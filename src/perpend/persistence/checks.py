@@ -184,9 +184,7 @@ def _record(_: Any, edges: Array, counts: Array, norms: Array, **numbers: Any) -
     return fits and real and _grows(edges) and _are_amounts(counts) and _are_amounts(norms)
 
 
-def _normals_error(
-    model: SubspaceEstimator, along: Array, across: Array, offset: float
-) -> bool:
+def _normals_error(model: SubspaceEstimator, along: Array, across: Array, offset: float) -> bool:
     fits = along.shape == (model.n_components_,) and across.shape == (model.codimension_,)
     return fits and all(_are_amounts(np.asarray(A, dtype=float)) for A in (along, across, offset))
 

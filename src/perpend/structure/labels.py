@@ -13,6 +13,7 @@ labels do: l(J t / T), as if the far end of the inliers were Gaussian of scale s
 """
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -37,7 +38,13 @@ ABRUPT = 1e50  # so steep that the next number after the threshold is beyond it
 
 def outlier_law(edges: Array, norms: Array, c: int, d: int) -> Array:
     """Return the share (m,) of outliers with distances up to each edge."""
-    sine = np.minimum(edges / norms[:, None], 1.0)
+    own = (np.asarray(A, dtype=float).tobytes() for A in (edges, norms))
+    return _outlier_law(*own, c, d)
+
+
+@lru_cache(maxsize=8)  # a fit comes back to the same ones, for each of its structures
+def _outlier_law(edges: bytes, norms: bytes, c: int, d: int) -> Array:
+    sine = np.minimum(np.frombuffer(edges) / np.frombuffer(norms)[:, None], 1.0)
     return np.mean(special.betainc(c / 2, d / 2, sine**2), axis=0)
 
 
