@@ -31,7 +31,7 @@ def known_subspace(model: Any, init: Any) -> Known | None:
             f"init was fitted to {init.n_features_in_} columns, and X has {model.n_features_in_}."
         )
     kinds = {False: "a linear", True: "an affine"}
-    if model.affine != "auto" and init.affine_ != model.affine:
+    if model.affine not in ("auto", init.affine_):
         raise InputError(
             f"init has {kinds[init.affine_]} subspace, and this {name} fits {kinds[model.affine]} "
             "one."

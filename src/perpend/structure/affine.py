@@ -86,7 +86,8 @@ def find_affine(
     weights = None if weight is None else to_numpy(weight).astype(float)
     whole, chosen = whole_view(X, weight, rng), None
     if known is not None:
-        chosen = _known(X, weights, whole, codimension, sample, known, copy.deepcopy(rng))
+        own = copy.deepcopy(rng)
+        chosen = _still_there(_sample(X, weights, whole, sample, own), known, codimension, own)
     if chosen is None:
         chosen = _decide(X, weights, whole, codimension, sample, rng=rng, callback=callback)
     seen = lifted(X, weights, _near(X, whole, chosen), n_jobs=n_jobs)
@@ -132,17 +133,10 @@ def _sample(
     return _Sample(len(S), W, basis, point, cloud, n, no_normals)
 
 
-def _known(
-    X: Array,
-    weight: Array | None,
-    view: View,
-    codimension: int | Auto,
-    size: int | None,
-    known: "Known",
-    rng: np.random.Generator,
+def _still_there(
+    sample: _Sample, known: "Known", codimension: int | Auto, rng: np.random.Generator
 ) -> _Sample | None:
     """Return the known subspace as a sample shows it, if it is still there."""
-    sample = _sample(X, weight, view, size, rng)
     cloud, fixed = sample.cloud, None if codimension == "auto" else codimension
     if cloud is None or sample.outside.shape[1] or cloud.n < cloud.D + 2:
         return None
