@@ -19,7 +19,8 @@ from perpend.structure.ground import Ground
 from perpend.structure.profile import Profile
 from perpend.structure.settle import settle
 
-WIDER = (8.0, 1.0)  # times the noise, from which it is refined: it has moved since
+LEFT = 0.5  # of its share of the rows: with less of them, another one may hold more
+WIDER = (8.0, 4.0, 2.0)  # times the noise, from which it is refined: it has moved since
 
 
 class Known(NamedTuple):
@@ -38,10 +39,11 @@ class Known(NamedTuple):
 
     def proposed(self, profile: Profile, axes: Axes, unit: float = 1.0) -> Iterator[int]:
         """Propose it to a profile, whose distances times `unit` are in the units of the data."""
-        c, least = self.normals.shape[1], k.EXACT * profile.cloud.floor
+        cloud, c = profile.cloud, self.normals.shape[1]
+        noise = max(self.noise / unit, k.EXACT * cloud.floor)
         for times in WIDER:
-            axes = settle(profile.cloud, axes, c, max(times * self.noise / unit, least)).axes
-            profile.add(axes)
+            wide = settle(cloud, axes, c, times * noise)
+            profile.add(settle(cloud, wide.axes, c, noise).axes)
         yield 2
 
     def proposed_to(self, ground: Ground) -> Iterator[int]:
@@ -60,5 +62,5 @@ class Known(NamedTuple):
         same = own.is_exact == (self.noise == 0)
         if same and self.noise > 0:
             same = abs(math.log(own.sigma * unit / self.noise)) <= math.log(k.SAME_NOISE)
-        enough = own.n_members >= k.AS_GOOD * self.share * n_rows
+        enough = own.n_members >= LEFT * self.share * n_rows
         return same and enough and own.c == self.normals.shape[1]
