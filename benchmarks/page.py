@@ -24,6 +24,7 @@ from _page import (
     imports,
     labels,
     low_dimension,
+    planes,
     quality,
     robustness,
     several,
@@ -50,6 +51,7 @@ SECTIONS = [
     robustness.SECTION,
     labels.SECTION,
     several.SECTION,
+    planes.SECTION,
     decisions.SECTION,
     constants.SECTION,
 ]
