@@ -130,12 +130,14 @@ class Search(NamedTuple):
         """Weigh a subspace by its own rows and those of nobody; None if they show nothing."""
         left = (labels == j) | (labels == -1)
         own = labels[left] == j
-        decision = self.weigh(data.some(left), own, paths=False) if np.sum(own) > 1 else None
+        # Among the clutter of a scan, another search would lead elsewhere, or to all of it.
+        paths, decision = not data.affine, None
+        if np.sum(own) > 1:
+            decision = self.weigh(data.some(left), own, paths=paths)
         if decision is None or not _counts(decision):
             return None
         is_other = np.mean(data.some(labels == j).near(decision)) < 0.5
-        # What holds nearly all rows of nobody holds these, too.
-        is_slab = decision.candidate.sigma > k.OTHER * one.candidate.sigma
+        is_slab = data.affine and decision.candidate.sigma > k.OTHER * one.candidate.sigma
         return one if is_other or is_slab else decision
 
     def find(
@@ -152,7 +154,7 @@ class Search(NamedTuple):
         use: where no axes show anything at such scales, nobody looks farther.
         """
         inner = decision = self.weigh(data, proposed)
-        if inner is not None and inner.best is not None:
+        if inner is not None and inner.best is not None and math.isfinite(thin):
             fine = inner.best[:, inner.cloud.scales <= thin]
             if not np.any(fine > 0):
                 return None
@@ -178,7 +180,7 @@ class Search(NamedTuple):
         for T, thin, already in views:
             seen = own.mapped(T)
             # Stretched rows have other units.
-            most = thin * sigma if already == stretched else math.inf
+            most = thin * sigma if data.affine and already == stretched else math.inf
             inner = self.find(seen, stretched=already, thin=most)
             if inner is None:
                 continue
