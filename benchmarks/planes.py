@@ -108,7 +108,7 @@ def compared(name: str, pairs: list[tuple[Array, Array | None, int]]) -> dict[st
         last = cold if last is None else warm
     row = {"name": name, "frames": len(angles), "points": len(pairs[0][0]), "tracked": tracked}
     row |= {key: float(np.median(values)) for key, values in seconds.items()}
-    row |= {"largest_angle": max(angles)}
+    row |= {"median_angle": float(np.median(angles)), "largest_angle": max(angles)}
     print(row, flush=True)
     return row
 

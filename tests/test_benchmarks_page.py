@@ -212,7 +212,7 @@ MADE_UP = {
              "other_codimension": 0} for r, inside in ((0.0, 93), (0.3, 97))
         ],
         "frames": [{"name": "a drive", "frames": 9, "points": 1000, "tracked": 9, "without": 0.2,
-                    "with": 0.1, "largest_angle": 0.003}],
+                    "with": 0.1, "median_angle": 0.002, "largest_angle": 0.003}],
     },
     "decisions": decision_results.decisions(),
     "constants": decision_results.constants(),

@@ -307,7 +307,7 @@ def crop(points, rng):
     """Some points around one of them: few or many, once or three times, or exactly on a plane."""
     away = np.linalg.norm(points - points[rng.integers(len(points))], axis=1)
     near = np.flatnonzero(away <= np.quantile(away, np.exp(rng.uniform(-7, 0))))
-    some = points[rng.choice(near, min(len(near), int(np.exp(rng.uniform(0, 5)))), replace=False)]
+    some = points[rng.choice(near, min(len(near), int(np.exp(rng.uniform(0, 4.5)))), replace=False)]
     kind = rng.integers(4)
     if kind == 0 or len(some) < 2:
         some = np.repeat(some, 3, axis=0)
