@@ -25,6 +25,7 @@ from _page import (
     labels,
     low_dimension,
     missing,
+    planes,
     quality,
     robustness,
     several,
@@ -52,6 +53,7 @@ SECTIONS = [
     labels.SECTION,
     missing.SECTION,
     several.SECTION,
+    planes.SECTION,
     decisions.SECTION,
     constants.SECTION,
 ]

@@ -49,6 +49,8 @@ true_normal = turn @ [0, 0, 1]
 print("normal              ", np.round(normal, 4))
 angle = np.rad2deg(np.arccos(min(1, normal @ true_normal)))
 print(f"from the true one    {angle:.3f} degrees")
+off = model.uncertainty()
+print(f"uncertain by         {off.angle:.3f} degrees, {off.offset:.4f} m (95 %)")
 print(f"threshold            {model.threshold_:.3f} m")
 
 # %%

@@ -217,6 +217,15 @@ MADE_UP = {
             )
         ],
     },
+    "planes": {
+        "least": 0.93, "most": 0.97,
+        "coverage": [
+            {"kind": "plane", "outliers": r, "draws": 100, "inside": inside, "angle": 0.04,
+             "other_codimension": 0} for r, inside in ((0.0, 93), (0.3, 97))
+        ],
+        "frames": [{"name": "a drive", "frames": 9, "points": 1000, "tracked": 9, "without": 0.2,
+                    "with": 0.1, "median_angle": 0.002, "largest_angle": 0.003}],
+    },
     "decisions": decision_results.decisions(),
     "constants": decision_results.constants(),
     "recovery": {
@@ -263,6 +272,8 @@ BAD = [
     ("missing", "clouds", 0, "sure", 1),
     ("peeling", "results", 0, "right", 8),
     ("peeling", "results", 1, "right", 9),
+    ("planes", "coverage", 0, "inside", 92),
+    ("planes", "coverage", 1, "inside", 98),
     *decision_results.BAD,
     ("recovery", "targets", "D=9", "met", False),
     ("grid_search", "right", 18),

@@ -303,6 +303,42 @@ def test_a_handful_of_points_is_no_sure_plane(n, seed):
     assert all(one.confidence < 0.95 for one in found.subspaces)
 
 
+def crop(points, rng):
+    """Some points around one of them: few or many, once or three times, or exactly on a plane."""
+    away = np.linalg.norm(points - points[rng.integers(len(points))], axis=1)
+    near = np.flatnonzero(away <= np.quantile(away, np.exp(rng.uniform(-7, 0))))
+    some = points[rng.choice(near, min(len(near), int(np.exp(rng.uniform(0, 4.5)))), replace=False)]
+    kind = rng.integers(4)
+    if kind == 0 or len(some) < 2:
+        some = np.repeat(some, 3, axis=0)
+    elif kind == 1:
+        some[:, 2] = some[0, 2]
+    return some
+
+
+def test_crops_of_scans_never_fail_and_four_points_are_no_sure_plane():
+    rng = np.random.default_rng(0)
+    names = ("mosd_tabletop/test55.npz", "kitti_roadplane/kitti_0929_0071_0221.npz")
+    files = [Path(os.environ.get("PERPEND_DATA", "")) / name for name in names]
+    scans = [np.load(file)["points"] for file in files if file.is_file()]
+    for i in range(20):
+        points = crop((scans or [room(0)[0]])[i % max(len(scans), 1)], rng)
+        for one in peel(points, affine=True, random_state=i).subspaces:
+            assert one.confidence < 0.95 or len(np.unique(points[one.members], axis=0)) > 4
+
+
+def test_points_at_one_depth_of_a_camera_are_no_plane():
+    """Depth in whole millimetres: those of equal depth would be an exact plane each."""
+    rng = np.random.default_rng(0)
+    points = rng.uniform([-0.4, -0.3, 0.7], [0.4, 0.3, 1.0], (3000, 3))
+    points[:2000, 2] = 0.9 + 0.3 * points[:2000, 0] + rng.normal(0, 0.002, 2000)
+    points[:, 2] = np.round(points[:, 2], 3)
+    found = peel(points, affine=True, random_state=0)
+    assert len(found.subspaces) == 1
+    assert 0.002 < found.subspaces[0].noise < 0.006
+    assert f"noise {found.subspaces[0].noise:.2g}, confidence 1.00 (sure)" in found.summary()
+
+
 def test_what_does_not_fit_together_is_refused():
     points, _ = room(0, n=200)
     with pytest.raises(InputError, match="peel has affine=True, and the estimator affine=False"):

@@ -6,7 +6,7 @@ This half of the estimator reads the learned attributes and changes nothing.
 from dataclasses import dataclass, field
 from inspect import get_annotations
 from numbers import Real
-from typing import Any, dataclass_transform
+from typing import TYPE_CHECKING, Any, dataclass_transform
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -31,6 +31,9 @@ from perpend.rows.centred import centred_norms, centred_products
 from perpend.rows.kinds import computing_on, is_tensor, like, per_row, to_numpy
 from perpend.rows.preparation import row_norms
 from perpend.structure.labels import OutlierOdds, labels, outlier_probability
+
+if TYPE_CHECKING:
+    from perpend._uncertainty import Uncertainty
 
 JOINT_ROWS = 2**14  # at a time: they are copied to double precision
 
@@ -64,6 +67,7 @@ class FittedSubspace(
     structures_: list[dict[str, Any]]
     profile_: dict[str, Array] | None
     _outlier_odds: dict[str, Any]
+    _normals_error: dict[str, Any] | None  # None where the method does not refine
     _spread: dict[str, Any] | None  # with outliers="both"
     _law: dict[str, Any] | None  # with missing="mask"
     _distance_record: dict[str, Any] | None
@@ -336,6 +340,78 @@ class FittedSubspace(
             heights = (X / norms) @ N.T  # rows of norm one: no square over- or underflows
             heights -= like(self.intercept_, X) / norms
             return place.back(axis_shares(heights, N))
+
+    # -- how uncertain it is -----------------------------------------------------------------------
+
+    @property
+    def normals_covariance_(self) -> Array:
+        """The covariance (codimension_, n_features + 1, n_features + 1) of each normal.
+
+        Entry j is that of ``[*normals_[j], intercept_[j]]``.
+        """
+        from perpend._uncertainty import covariance
+
+        check_is_fitted(self)
+        return covariance(self)
+
+    def uncertainty(self, level: float = 0.95) -> "Uncertainty":
+        """Return how far the subspace may be off: the angle and the offset.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            The chance that the true angle, in the direction that is known least, is within the
+            returned one; the same for the offset along a normal.
+
+        Returns
+        -------
+        Uncertainty
+            `angle` in degrees, and `offset` at `location_` in the units of the data.
+
+        Notes
+        -----
+        This is the error that the noise of the inliers makes, from the weights of the last steps
+        of the fit (a sandwich estimate). Noise is taken to be independent and alike everywhere.
+        What is no plane, such as a road that bends, or an error that many points share, comes on
+        top.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from perpend import DPCP
+        >>> rng = np.random.default_rng(0)
+        >>> floor = np.column_stack([rng.uniform(-4, 4, (900, 2)), rng.normal(0, 0.01, 900)])
+        >>> points = np.vstack([floor, rng.uniform([-4, -4, 0], [4, 4, 2.5], (700, 3))])
+        >>> model = DPCP(affine=True, random_state=1000).fit(points)
+        >>> model.uncertainty().angle < 0.03, model.uncertainty().offset < 0.001
+        (True, True)
+        >>> model.p_value([0, 0, 1]) > 0.05, model.p_value([0, 0.01, 1]) > 0.05
+        (True, False)
+        """
+        from perpend._uncertainty import bounds
+
+        check_is_fitted(self)
+        return bounds(self, level)
+
+    def p_value(self, normals: Array, intercept: Array | None = None) -> float:
+        """Return the chance that errors of the fit are as large as the difference from a subspace.
+
+        Parameters
+        ----------
+        normals : array-like of shape (codimension_, n_features)
+            Of the other subspace; a single one may have one dimension. Their length is free.
+        intercept : array-like of shape (codimension_,), optional
+            The other subspace is ``normals @ x = intercept``; 0 by default.
+
+        Returns
+        -------
+        float
+            Below 0.05 the other subspace is outside of the 95 % region.
+        """
+        from perpend._uncertainty import p_value
+
+        check_is_fitted(self)
+        return p_value(self, normals, intercept)
 
     # -- inner workings ----------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ from perpend.structure.labels import (
     OutlierOdds,
     inlier_noise,
     labels,
+    normals_error,
     outlier_law,
     solution_odds,
 )
@@ -36,7 +37,7 @@ from perpend.structure.law import distance_edges
 OF_SUBSPACE = (  # what every structure has of its own,
     *("components_", "normals_", "n_components_", "codimension_", "location_", "intercept_"),
     *("confidence_", "evidence_", "doubts_", "converged_", "noise_", "threshold_", "offset_"),
-    *("labels_", "_distance_record", "_n_features_out", "_outlier_odds"),
+    *("labels_", "_distance_record", "_n_features_out", "_normals_error", "_outlier_odds"),
 )
 # and what all have in common where descents proposed them.
 OF_DESCENTS = ("directions_", "singular_values_", "n_starts_", "objective_", "n_iter_")
@@ -183,12 +184,16 @@ def attributes(model: Any, found: Subspace, data: Data) -> dict[str, Any]:
         own = data.groups.distance(to_numpy(distance), with_attributes(model, table))
         distance = like(own, data.X)
     threshold = threshold_of(model, distance, limit, data.weight)
+    error = None
+    if data.groups is None:  # rows of a group are not independent
+        error = normals_error(found.solution, affine=found.location is not None)
     return {
         **table,
         "noise_": found.noise,
         "threshold_": threshold,
         "offset_": -threshold,
         "labels_": data.place.back(labels(distance, threshold)),
+        "_normals_error": None if error is None else error._asdict(),
     }
 
 

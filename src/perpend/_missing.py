@@ -279,6 +279,7 @@ def _learn(model: Any, found: _Found, data: Data, Z: Array) -> None:
         location = law.centre if found.affine else None
         model.__dict__.update(frame(law.axes[:, order], law.normals, location, X.dtype, place))
         model._law = {"variances": law.variances[order], "noise": law.noise}
+        model._normals_error = None  # that of the drawn rows, which know more than was observed
     _keep_laws(model, Z)
     chosen = _labelled(model, X, weight)
     model.__dict__.update({**chosen, "labels_": place.back(chosen["labels_"])})

@@ -1,10 +1,13 @@
 """A fitted model in words: in a few lines, in one, and in scikit-learn's HTML."""
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from perpend._structures import Words, relations
 from perpend.structure import SURE
+
+if TYPE_CHECKING:
+    from perpend._uncertainty import Uncertainty
 
 
 def summary(model: Any) -> str:
@@ -21,6 +24,8 @@ def summary(model: Any) -> str:
     if missing := getattr(model, "n_missing_", 0):
         text = f"{missing} entries; {len(model.undecided_)} rows have too few others to be compared"
         lines += [("missing", text)]
+    if (off := plane_uncertainty(model)) is not None:
+        lines += [("uncertainty", f"{off.angle:.2g} degrees, {off.offset:.2g} (95 %)")]
     seen = getattr(model, "structures_", [])  # files of earlier versions have none
     if len(seen) > 1:
         # what the subspace is inside of, as a plane in a slab, and how to get the others
@@ -39,6 +44,14 @@ def verdict(model: Any) -> str:
         f"{', affine' if model.affine_ else ''}; {_sureness(model)} "
         f"(confidence {model.confidence_:.2f}); outliers: {_outliers(model)}"
     )
+
+
+def plane_uncertainty(model: Any) -> "Uncertainty | None":
+    """Return how far a plane may be off in 95 % of cases; None if it is no plane, or not known."""
+    known = getattr(model, "_normals_error", None) is not None
+    if not (known and model.affine_ and model.codimension_ == 1 and model.noise_ > 0):
+        return None
+    return model.uncertainty()  # type: ignore[no-any-return]
 
 
 def computed_evidence(model: Any) -> dict[str, Any]:

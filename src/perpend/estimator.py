@@ -112,10 +112,16 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         cls._function.__doc__ = completed_function(cls._function, cls.__name__)
 
     def _solve(
-        self, rows: RowSource, rng: np.random.Generator, place: Place, callback: Callback | None
+        self,
+        rows: RowSource,
+        rng: np.random.Generator,
+        place: Place,
+        callback: Callback | None,
+        known: Any = None,
     ) -> Solution:
         """Call the method's function with the parameters that it shares with the estimator."""
-        names = set(signature(self._function).parameters) - {"rows", "rng", "callback", "lifted"}
+        own = {"rows", "rng", "known", "lifted", "callback"}
+        names = set(signature(self._function).parameters) - own
         shared = {name: place.to_numpy(name, getattr(self, name)) for name in names}
         if "codimension" in shared:
             shared["codimension"] = self._given_codimension()
@@ -125,6 +131,8 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         if lifted and not isinstance(init, str):
             # Lifted rows have one more coordinate: directions begin without an offset.
             shared["init"] = np.pad(np.atleast_2d(np.asarray(init, dtype=float)), [(0, 0), (0, 1)])
+        if known is not None:
+            shared["known"] = known
         return self._function(rows, rng=rng, callback=callback, **shared)
 
     def _given_codimension(self) -> Any:
@@ -157,7 +165,13 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
-        self, X: Array, y: Any = None, sample_weight: Array | None = None, groups: Any = None
+        self,
+        X: Array,
+        y: Any = None,
+        sample_weight: Array | None = None,
+        groups: Any = None,
+        *,
+        init: Any = None,
     ) -> Self:
         """Find the subspace of the inliers among the rows of X.
 
@@ -173,6 +187,11 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
             of a correspondence, or all rows of a frame. Their squared distances are added up for
             labels, scores and probabilities, and they are one piece of evidence for the confidence.
             The subspace is that of the rows. A group has one weight.
+        init : fitted estimator, optional
+            A model of similar rows, as that of the last frame of a scanner: the fit begins at its
+            subspace and noise. If that is still there, and sure, nothing else is searched;
+            otherwise the result is that of a fit without it. Only `DPCP` with its own search can
+            use it; start directions are a parameter of the constructor instead.
 
         Returns
         -------
@@ -186,7 +205,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
             _all_or_nothing(self),
             computing_on(X, self.device) as place,
         ):
-            solution = self._fit(X, sample_weight, groups, place, callback)
+            solution = self._fit(X, sample_weight, groups, place, callback, init=init)
         self._warn(solution)
         return self
 
@@ -216,6 +235,8 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         groups: Any,
         place: Place,
         callback: Callback | None,
+        *,
+        init: Any,
     ) -> Solution:
         X = checked(self, X, place, reset=True)
         if self.missing == "error":
@@ -229,21 +250,22 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         weight, rng = checked_weight(sample_weight, X, place), as_generator(self.random_state)
         self._law, self.n_missing_, self.undecided_ = None, 0, np.zeros(0, dtype=int)
         together = None if groups is None else Groups.checked(groups, X.shape[0], weight)
+        how: dict[str, Any] = {"place": place, "rng": rng, "callback": callback}
         if self.missing == "error":
-            return self._fit_complete(X, weight, together, place=place, rng=rng, callback=callback)
-        if together is not None:
-            raise InputError('Rows of groups have no gaps: use groups with missing="error".')
+            return self._fit_complete(X, weight, together, init, **how)
+        if together is not None or init is not None:
+            raise InputError('groups and init need missing="error", and rows without gaps.')
         from perpend._missing import fit_masked, typical
 
         self._warn_of_units(typical(X))
-        fit = partial(self._fit_complete, place=place, rng=rng, callback=callback)
-        return fit_masked(self, Data(X, weight, place), rng, fit)
+        return fit_masked(self, Data(X, weight, place), rng, partial(self._fit_complete, **how))
 
     def _fit_complete(
         self,
         X: Array,
         weight: Array | None,
         groups: Groups | None = None,
+        init: Any = None,
         *,
         place: Place,
         rng: np.random.Generator,
@@ -252,10 +274,16 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         self._spread = None
         if self.outliers == "both":
             self._spread = sampled_spread(X, weight)._asdict()
+        known = None
+        if init is not None:
+            from perpend._known import known_subspace
+
+            known = known_subspace(self, init)
         recorder = Recorder(callback)
         data, found = Data(X, weight, place, groups), None
         if self.affine:
-            found = self._find_affine(data, copy.deepcopy(rng), recorder)
+            own = known if known is not None and init.affine_ else None
+            found = self._find_affine(data, copy.deepcopy(rng), recorder, own)
             self.history_ = recorder.history._asdict()
         if found is not None and (self.affine != "auto" or found.is_needed):
             return self._learn_affine(found, data)
@@ -267,7 +295,8 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
             fused=self._may_fuse,
         )
         of_linear = Recorder(recorder.callback)
-        solution = self._solve(rows, rng, place, of_linear)
+        own = known if known is not None and not init.affine_ else None
+        solution = self._solve(rows, rng, place, of_linear, own)
         if found is not None and found.is_better_than(solution):
             return self._learn_affine(found, data)
         self.history_ = of_linear.history._asdict()
@@ -307,7 +336,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         return False
 
     def _find_affine(
-        self, data: Data, rng: np.random.Generator, callback: Callback | None
+        self, data: Data, rng: np.random.Generator, callback: Callback | None, known: Any
     ) -> AffineFit:
         how: dict[str, Any] = {
             "n_jobs": effective_n_jobs(self.n_jobs),
@@ -318,7 +347,8 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
             size = getattr(self, "sample_size", "auto")  # of the first subsample; None: all rows
             size = sample_size(data.X.shape[1]) if isinstance(size, str) else size
             codimension = self._given_codimension()
-            return find_affine(data.X, data.weight, codimension=codimension, sample=size, **how)
+            how |= {"codimension": codimension, "sample": size, "known": known}
+            return find_affine(data.X, data.weight, **how)
         return solve_lifted(
             data.X,
             data.weight,

@@ -59,7 +59,7 @@ def unsaid_doubts(model: Any, remarks: list[str]) -> list[str]:
 def about_model(model: Any, record: str = "row") -> dict[str, Any]:
     """Return what templates say about a model; `record` is what a row of the file is called."""
     from perpend._structures import HOLDS_IT, INSIDE_IT, Words, relations
-    from perpend._verdict import computed_evidence
+    from perpend._verdict import computed_evidence, plane_uncertainty
     from perpend.plots._words import THIN, factor
     from perpend.report._words import CLEAR_ORIGIN, level
     from perpend.structure import SURE
@@ -80,5 +80,6 @@ def about_model(model: Any, record: str = "row") -> dict[str, Any]:
         "gap": factor(evidence.get("inlier_gap", 1.0) ** 0.5).replace(THIN, " "),
         "clear_origin": CLEAR_ORIGIN,
         "sure": SURE,
+        "off": plane_uncertainty(model),
         "seen": seen,  # other structures that contain the subspace, or lie inside it
     }

@@ -12,9 +12,10 @@ P. Giampouras, B. D. Haeffele, R. Vidal. Implicit bias of projected subgradient 
 provable robust recovery of subspaces of unknown codimension. ICLR 2022.
 """
 
+import copy
 from dataclasses import field
 from numbers import Integral
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -31,12 +32,15 @@ from perpend.structure import (
     Estimate,
     Subsample,
     by_sample,
-    find_low_dimension,
+    find_proposed,
     find_subspace,
     sample_sizes,
     size_for_low_dimension,
     solution_of,
 )
+
+if TYPE_CHECKING:
+    from perpend.structure.known import Known
 
 Auto: TypeAlias = Literal["auto"]
 
@@ -53,9 +57,13 @@ def dpcp(
     tol: float = 1e-9,
     sample_size: int | Auto | None = "auto",
     rng: np.random.Generator,
+    known: "Known | None" = None,
     callback: Callback | None = None,
 ) -> Solution:
-    """Recover the subspace of the inliers among `rows`; the parameters are those of `DPCP`."""
+    """Recover the subspace of the inliers among `rows`; the parameters are those of `DPCP`.
+
+    A subspace that is `known`, of other rows, is taken where it is sure among these.
+    """
     _check_sizes(codimension, n_starts, init, rows.shape[1])
     finish = refine is not False
     descent = Descent(n_starts, init, step_rule(step), max_iter, tol)
@@ -70,9 +78,16 @@ def dpcp(
     if not finish or not isinstance(init, str):  # a sample may be orthogonal to given starts
         sample_size = None
     subsamples = [Subsample(size, among) for size in sample_sizes(sample_size, *rows.shape)]
+    if known is not None:
+        size = min([rows.shape[0], *(one.size for one in subsamples[:1])])
+        own = {**how, "rng": copy.deepcopy(rng)}
+        begin = Subsample(size, lambda some: find_proposed(some, known.proposed_to, **own))
+        sampled = by_sample(rows, begin, own["rng"], callback)
+        if sampled is not None and known.is_found_in(sampled[0].decision, rows.unit):
+            return solved(*sampled)
     few = size_for_low_dimension(sample_size, *rows.shape)
     if few is not None and n_starts == "auto" and init == "random":
-        low = Subsample(few, lambda sample: find_low_dimension(sample, **how), for_all=False)
+        low = Subsample(few, lambda sample: find_proposed(sample, **how), for_all=False)
         subsamples = [low, *subsamples]
     for subsample in subsamples:
         sampled = by_sample(rows, subsample, rng, callback)

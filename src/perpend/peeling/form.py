@@ -11,7 +11,7 @@ from perpend.estimator import SubspaceEstimator
 from perpend.exceptions import InputError
 from perpend.geometry import as_generator, complement
 from perpend.methods.dpcp import DPCP
-from perpend.peeling.find import Data, Search, lifted, normals, share_out
+from perpend.peeling.find import Data, Search, dithered, lifted, normals, share_out
 from perpend.rows import as_rows, distinct_rows, row_span
 from perpend.rows.kinds import Place, to_numpy
 from perpend.structure import Decision
@@ -77,7 +77,8 @@ class Peeled(NamedTuple):
             sure = "sure" if one.confidence >= SURE else "not sure"
             lines.append(
                 f"{k:<11} dimension {len(one.components)}, codimension {one.codimension}, "
-                f"{len(one.members)} rows, confidence {one.confidence:.2f} ({sure})"
+                f"{len(one.members)} rows, noise {one.noise:.2g}, "
+                f"confidence {one.confidence:.2f} ({sure})"
             )
         lines.append(f"outliers    {left} of {n} rows ({left / n:.1%})")
         return "\n".join(lines)
@@ -151,6 +152,8 @@ def peel(
     if affine:  # about the mean, where all rows have their digits
         middle = np.average(X, axis=0, weights=weight)
         X = (X - middle).astype(X.dtype)
+        if not np.any(X):  # all rows are equal
+            return Peeled([], np.full(len(X), -1))
     unit_rows = model.normalize and not affine
     weighted, rows = (as_rows(X, weight=w, normalize=unit_rows) for w in (weight, None))
     span = row_span(weighted)
@@ -163,6 +166,8 @@ def peel(
     search = Search(model, as_generator(random_state))
     counted = distinct_rows(weighted, search.rng)
     seen = data.some(present)._replace(share=counted.share[present])
+    if affine:
+        seen = seen._replace(X=dithered(seen.X))
     if span.n_outside == 0 or search.fixed is not None:
         decisions = search.find_all(seen, int(max_subspaces))
     else:

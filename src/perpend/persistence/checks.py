@@ -14,7 +14,7 @@ from perpend._typing import Array
 from perpend.callbacks import History
 from perpend.estimator import SubspaceEstimator
 from perpend.exceptions import ModelFileError
-from perpend.structure.labels import OutlierOdds
+from perpend.structure.labels import NormalsError, OutlierOdds
 
 COUNTS = ("codimension_", "n_components_", "n_features_in_", "n_starts_", "n_iter_")
 NUMBERS = ("threshold_", "offset_", "noise_", "objective_", "confidence_")
@@ -55,7 +55,7 @@ def _check_subspace(model: SubspaceEstimator) -> None:
         raise ModelFileError("n_jobs is 0, which means no thread at all.")
     _check_arrays(model)
     _check_frame(model)
-    _check_tables(model, ("_outlier_odds", "_distance_record", "_law"))
+    _check_tables(model, ("_outlier_odds", "_distance_record", "_law", "_normals_error"))
 
 
 def _check_structures(seen: Any) -> None:
@@ -78,10 +78,9 @@ def _check_others(model: SubspaceEstimator, seen: list[dict[str, Any]]) -> None:
     if not isinstance(others, list) or len(others) != len(seen):
         raise ModelFileError("the attributes of other structures are not those of structures_.")
     names = {frozenset(table) - {"_law", "undecided_"} for table in others if table is not None}
-    sound = len(names) <= 1 and names <= {
-        frozenset(OF_SUBSPACE),
-        frozenset(OF_SUBSPACE + OF_DESCENTS),
-    }
+    all_ = [frozenset(OF_SUBSPACE), frozenset(OF_SUBSPACE + OF_DESCENTS)]
+    before = [some - {"_normals_error"} for some in all_]  # in files of earlier versions
+    sound = len(names) <= 1 and names <= {*all_, *before}
     for i, (one, table) in enumerate(zip(seen, others, strict=True)):
         fits = sound and (table is None) is bool(one["chosen"])
         if fits and table is not None:
@@ -185,6 +184,11 @@ def _record(_: Any, edges: Array, counts: Array, norms: Array, **numbers: Any) -
     return fits and real and _grows(edges) and _are_amounts(counts) and _are_amounts(norms)
 
 
+def _normals_error(model: SubspaceEstimator, along: Array, across: Array, offset: float) -> bool:
+    fits = along.shape == (model.n_components_,) and across.shape == (model.codimension_,)
+    return fits and all(_are_amounts(np.asarray(A, dtype=float)) for A in (along, across, offset))
+
+
 def _reference(model: SubspaceEstimator, centre: Array, **numbers: Any) -> bool:
     real = all(isinstance(n, float) and 0 < n < math.inf for n in numbers.values())
     return real and centre.shape == (model.n_features_in_,) and bool(np.all(np.isfinite(centre)))
@@ -230,6 +234,11 @@ TABLES: dict[str, tuple[Sequence[str], Callable[..., bool], str]] = {
         _record,
         "the counts of the distances are not a table of growing distances.",
     ),
+    "_normals_error": (
+        NormalsError._fields,
+        _normals_error,
+        "the uncertainty of the normals does not fit the model.",
+    ),
     "_reference": (
         Reference._fields,
         _reference,
@@ -239,7 +248,7 @@ TABLES: dict[str, tuple[Sequence[str], Callable[..., bool], str]] = {
     "_law": (("variances", "noise"), _law, "the variances of the inliers do not fit the model."),
     "history_": (History._fields, _history, "history_ has steps that do not add up."),
 }
-MAY_BE_NONE = {"profile_", "_distance_record", "_reference", "_spread", "_law"}
+MAY_BE_NONE = {"profile_", "_distance_record", "_normals_error", "_reference", "_spread", "_law"}
 
 
 def _grows(values: Array) -> bool:

@@ -34,7 +34,7 @@ FORMAT = "perpend model"
 # as metadata requests and callbacks, matters only to a new fit.
 PRIVATE = {
     *("_distance_record", "_n_features_out", "_others", "_outlier_odds", "_reference"),
-    *("_law", "_spread"),
+    *("_law", "_normals_error", "_spread"),
     "_sklearn_output_config",
 }
 # what zipfile, json and NumPy raise on damaged input, also on encryption and endless nesting

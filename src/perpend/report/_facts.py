@@ -17,7 +17,7 @@ from perpend import __version__
 from perpend._json import plain
 from perpend._structures import relations
 from perpend._typing import Array
-from perpend._verdict import computed_evidence
+from perpend._verdict import computed_evidence, plane_uncertainty
 from perpend.estimator import SubspaceEstimator
 from perpend.exceptions import InputError
 from perpend.formats._dataset import Answer, Counts, Dataset
@@ -135,6 +135,7 @@ def _estimate_facts(model: SubspaceEstimator, X: Array | None, labels: Array, ki
     seed = parameters.pop("random_state")
     source = "auto" if parameters["threshold"] == "auto" else "given"
     given = parameters.get("codimension", "auto") != "auto"
+    off = plane_uncertainty(model)
     return {
         "method": type(model).__name__,
         "dimension": int(model.n_components_),
@@ -149,6 +150,7 @@ def _estimate_facts(model: SubspaceEstimator, X: Array | None, labels: Array, ki
         "threshold": float(model.threshold_),
         "threshold_from": source if parameters["contamination"] is None else "contamination",
         "noise": float(model.noise_),
+        "uncertainty": None if off is None else list(off),  # degrees, and units of the data
         "converged": bool(model.converged_),
         "n_iter": int(model.n_iter_),
         "n_starts": int(model.n_starts_),

@@ -43,6 +43,7 @@ class TwoGroups(NamedTuple):
     share: float  # of inliers
     scale: float  # s; at the floor where the inliers are exact
     threshold: float  # the distance at which a row is as likely an inlier as an outlier
+    weights: Array | None = None  # (m,) of rows in the last steps, if not the posterior
 
     @property
     def is_exact(self) -> bool:
@@ -83,4 +84,5 @@ class Solution(NamedTuple):
     others: tuple["Solution", ...] = ()  # with each that is not chosen, in the order of structures
     support: float = np.inf  # gain beyond what accidents reach; no limit where all rows are on it
     gap: float = 1.0  # largest ratio in the inliers' spectrum
+    variances: Array | None = None  # (D,) of inliers along normals and components, if refined
     profile: dict[str, Array] | None = None  # `scales`, `codimensions` and `contrast`, if looked at

@@ -12,7 +12,7 @@ from perpend.structure.decide import Decision
 from perpend.structure.descents import Descent
 from perpend.structure.estimate import Estimate, solution_of
 from perpend.structure.flats import AffineFit
-from perpend.structure.linear import find_low_dimension, find_subspace, solve_fixed, solve_free
+from perpend.structure.linear import find_proposed, find_subspace, solve_fixed, solve_free
 from perpend.structure.profile import Profile
 from perpend.structure.samples import Subsample, by_sample
 from perpend.structure.search import find_structure
@@ -29,7 +29,7 @@ __all__ = [
     "Subsample",
     "by_sample",
     "find_affine",
-    "find_low_dimension",
+    "find_proposed",
     "find_structure",
     "find_subspace",
     "sample_size",

@@ -4,9 +4,10 @@ A sample says where it is; all rows confirm it, lifted about the members' mean. 
 only linear subspaces sees lifted rows.
 """
 
+import copy
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -36,6 +37,9 @@ from perpend.structure.members import point_among
 from perpend.structure.profile import Profile
 from perpend.structure.search import find_structure
 from perpend.structure.settle import Candidate
+
+if TYPE_CHECKING:
+    from perpend.structure.known import Known
 
 
 class _Sample(NamedTuple):
@@ -71,15 +75,21 @@ def find_affine(
     sample: int | None,
     n_jobs: int,
     rng: np.random.Generator,
+    known: "Known | None" = None,
     callback: Callback | None = None,
 ) -> AffineFit:
     """Find the affine subspace of the inliers among the rows of X (n, D).
 
-    `sample` is the size of the first subsample; all rows if it is None.
+    `sample` is the size of the first subsample; all rows if it is None. The search ends at once
+    where a subspace that is `known` is still there.
     """
     weights = None if weight is None else to_numpy(weight).astype(float)
-    whole = whole_view(X, weight, rng)
-    chosen = _decide(X, weights, whole, codimension, sample, rng=rng, callback=callback)
+    whole, chosen = whole_view(X, weight, rng), None
+    if known is not None:
+        own = copy.deepcopy(rng)
+        chosen = _still_there(_sample(X, weights, whole, sample, own), known, codimension, own)
+    if chosen is None:
+        chosen = _decide(X, weights, whole, codimension, sample, rng=rng, callback=callback)
     seen = lifted(X, weights, _near(X, whole, chosen), n_jobs=n_jobs)
     fit = _among(seen, chosen, codimension, rng=rng, callback=callback)
     if (decision := chosen.decision) is None:
@@ -122,6 +132,21 @@ def _sample(
         cloud.n_outside = W.shape[1]
     n, no_normals = float(distinct.share.sum()), weigh_no_normals(rows, span, distinct, lifted=True)
     return _Sample(len(S), W, basis, point, cloud, n, no_normals)
+
+
+def _still_there(
+    sample: _Sample, known: "Known", codimension: int | Auto, rng: np.random.Generator
+) -> _Sample | None:
+    """Return the known subspace as a sample shows it, if it is still there."""
+    cloud, fixed = sample.cloud, None if codimension == "auto" else codimension
+    if cloud is None or sample.outside.shape[1] or cloud.n < cloud.D + 2:
+        return None
+    profile = Profile(cloud)
+    proposals = known.proposed(profile, known.axes(sample.point))
+    decision = find_structure(profile, rng, proposals=proposals, fixed=fixed, paths=False)
+    if decision is None or not known.is_found_in(decision):
+        return None
+    return sample._replace(candidate=decision.candidate, decision=decision)
 
 
 def _decide(

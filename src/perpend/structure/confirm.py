@@ -92,6 +92,7 @@ def confirm(
     start = Confirmed(V, np.empty(0), scale, np.inf)
     run = iterate(step, start, max_steps=steps, tol=TOL, stage="polish", callback=callback)
     groups, kept = groups_at(run.state.V)
+    groups = None if groups is None else groups._replace(weights=table)
     return run.state._replace(groups=groups, kept=kept)
 
 

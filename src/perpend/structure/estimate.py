@@ -227,6 +227,11 @@ def _solution(estimate: Estimate, seen: RowSource, *, fixed: bool) -> Solution:
     if fit is not None:
         normals, components = fit.V, _components(fit, span.basis)
     rest, unused = span.some_rest(span.n_outside if n_rest is None else n_rest)
+    variances = None
+    if fit is not None and _is_refined(fit):
+        across, along = np.split(fit.spectrum, [fit.V.shape[1]])
+        nothing = np.zeros(rest.shape[1]), np.zeros(unused.shape[1])
+        variances = np.concatenate([across, nothing[0], along[::-1], nothing[1]])
     structures, profile = structures_of(decision, seen.unit, estimate.n_distinct, span.n_outside)
     return Solution(
         normals=np.hstack([span.in_data(normals), rest]),
@@ -245,6 +250,7 @@ def _solution(estimate: Estimate, seen: RowSource, *, fixed: bool) -> Solution:
         converged=estimate.converged,
         rank=seen.shape[1] if fit is None else len(fit.spectrum),
         distances=estimate.distances,
+        variances=variances,
         structures=structures,
         profile=profile,
     )
@@ -287,10 +293,15 @@ def _components(fit: Fit, basis: Array) -> Array:
     Without a finish the normals come from the descents and are not quite principal axes themselves.
     """
     c = fit.V.shape[1]
-    if np.array_equal(fit.V, fit.axes[:, :c]):
+    if _is_refined(fit):
         return fit.axes[:, c:]
     inside = complement(basis.T @ fit.V)  # (R, R - c), in coordinates of the span
     coordinates = basis.T @ fit.axes @ np.diag(np.sqrt(fit.spectrum))  # moments = this times its .T
     half = inside.T @ coordinates
     _, vectors = np.linalg.eigh(half @ half.T)
     return basis @ inside @ vectors
+
+
+def _is_refined(fit: Fit) -> bool:
+    """Say whether the normals are principal axes of the members."""
+    return np.array_equal(fit.V, fit.axes[:, : fit.V.shape[1]])

@@ -188,6 +188,8 @@ def in_data(seen: Lifted, members: Members, verdict: Verdict, directions: Array)
     with np.errstate(over="ignore"):  # equal members leave the directions open: no limit
         lever = np.sum(np.square(location @ components) / np.maximum(along, np.finfo(float).tiny))
     free = n_members - components.shape[1] - 1
+    refined = np.array_equal(W, members.axes[:, :c])
+    across = members.variances[:c] * scale**2
     offset = -(members.mean @ directions)
     height = rows.scan(l1_objective, np.vstack([directions, offset])).total
     height = height / (rows.total_weight or 1.0)  # nothing may be near
@@ -207,6 +209,7 @@ def in_data(seen: Lifted, members: Members, verdict: Verdict, directions: Array)
         converged=True,
         rank=len(W) + 1,
         distances=None,
+        variances=np.append(across, along) if refined else None,
     )
     edges = distance_edges(float(rows.norms[-1]), rows.dtype)
     return AffineFit(

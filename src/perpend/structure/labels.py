@@ -13,6 +13,7 @@ labels do: l(J t / T), as if the far end of the inliers were Gaussian of scale s
 """
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ SAME_OUTLIERS = 0.5  # of the outliers must be seen beyond the new threshold as 
 LEAST_PROBABILITY = 1e-300  # smaller ones underflow
 MOST_PROBABILITY = 1 - 2.0**-53  # the largest below one
 LARGEST_RATIO = 1e100  # times the largest distance: farther is as far
+ALL_ON_IT = 1e-9  # of the largest variance across: rounding, along a normal of all rows
 ABRUPT = 1e50  # so steep that the next number after the threshold is beyond it
 
 
@@ -36,7 +38,13 @@ ABRUPT = 1e50  # so steep that the next number after the threshold is beyond it
 
 def outlier_law(edges: Array, norms: Array, c: int, d: int) -> Array:
     """Return the share (m,) of outliers with distances up to each edge."""
-    sine = np.minimum(edges / norms[:, None], 1.0)
+    own = (np.asarray(A, dtype=float).tobytes() for A in (edges, norms))
+    return _outlier_law(*own, c, d)
+
+
+@lru_cache(maxsize=8)  # a fit comes back to the same ones, for each of its structures
+def _outlier_law(edges: bytes, norms: bytes, c: int, d: int) -> Array:
+    sine = np.minimum(np.frombuffer(edges) / np.frombuffer(norms)[:, None], 1.0)
     return np.mean(special.betainc(c / 2, d / 2, sine**2), axis=0)
 
 
@@ -189,3 +197,44 @@ def inlier_noise(
     if unit_rows:
         noise2 /= max(1 - noise2, 0.1)
     return float(np.sqrt(noise2)) * unit
+
+
+class NormalsError(NamedTuple):
+    """Variances of the normals' errors: normal j turns to component k by across[j] * along[k]."""
+
+    along: Array  # (d,) squared radians, at most 1
+    across: Array  # (c,) the noise along each normal, relative to its mean
+    offset: float  # squared units of the data, at the location; 0 where it is known
+
+
+def normals_error(solution: Solution, *, affine: bool) -> NormalsError | None:
+    r"""Return how uncertain the normals are; None where they were not refined.
+
+    The normals solve sum_i psi(r_i) t_i = 0, with r the coordinates of a row along them, t those
+    along the components, and psi(r) = w(|r|) r. A turn by delta changes that by -A delta. So the
+    variance is A^-1 B A^-1, with the sums over all rows, of which a flat density adds nothing to A:
+
+        B_k = lambda_k sum_i w^2 J^2 / c
+        A_k = lambda_k sum_i (w + w' J / c) - sum_i w J^2 / c
+
+    The last term is the curvature of the sphere; it takes away the noise in lambda, the members'
+    variances. The offset has the constant 1 in place of t. Noise is taken to be alike everywhere.
+    """
+    groups, c, d = solution.groups, solution.normals.shape[1], solution.components.shape[1]
+    if groups is None or groups.is_exact:
+        return NormalsError(np.zeros(d), np.zeros(c), 0.0)
+    if solution.variances is None:
+        return None
+    across, along = np.split(solution.variances, [c])
+    n_inside = max(int(np.sum(across > ALL_ON_IT * np.max(across, initial=0.0))), 1)
+    J = knots(groups.edges)
+    w = groups.posterior if groups.weights is None else groups.weights
+    psi2 = float(groups.counts @ np.square(w * J)) / n_inside
+    turn = float(groups.counts @ (w + np.gradient(w, J) * J / n_inside))
+    curve = float(groups.counts @ (w * np.square(J))) / n_inside
+    free = max(turn - d - int(affine), 1.0)  # rows, without those that any subspace runs through
+    psi2, tiny = psi2 * max(turn, 1.0) / free, np.finfo(float).tiny
+    slope = np.maximum(turn * along - curve, tiny)
+    variance = np.minimum(psi2 * along / slope**2, 1.0) if turn > 0 else np.ones(d)
+    relative = across * (n_inside / max(float(across.sum()), tiny))
+    return NormalsError(variance, relative, psi2 / max(turn, tiny) ** 2 if affine else 0.0)

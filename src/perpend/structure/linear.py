@@ -83,16 +83,20 @@ def _as_descents_say(ground: Ground, descents: Descents) -> Estimate:
     return estimate._replace(verdict=verdict.doubted(*doubts))
 
 
-def find_low_dimension(
+def find_proposed(
     rows: RowSource,
+    propose: Callable[[Ground], Iterator[int]] = largest_axes,
     *,
     codimension: int | Auto,
     rng: np.random.Generator,
     callback: Callback | None = None,
 ) -> Estimate | None:
-    """Find a subspace that stands out in the rows' second moments, and search nothing else."""
+    """Find what is proposed, and search nothing else.
+
+    That is a subspace that stands out in the rows' second moments, unless somebody else proposes.
+    """
     ground = Ground(rows, rng, callback, codimension)
-    fixed, first = ground.fixed, largest_axes(ground)
+    fixed, first = ground.fixed, propose(ground)
     if fixed is not None and not 0 < fixed < ground.span.rank:
         return None
     decision = find_structure(ground.profile, rng, proposals=first, fixed=fixed, paths=False)

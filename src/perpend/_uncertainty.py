@@ -1,0 +1,90 @@
+"""How uncertain a fitted subspace is: covariance of the normals, tests of other subspaces, words.
+
+A normal n with offset b = n.m at the location m errs by turns towards the components u_k, and along
+itself; these errors are uncorrelated (`perpend.structure.labels.normals_error`):
+
+    cov [n, b] = sum_k v_k g_k g_k^T + v e e^T,    g_k = [u_k, u_k.m],    e = [0, 1].
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from perpend._typing import Array
+from perpend.exceptions import InputError, of_earlier_version
+from perpend.rows.kinds import to_numpy
+from perpend.structure.labels import NormalsError
+
+
+class Uncertainty(NamedTuple):
+    """How far a subspace may be off, at some level."""
+
+    angle: float  # degrees, in the direction that is known least
+    offset: float  # along a normal at `location_`, in the units of the data; 0 if linear
+
+
+def covariance(model: Any) -> Array:
+    """Return the covariance (c, D + 1, D + 1) of each normal with its intercept."""
+    error, U, location = _parts(model)
+    G = np.hstack([U, (U @ location)[:, None]])
+    one = (G.T * error.along) @ G
+    one[-1, -1] += error.offset
+    return error.across[:, None, None] * one
+
+
+def bounds(model: Any, level: float) -> Uncertainty:
+    """Return the half-widths of the intervals for one direction and one normal."""
+    if not 0 < level < 1:
+        raise InputError(f"level={level!r}; expected a number between 0 and 1.")
+    error, _, _ = _parts(model)
+    times = float(stats.norm.ppf((1 + level) / 2))
+    most = np.max(error.across, initial=0.0)
+    angle = times * np.sqrt(most * np.max(error.along, initial=0.0))
+    offset = times * np.sqrt(most * error.offset)
+    return Uncertainty(float(np.degrees(min(angle, np.pi / 2))), float(offset))
+
+
+def p_value(model: Any, normals: Array, intercept: Array | None) -> float:
+    """Return the chance of errors as large as the difference from normals @ x = intercept.
+
+    N' = R (N + T U) with the turn T (c, d) of the normals N to the components U, and the offset is
+    h = R^-1 (b' - N' m) at the location m. Squares over variances add up to chi-squared.
+    """
+    error, U, location = _parts(model)
+    N, N2 = to_numpy(model.normals_).astype(float), np.atleast_2d(np.asarray(normals, dtype=float))
+    c = len(N)
+    b2 = np.zeros(c) if intercept is None else np.ravel(np.asarray(intercept, dtype=float))
+    if N2.shape != N.shape or len(b2) != c:
+        raise InputError(
+            f"normals of shape {N2.shape} and {len(b2)} numbers as intercept; expected "
+            f"{N.shape} and {c}, as this model has."
+        )
+    R = N2 @ N.T
+    if c == 0 or np.linalg.matrix_rank(R) < c:
+        return float(c == 0)  # no normals, or one at a right angle to all of ours
+    off, variance = np.linalg.solve(R, N2 @ U.T), np.outer(error.across, error.along)
+    if model.affine_:
+        h = np.linalg.solve(R, b2 - N2 @ location)
+        off = np.hstack([off, h[:, None]])
+        variance = np.hstack([variance, (error.across * error.offset)[:, None]])
+    known = variance > 0
+    if np.any(np.abs(off[~known]) > np.sqrt(np.finfo(float).eps)):
+        return 0.0  # where there is no noise, nothing may differ
+    if not np.any(known):
+        return 1.0
+    return float(stats.chi2.sf(np.sum(off[known] ** 2 / variance[known]), np.count_nonzero(known)))
+
+
+def _parts(model: Any) -> tuple[NormalsError, Array, Array]:
+    """Return the variances, the components (d, D), and the location (D,)."""
+    if not hasattr(model, "_normals_error"):
+        raise of_earlier_version("no uncertainty")
+    if model._normals_error is None:
+        raise InputError(
+            "The uncertainty of a subspace is known where complete rows, each for itself, have "
+            f"refined it; this {type(model).__name__} is not. Use "
+            'DPCP(refine="auto") without groups and missing entries.'
+        )
+    U, location = to_numpy(model.components_).astype(float), to_numpy(model.location_)
+    return NormalsError(**model._normals_error), U, location.astype(float)
