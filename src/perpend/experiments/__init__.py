@@ -67,7 +67,7 @@ PAPER = Catalogue(
     {
         name: "It is a study of our own and not installed; from a checkout of perpend, run: "
         f"python -m studies {name}"
-        for name in ("calibration", "limits", "real-data")
+        for name in ("calibration", "limits", "boards")
     },
 )
 NAMES, load = PAPER.names, PAPER.load
