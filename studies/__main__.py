@@ -63,7 +63,7 @@ def study(command: Study) -> None:
 
 def chosen_boards(only: str | None) -> list[str]:
     """Return the names of some boards, or of all."""
-    chosen = only.split(",") if only else BOARDS
+    chosen = [name.strip() for name in only.split(",")] if only else BOARDS
     unknown = [name for name in chosen if name not in BOARDS]
     if unknown:
         there = ", ".join(BOARDS)

@@ -155,6 +155,12 @@ class Board:
         found = [line for line in lines if chosen.sign * (line.values[measure] - ours) > 0]
         return sorted(found, key=lambda line: -chosen.sign * line.values[measure])
 
+    def better_rank(self, results: Results, group: str = "") -> list[Line]:
+        """Return the methods whose mean rank is before ours."""
+        lines = self.lines(results, group)
+        ours = next((line.rank for line in lines if line.method == self.own), math.nan)
+        return sorted((line for line in lines if line.rank < ours), key=lambda line: line.rank)
+
     def quicker(self, results: Results, group: str = "") -> list[str]:
         """Return the methods that take less time than ours."""
         ours, lines = self.seconds(results, group=group), self.lines(results, group)

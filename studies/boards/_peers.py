@@ -21,13 +21,24 @@ def package(name: str) -> Any:
         return None
 
 
-def row_of(method: str, call: Callable[[], Any] | None, values: Callable[[Any], Row]) -> Row:
-    """Return the row of a method: what it measures, the time, or why there is nothing."""
+def row_of(
+    method: str,
+    call: Callable[[], Any] | None,
+    values: Callable[[Any], Row],
+    *,
+    may_fail: bool = True,
+) -> Row:
+    """Return the row of a method: what it measures, the time, or why there is nothing.
+
+    An error of a peer is a note; one of ours (`may_fail=False`) fails the case.
+    """
     if call is None:
         return {"method": method, "note": NOT_INSTALLED}
     try:
         found, seconds = timed(call)
     except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
+        if not may_fail:
+            raise
         return {"method": method, "note": f"failed: {type(error).__name__}"}
     return {"method": method, **values(found), "seconds": seconds}
 

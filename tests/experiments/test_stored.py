@@ -1,5 +1,6 @@
 """The stored full-size results: what they must show, and that the pages are made of them."""
 
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -158,6 +159,42 @@ def test_the_targets_of_the_boards_are_met_but_for_those_that_are_stated():
         missed = [k for k, word in enumerate(words) if "missed" in word]
         assert missed == MISSED.get(board.name, []), board.name
         assert "not measured" not in words
+
+
+def quotes():
+    """What docs/results.md says about the boards, from the stored results."""
+    from studies.boards import homographies, planes, rooms, scenes, tables
+
+    def value(module, column, method="", group="", digits=3):
+        board = module.BOARD
+        return f"{board.value(results(board.name), column, method, group):.{digits}f}"
+
+    peers = [f"{name} {value(tables, 'auc', name, tables.ROBUST)}" for name in ("IForest", "MCD")]
+    yield f"mean AUC {value(tables, 'auc', group=tables.ROBUST)} ({', '.join(peers)}) |"
+    auc, rx = value(scenes, "auc"), value(scenes, "auc", scenes.RX)
+    yield f"mean AUC {auc} (RX {rx}); F1 of the labels {value(scenes, 'f1', digits=2)} |"
+    road = planes.GROUPS["roads"]
+    names = ("", planes.MARKED, planes.OPEN3D)
+    ours, own, open3d = (value(planes, "f1", name, road) for name in names)
+    yield f"F1 within 10 cm {ours} (the road's own plane {own}, Open3D {open3d}) |"
+    right = results("boards/rooms").column("scores", "right", group=rooms.ROOMS, method=rooms.OWN)
+    yield f"all planes, and no other, in {int(right.sum())} of {len(right)} |"
+    for group in (homographies.HOMOGR, homographies.GROUPS["F"]):
+        ours, theirs = (value(homographies, "f1", m, group) for m in ("", homographies.MAGSAC))
+        yield f"mean F1 {ours} (OpenCV's USAC_MAGSAC {theirs}) |"
+
+
+def test_the_boards_are_quoted_as_they_are_stored():
+    text = (STORED.parent / "results.md").read_text(encoding="utf-8")
+    said = list(quotes())
+    assert [quote for quote in said if quote not in text] == []
+    readme = (STORED.parents[1] / "README.md").read_text(encoding="utf-8")
+    for quote in (said[0], said[2], said[4]):  # tables, roads, homographies
+        assert f"{first_number(quote)} on " in readme
+
+
+def first_number(text):
+    return re.search(r"0\.\d+", text)[0]
 
 
 def test_faces_take_no_longer_than_reweighted_pca_with_the_dimension_given():

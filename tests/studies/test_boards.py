@@ -156,6 +156,16 @@ def test_a_missing_peer_is_said_and_its_target_not_measured(root, monkeypatch):
         assert "| not measured |" in text
 
 
+def test_a_peer_that_fails_has_a_note_and_ours_fails_the_case():
+    def fails():
+        raise ValueError("no plane")
+
+    row = peers.row_of("peer", fails, dict)
+    assert row == {"method": "peer", "note": "failed: ValueError"}
+    with pytest.raises(ValueError, match="no plane"):
+        peers.row_of("ours", fails, dict, may_fail=False)
+
+
 def test_boards_can_be_run_one_by_one_and_have_a_page(data, tmp_path, capsys):
     out = tmp_path / "made"
     command = ["boards", "--quick", "--jobs", "1", "--out", str(out)]
@@ -202,6 +212,13 @@ def test_items_weigh_alike_whatever_the_number_of_seeds():
     assert [(round(lead, 3), item) for lead, item in peer.ahead] == [(0.21, 1)]
     assert board.place(results) == (2, 2)
     assert [line.method for line in board.better(results)] == ["peer"]
+    assert board.better_rank(results) == []
+
+
+def test_a_better_mean_may_have_a_worse_rank():
+    board, results = toy({"ours": [1.0, 0.5, 0.5], "peer": [0.1, 0.6, 0.6]})
+    assert board.better(results) == []
+    assert [line.method for line in board.better_rank(results)] == ["peer"]
 
 
 def test_smaller_is_better_where_it_is():
