@@ -61,6 +61,7 @@ BOARD = base.Board(
         base.Measure("f1", "mean F1 of the planes' points"),
         base.Measure("right", "all found and no other"),
         base.Measure("found", "of Open3D's planes"),
+        base.Measure("split", "or split into finer ones"),
         base.Measure("planes", "mean number of planes", 0, 1),
     ),
     targets=targets,
@@ -103,23 +104,31 @@ def _run_scan(case: Case) -> Tables:
     order = np.random.default_rng([seed, 7]).permutation(len(points))[: case["rows"]]
     points = points[order].astype(float)
     threshold = THRESHOLD[SCANS]
-    seen: list[Array] = []
+    theirs = np.full(len(points), -1)
 
-    def theirs(labels: Array) -> Row:
-        seen.extend(pca_plane(points[labels == k]) for k in range(labels.max(initial=-1) + 1))
-        return {"planes": len(seen)}
+    def counted(labels: Array) -> Row:
+        theirs[:] = labels
+        return {"planes": int(labels.max(initial=-1)) + 1}
 
     def ours(found: Any) -> Row:
-        mine = [s.plane for s in found.subspaces if s.codimension == 1]
-        large = sum(len(s.members) >= SHARE * len(points) for s in found.subspaces)
-        best = [max((overlap(points, a, b, threshold) for b in mine), default=0.0) for a in seen]
-        if not best:
+        mine = [part for part in found.subspaces if part.codimension == 1]
+        large = sum(len(part.members) >= SHARE * len(points) for part in mine)
+        each = [
+            (best_overlap(points, theirs == k, mine, threshold), split(theirs == k, mine))
+            for k in range(theirs.max() + 1)
+        ]
+        if not each:
             return {"planes": large}
-        share = float(np.mean(np.array(best) >= SAME))
-        return {"planes": large, "f1": float(np.mean(best)), "found": share}
+        same, parts = np.array(each).T
+        return {
+            "planes": large,
+            "f1": float(same.mean()),
+            "found": float(np.mean(same >= SAME)),
+            "split": float(np.mean((same >= SAME) | (parts >= SAME))),
+        }
 
     search = open3d_planes(points, threshold, SHARE, DRAWS, seed)
-    other = row_of(OPEN3D, search, theirs)  # first: it says which planes there are
+    other = row_of(OPEN3D, search, counted)  # first: it says which planes there are
     own = row_of(OWN, lambda: _peeled(points, seed), ours, may_fail=False)
     given = {"group": SCANS, "item": scan, "seed": seed, "truth": None}
     return {base.SCORES: BOARD.rows(given, [own, other])}
@@ -173,10 +182,17 @@ def matched(truth: Array, found: Array) -> Array:
     return np.asarray((2 * both[:k, :m] / total).max(axis=1, initial=0.0))
 
 
-def overlap(points: Array, a: Array, b: Array, threshold: float) -> float:
-    """Return the F1 of the points near one plane against those near another."""
-    near, other = (distances(points, np.asarray(plane)) < threshold for plane in (a, b))
-    return float(2 * np.sum(near & other) / max(near.sum() + other.sum(), 1))
+def best_overlap(points: Array, on: Array, planes: list[Any], threshold: float) -> float:
+    """Return the best F1 of the points near some points' plane against those near one of ours."""
+    near = distances(points, pca_plane(points[on])) < threshold
+    others = [distances(points, np.asarray(part.plane)) < threshold for part in planes]
+    both = [2 * np.sum(near & other) / (near.sum() + other.sum()) for other in others]
+    return float(max(both, default=0.0))
+
+
+def split(on: Array, planes: list[Any]) -> float:
+    """Return the share of some points on those of our planes that mostly consist of them."""
+    return float(sum(on[p.members].sum() for p in planes if on[p.members].mean() > 0.5) / on.sum())
 
 
 def numbers(results: Results) -> dict[str, Any]:

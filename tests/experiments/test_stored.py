@@ -150,7 +150,8 @@ def test_the_boards_have_all_their_peers_and_a_page():
     assert text == (STORED / BOARDS / "page.md").read_text(encoding="utf-8")
 
 
-MISSED = {"boards/scenes": [1]}  # which targets of which boards: labels of anomalies
+# Which targets of which boards: labels of anomalies; a plane of a scan that cuts through two.
+MISSED = {"boards/scenes": [1], "boards/rooms": [1]}
 
 
 def test_the_targets_of_the_boards_are_met_but_for_those_that_are_stated():
