@@ -37,7 +37,7 @@ templates_path = ["_templates"]
 exclude_patterns = [
     "_build",
     "_templates",
-    "reproduction/*/page.md",  # parts of reproduction.md
+    "reproduction/**/page.md",  # parts of reproduction.md
     "gallery/*.ipynb",
     "gallery/*.md5",
     "sg_execution_times.rst",

@@ -24,6 +24,9 @@ OUR_MARK = re.compile(r"<!-- Written by .*: changes by hand are lost\. -->")  # 
 LABELS = {"python": "Python", "numpy": "NumPy", "scipy": "SciPy"}
 LINK = re.compile(r"\]\((?![a-z]+:|#|/)([^)\s]+)\)")  # a relative link or image
 BOOKS = {name: book for book in (PAPER, STUDIES) for name in book.names}
+BOARDS, BOARDS_TITLE = "boards", "Beside other methods"
+FIRST = next(name for name in BOOKS if name.startswith(f"{BOARDS}/"))
+TITLED = [n for name in BOOKS for n in ([BOARDS, name] if name == FIRST else [name])]
 
 
 def write_pages(folder: Path) -> Path:
@@ -31,10 +34,15 @@ def write_pages(folder: Path) -> Path:
     stored = [name for name in BOOKS if (folder / name / RESULTS).exists()]
     if not stored:
         raise InputError(f"{folder}: has no stored results. Compute them first.")
+    boards = {}
     for name in stored:
         results = read_results(folder / name)
         if results is not None:
             _write(folder / name / PAGE, page(name, results))
+            if name.startswith(f"{BOARDS}/"):
+                boards[name] = results
+    if boards:
+        _write(folder / BOARDS / PAGE, boards_page(boards))
     return write_joint_page(folder)
 
 
@@ -57,6 +65,27 @@ def description(name: str, results: Results) -> str:
     stem = name.replace("-", "_")
     module = import_module(STUDIES.names.get(name, f"studies.paper.{stem}"))
     return filled(TEMPLATES / f"{stem}.md", results=results, **module.numbers(results)).strip()
+
+
+def boards_page(stored: dict[str, Results]) -> str:
+    """Return the page before those of the boards: targets and places of all of them."""
+    lines = []
+    for name, results in stored.items():
+        board = import_module(STUDIES.names[name]).BOARD
+        targets = board.targets(board, results)
+        lines.append(
+            {
+                "title": board.title,
+                "anchor": anchor(board.title),
+                "measure": board.measures[0].label,
+                "targets": targets,
+                "missed": sum("missed" in target.met for target in targets),
+                "groups": [board.standing(results, group) for group in board.groups(results)],
+            }
+        )
+    names = [name.partition("/")[2] for name in stored]
+    text = filled(TEMPLATES / "boards.md", boards=lines, names=names).strip()
+    return f"{MARK}\n\n# {BOARDS_TITLE}\n\n{text}\n"
 
 
 def headline(name: str, results: Results) -> str:
@@ -82,9 +111,9 @@ def may_be_replaced(page: Path) -> bool:
 def write_joint_page(folder: Path) -> Path:
     """Join all pages in a folder, those of the paper first."""
     folder = folder.resolve()
-    paths = {name: folder / name / PAGE for name in BOOKS}
+    paths = {name: folder / name / PAGE for name in TITLED}
     texts = {name: path.read_text("utf-8") for name, path in paths.items() if path.exists()}
-    titles = [BOOKS[name].load(name).title for name in texts]
+    titles = [BOOKS[name].load(name).title if name in BOOKS else BOARDS_TITLE for name in texts]
     text = filled(
         TEMPLATES / "joint.md",
         mark=MARK,

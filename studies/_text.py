@@ -153,6 +153,18 @@ def median(values: Iterable[float | None]) -> float:
     return float(np.median(found)) if found else math.nan
 
 
+def short_time(seconds: float) -> str:
+    """Write a short time with two digits.
+
+    >>> short_time(0.000123), short_time(0.456), short_time(12.3), short_time(math.nan)
+    ('0.12 ms', '460 ms', '12 s', '-')
+    """
+    if math.isnan(seconds):
+        return "-"
+    rounded = float(f"{seconds:.2g}")
+    return f"{rounded:g} s" if rounded >= 1 else f"{float(f'{1000 * rounded:.2g}'):g} ms"
+
+
 FILTERS: dict[str, Callable[..., Any]] = {
     "counted": counted,
     "f": formatted,
@@ -161,5 +173,6 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "median": median,
     "number": number,
     "percent": percent,
+    "short_time": short_time,
     "span": span,
 }

@@ -10,8 +10,8 @@ from _suites.slab import DEVIATION, FACTOR, THICKNESS
 from _suites.suite import answered, best_f1, same_subspace, unit
 from _suites.third import can_be_right
 
+from board_files import write_stand_ins
 from perpend.metrics import outlier_f1
-from real_data_files import write_stand_ins
 
 SEEDS = range(40_000, 40_040)
 DRAWN = ["slab", "cloud", "gap", "stretched", "third"]

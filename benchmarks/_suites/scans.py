@@ -1,8 +1,8 @@
 """Planes in scans that people have made: roads (LiDAR) and tables (depth images).
 
 Two KITTI frames with the road marked, as points [x y z] with an affine plane and as rows [x y z 1],
-and two Kinect scenes with the table marked, as points. The files are those of the real-data
-experiment, in the folder that ``PERPEND_DATA`` names. A seed permutes the rows.
+and two Kinect scenes with the table marked, as points. The files are those of the boards, in the
+folder that ``PERPEND_DATA`` names. A seed permutes the rows.
 
 The yardstick is the least-squares plane of the marked points: its AUC is what a plane can reach.
 """
@@ -15,14 +15,15 @@ import numpy as np
 
 from _suites.suite import Array, Problem, Row, Suite, unit
 from perpend.metrics import outlier_auc
-from studies._real_files import SOURCES, find_sources, read_arrays
-from studies._real_planes import TRUTH
+from studies.boards._files import SOURCES, files, read_arrays
+from studies.boards.planes import TRUTH
 
 WRONG = 0.95  # AUC up to which a plane is not the one that is marked
 POINTS, HOMOGENEOUS = "xyz", "xyz1"
+KINDS = {"roads": "roads", "tabletops": "tables"}  # as they are stored
 CASES = (
     *(("roads", number, form) for form in (POINTS, HOMOGENEOUS) for number in (0, 1)),
-    *(("tables", number, POINTS) for number in (0, 1)),
+    *(("tabletops", number, POINTS) for number in (0, 1)),
 )
 
 
@@ -37,7 +38,7 @@ class Scan(NamedTuple):
 
 
 @lru_cache(2)
-def read(path: Path, truth: str) -> Scan:
+def read(path: str, truth: str) -> Scan:
     """Read a scan and fit its plane."""
     points, marked = read_arrays(path, "points", truth)
     points, y = points.astype(float), np.where(marked == 1, 1, -1)
@@ -50,8 +51,8 @@ def read(path: Path, truth: str) -> Scan:
 def draw(seed: int, case: int) -> Problem:
     """Permute the rows of a scan."""
     kind, number, form = CASES[case]
-    scan = read(find_sources()[kind][number], TRUTH[kind])
-    order = np.random.default_rng([6 + (kind == "tables"), seed]).permutation(len(scan.y))
+    scan = read(files(kind)[number]["path"], TRUTH[kind])
+    order = np.random.default_rng([6 + (kind == "tabletops"), seed]).permutation(len(scan.y))
     X, normals = scan.points[order], scan.normal[None]
     if form == HOMOGENEOUS:  # n.T (x - m) = 0 is [n, -n.T m].T [x 1] = 0
         X = np.c_[X, np.ones(len(X))]
@@ -63,7 +64,7 @@ def draw(seed: int, case: int) -> Problem:
         affine=form == POINTS,
         normals=normals,
         y=scan.y[order],
-        settings={"kind": kind, "frame": frame, "form": form},
+        settings={"kind": KINDS[kind], "frame": frame, "form": form},
         known={"best_auc": scan.best_auc},
     )
 

@@ -109,7 +109,7 @@ def test_help_and_usage_errors_load_nothing_heavy(args):
     [
         (["phase-transitions"], "Did you mean 'phase-transition'? There are: implicit-bias, "),
         (["calibration"], "from a checkout of perpend, run: python -m studies calibration"),
-        (["real_data"], "python -m studies real-data"),
+        (["real_data"], "python -m studies boards"),
         (["theory", "--scene", "a.mat"], "theory takes no scene; hyperspectral does"),
         (["theory", "--seeds", "0"], "--seeds"),
         (["theory", "--jobs", "0"], "--jobs"),

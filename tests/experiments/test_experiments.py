@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
+from board_files import write_stand_ins
 from perpend.exceptions import InputError
 from perpend.experiments import Experiment, Results, Settings
 from perpend.experiments._store import plain
-from real_data_files import write_stand_ins
 from studies._pages import BOOKS as NAMES
 from studies._pages import description
 
@@ -30,9 +30,9 @@ def scene(tmp_path_factory):
 
 @pytest.fixture(scope="module", autouse=True)
 def real_data(tmp_path_factory):
-    """Stand-ins for the data of one's own that real-data needs."""
+    """Stand-ins for the data that the boards need."""
     with pytest.MonkeyPatch.context() as patch:
-        root = write_stand_ins(tmp_path_factory.mktemp("data"), ["tables", "homographies"])
+        root = write_stand_ins(tmp_path_factory.mktemp("data"))
         patch.setenv("PERPEND_DATA", str(root))
         yield
 

@@ -66,8 +66,8 @@ PAPER = Catalogue(
     },
     {
         name: "It is a study of our own and not installed; from a checkout of perpend, run: "
-        f"python -m studies {name}"
-        for name in ("calibration", "limits", "real-data")
+        f"python -m studies {'boards' if name == 'real-data' else name}"
+        for name in ("calibration", "limits", "boards", "real-data")
     },
 )
 NAMES, load = PAPER.names, PAPER.load

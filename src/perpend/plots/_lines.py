@@ -184,6 +184,7 @@ def dots(
     highlight: str,
     xlim: tuple[float, float] | None = None,
     columns: int | None = None,
+    width: float = 3.1,
 ) -> Any:
     """Draw a line for each name: its values as small dots, their mean as a large one.
 
@@ -194,9 +195,11 @@ def dots(
         first appearance.
     highlight : str
         The name with a different colour.
+    width : float
+        Of a panel, in inches; names take their part of the first one.
     """
     names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
-    size = (3.1, 0.26 * len(names) + 0.8)
+    size = (width, 0.26 * len(names) + 0.8)
     options: dict[str, Any] = {"panel": size, "sharex": True, "sharey": True}
     with small_multiples(panels, columns, xlabel=xlabel, **options) as (drawing, _, pairs):
         for ax, lines in pairs:
