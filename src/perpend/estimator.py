@@ -23,6 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from perpend._capabilities import Capabilities
 from perpend._docs import completed, completed_function
 from perpend._fitted import FittedSubspace
 from perpend._learned import (
@@ -80,6 +81,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
     random_state: RandomState = None
     callback: Callback | None = None
 
+    capabilities: ClassVar[Capabilities] = Capabilities()  # what it needs, does and costs
     _function: ClassVar[Callable[..., Solution]]  # the method itself: rows in, a solution out
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "codimension": [None, Interval(Integral, 0, None, closed="left")],
