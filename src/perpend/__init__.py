@@ -16,13 +16,25 @@ __version__ = "0.1.0"
 
 _METHODS = {
     "DPCP": "dpcp",
+    "CoherencePursuit": "coherence_pursuit",
+    "LLD": "lld",
+    "MDR": "mdr",
+    "OutlierPursuit": "outlier_pursuit",
     "DPCPIRLS": "dpcp_irls",
+    "DPCPLP": "dpcp_lp",
+    "DPCPd": "dpcp_d",
+    "RANSAC": "ransac",
+    "RANSACPlus": "ransac_plus",
     "RSGM": "rsgm",
     "RecursiveDPCP": "recursive_dpcp",
 }
 """Every method: its class, and its module in `perpend.methods`, which has a function of the same
 name. A line here makes a method public: as ``perpend.CLASS`` and ``perpend.function``, on the
 command line, in the docs and in the common tests."""
+
+_LABELS_ONLY = {"PCP": "pcp", "RGraph": "rgraph"}
+"""The same for methods that label the rows of the fit and find no subspace: not on the command
+line."""
 
 _HOMES = {
     "BatchSolution": "perpend.batch",
@@ -45,6 +57,7 @@ _HOMES = {
     "subspace_error": "perpend.metrics",
     "theory": "perpend",
     **dict.fromkeys([*_METHODS, *_METHODS.values()], "perpend.methods"),
+    **dict.fromkeys([*_LABELS_ONLY, *_LABELS_ONLY.values()], "perpend.methods"),
 }
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604  names, all of them

@@ -54,6 +54,14 @@ def heights(X: Array, b: Array) -> Contribution:
     return Contribution(kept=namespace(X).abs(X @ b))
 
 
+def soft_heights(X: Array, b: Array, tau: Array) -> Contribution:
+    """Give tau |y| + (y - x.b)^2 / 2 to be summed and y.T X; y is x.b, nearer to 0 by tau."""
+    xp, P = namespace(X), X @ b  # (b, 1)
+    size = xp.abs(P)
+    beyond = xp.maximum(size - tau, xp.zeros_like(size))
+    return Contribution(total=tau * beyond + (size - beyond) ** 2 / 2, left=xp.sign(P) * beyond)
+
+
 # -- distances -------------------------------------------------------------------------------------
 
 
@@ -75,6 +83,25 @@ def distance_and_gradient(X: Array, V: Array) -> Contribution:
     xp, P = namespace(X), X @ V  # (b, c)
     r = _norms(P, keepdims=True)
     return Contribution(total=r, left=P / xp.where(r > 0, r, xp.ones_like(r)))
+
+
+def trial_distances(X: Array, Q: Array, one: Array, d: int) -> Contribution:
+    """Keep the distance of each row to each of T subspaces, whose bases (D, d) are side by side.
+
+    It is |x|^2 - |Q.T x|^2, so distances below the root of the rounding errors are zero. If rows
+    are lifted, (z, 1), and `one` (D, 1) is the direction of the 1, it is the Euclidean distance of
+    z: with the part p of x across the subspace, |p|^2 + (one.p)^2 / |Q.T one|^2 (Sherman and
+    Morrison). Without it `one` is zero.
+    """
+    xp, T = namespace(X), Q.shape[1] // max(d, 1)
+    P, e = xp.reshape(X @ Q, (X.shape[0], T, d)), xp.reshape(one.T @ Q, (1, T, d))
+    inside, size = xp.sum(P * P, axis=2), xp.sum(X * X, axis=1, keepdims=True)  # (b, T), (b, 1)
+    eps = 4 * X.shape[1] * float(xp.finfo(X.dtype).eps)
+    across = xp.where(size - inside > eps * size, size - inside, xp.zeros_like(inside))
+    length = xp.sum(e * e, axis=2)  # (1, T)
+    along = X @ one - xp.sum(P * e, axis=2)
+    extra = xp.where(across > 0, along * along / xp.where(length > 0, length, 1.0), 0.0)
+    return Contribution(kept=xp.sqrt(across + extra))
 
 
 def logarithmic_bins(distance: Array, edges: Array) -> Array:
