@@ -33,15 +33,12 @@ def _never(model: Any) -> bool:
 
 
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
+@dataclass(eq=False, repr=False, kw_only=True)
 class LabelsOnly(OutlierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Base of these methods; a class below declares its parameters as fields."""
 
     contamination: float | None = None
     callback: Callback | None = None
-
-    labels_: Array
-    scores_: Array
-    offset_: float
 
     capabilities: ClassVar[Capabilities] = Capabilities(
         needs=(), affine="none", out_of_sample=False, subspace=False, backends=("numpy",)

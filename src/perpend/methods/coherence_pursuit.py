@@ -86,8 +86,6 @@ class CoherencePursuit(SubspaceEstimator):
         dimension. If they span less than that, more are taken.
     power : {2, 1}, default=2
         The power p of the coherences that are added up.
-    random_state : int, Generator, RandomState or None, default=None
-        Has no influence on the subspace: the method draws nothing.
 
     Attributes
     ----------
@@ -107,7 +105,7 @@ class CoherencePursuit(SubspaceEstimator):
     n_rows: int | Literal["auto"] = "auto"
     power: int = 2
 
-    capabilities: ClassVar[Capabilities] = Capabilities(
+    capabilities = Capabilities(
         solves="rows that are coherent with most others",
         family="graph",
         cost="n D², once; n² D with power 1",
@@ -117,7 +115,6 @@ class CoherencePursuit(SubspaceEstimator):
         memory="n D",
         backends=("numpy",),
         iterates=False,
-        tolerates_most=False,
     )
     _function = staticmethod(coherence_pursuit)
     _parameter_constraints: ClassVar[dict[str, Any]] = {

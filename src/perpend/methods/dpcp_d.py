@@ -99,8 +99,6 @@ class DPCPd(SubspaceEstimator):
         the heights of all rows, the axis of least variance is returned.
     tol : float, default=1e-6
         It has converged when the objective falls by less than this, relatively.
-    random_state : int, Generator, RandomState or None, default=None
-        Has no influence on the subspace: the method draws nothing.
 
     Attributes
     ----------
@@ -123,7 +121,7 @@ class DPCPd(SubspaceEstimator):
     max_iter: int = 100
     tol: float = 1e-6
 
-    capabilities: ClassVar[Capabilities] = Capabilities(
+    capabilities = Capabilities(
         solves="one normal after the other, small heights taken as noise",
         family="dual",
         cost="n D",

@@ -106,8 +106,6 @@ class DPCPLP(SubspaceEstimator):
         Maximum number of linear programs for each normal.
     tol : float, default=1e-6
         It has converged when the objective falls by less than this, relatively.
-    random_state : int, Generator, RandomState or None, default=None
-        Has no influence on the subspace: the method draws nothing.
 
     Attributes
     ----------
@@ -129,7 +127,7 @@ class DPCPLP(SubspaceEstimator):
     max_iter: int = 15
     tol: float = 1e-6
 
-    capabilities: ClassVar[Capabilities] = Capabilities(
+    capabilities = Capabilities(
         solves="one normal after the other, by linear programs",
         family="dual",
         cost="a linear program with n variables and D constraints",

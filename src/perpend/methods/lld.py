@@ -56,8 +56,6 @@ class LLD(SubspaceEstimator):
         then kept if the dimension is below 0.64 times their share of the rows times `n_features`.
     tol : float, default=1e-7
         As in `OutlierPursuit`.
-    random_state : int, Generator, RandomState or None, default=None
-        Has no influence on the subspace: the method draws nothing.
 
     Attributes
     ----------
@@ -78,7 +76,7 @@ class LLD(SubspaceEstimator):
     max_iter: int = 1000
     tol: float = 1e-7
 
-    capabilities: ClassVar[Capabilities] = Capabilities(
+    capabilities = Capabilities(
         solves="the same as OutlierPursuit, with another weight",
         needs=(),
         family="convex",

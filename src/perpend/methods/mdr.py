@@ -151,7 +151,7 @@ class MDR(SubspaceEstimator):
     max_iter: int = 500
     tol: float = 1e-7
 
-    capabilities: ClassVar[Capabilities] = Capabilities(
+    capabilities = Capabilities(
         solves="components with the largest sum of absolute values",
         family="convex",
         cost="n^1.5 D for each component",

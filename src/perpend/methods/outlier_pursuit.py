@@ -68,8 +68,6 @@ class OutlierPursuit(SubspaceEstimator):
     tol : float, default=1e-7
         It has converged when neither the parts nor their sum change by more than this, relative to
         the norm of X.
-    random_state : int, Generator, RandomState or None, default=None
-        Has no influence on the subspace: the method draws nothing.
 
     Attributes
     ----------
@@ -91,7 +89,7 @@ class OutlierPursuit(SubspaceEstimator):
     max_iter: int = 1000
     tol: float = 1e-7
 
-    capabilities: ClassVar[Capabilities] = Capabilities(
+    capabilities = Capabilities(
         solves="low rank plus whole rows, convex",
         needs=(),
         family="convex",

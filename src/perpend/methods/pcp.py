@@ -109,7 +109,7 @@ class PCP(LabelsOnly):
     max_iter: int = 1000
     tol: float = 1e-7
 
-    capabilities: ClassVar[Capabilities] = LabelsOnly.capabilities._replace(
+    capabilities = LabelsOnly.capabilities._replace(
         solves="low rank plus sparse entries, convex",
         family="convex",
         cost="n D² + D³",

@@ -199,7 +199,7 @@ class RANSAC(SubspaceEstimator):
     stop_probability: float = 0.99
     max_iter: int = 1000
 
-    capabilities: ClassVar[Capabilities] = Capabilities(
+    capabilities = Capabilities(
         solves="most rows near the span of a few of them",
         family="samples",
         cost="n D d for a trial",
@@ -208,7 +208,6 @@ class RANSAC(SubspaceEstimator):
         "that is exponential in d.",
         reference="Fischler, Bolles 1981",
         memory="n for a trial",
-        tolerates_most=True,
     )
     _function = staticmethod(ransac)
     _parameter_constraints: ClassVar[dict[str, Any]] = {

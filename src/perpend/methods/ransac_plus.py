@@ -174,7 +174,7 @@ class RANSACPlus(SubspaceEstimator):
     outlier_share: float = 0.2
     max_iter: int = 2000
 
-    capabilities: ClassVar[Capabilities] = Capabilities(
+    capabilities = Capabilities(
         solves="batches of rows whose rank is least",
         needs=("threshold", "share"),
         family="samples",

@@ -63,8 +63,6 @@ class RecursiveDPCP(SubspaceEstimator):
         Maximum number of iterations for each normal.
     tol : float, default=1e-8
         When a descent has converged; as in `DPCP`.
-    random_state : int, Generator, RandomState or None, default=None
-        Has no influence on the subspace: the method draws nothing.
 
     Attributes
     ----------

@@ -13,11 +13,13 @@ C. You, D. P. Robinson, R. Vidal. Provable self-representation based outlier det
 subspaces. CVPR 2017.
 """
 
+import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import enet_path
 
 from perpend._capabilities import Capabilities
@@ -25,11 +27,13 @@ from perpend._labels_only import LabelsOnly
 from perpend._typing import Array
 from perpend.estimator import Interval
 from perpend.exceptions import InputError
+from perpend.rows.views import typical
 from perpend.solvers import iterate
 from perpend.solvers.loop import Callback
 
-MOST_PASSES = 10_000  # of coordinate descent, for one row
-LEAST_VISITED = 0.1  # of the time that a row would have if all were alike: fewer is an outlier
+FIRST = 4  # times the number of features: columns that may represent a row, at first
+MOST_PASSES = 1000  # of coordinate descent; gaps that are left then change no walk
+BEYOND = 3 * 1.4826  # median deviations: three standard deviations of a normal law
 
 
 class _Walk(NamedTuple):
@@ -79,21 +83,51 @@ def transitions(X: Array, lam: float, alpha: float) -> Any:
     if not np.any(norms):
         raise InputError("Every row of X is zero, so there is nothing to represent.")
     columns = np.asfortranarray((X / np.where(norms > 0, norms, 1)[:, None]).T)  # (D, n)
-    D, n = columns.shape
     parts = []
-    for j in range(n):
+    for j in range(len(X)):
         x = columns[:, j].copy()
         columns[:, j] = 0  # a row does not represent itself
-        largest = float(np.max(np.abs(x @ columns), initial=0.0))
-        r = np.zeros(n)
-        if largest > 0:
-            # scikit-learn divides the squares by D, and our objective is gamma D times theirs.
-            penalty = largest / (alpha * lam * D)
-            how = {"l1_ratio": lam, "alphas": [penalty], "max_iter": MOST_PASSES}
-            r = np.abs(enet_path(columns, x, check_input=False, **how)[1][:, 0])
+        r = np.abs(represented(x, columns, lam, alpha))
         columns[:, j] = x
         parts.append(sparse.csr_array(r / r.sum() if r.any() else r))
     return sparse.vstack(parts, format="csr")
+
+
+def represented(x: Array, A: Array, lam: float, alpha: float) -> Array:
+    """Return the coefficients (n,) of x (D,) in the columns of A (D, n), by an active set.
+
+    A column that is not among the chosen ones has coefficient 0 if its product with the residual
+    is at most lam / gamma; those with more are added, until there are none.
+    """
+    (D, n), products = A.shape, np.abs(x @ A)
+    limit, r = float(np.max(products, initial=0.0)) / alpha, np.zeros(A.shape[1])  # lam / gamma
+    if limit == 0:
+        return r
+    chosen = np.argsort(-products, kind="stable")[: FIRST * D]
+    # scikit-learn divides the squares by D, and our objective is gamma D times theirs.
+    how = {"l1_ratio": lam, "alphas": [limit / (lam * D)], "max_iter": MOST_PASSES}
+    for _ in range(n):
+        part = np.asfortranarray(A[:, chosen])
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+            some = enet_path(part, x, check_input=False, **how)[1][:, 0]
+        above = np.abs((x - part @ some) @ A) > limit * (1 + 1e-3)  # as far as it is solved
+        above[chosen] = False
+        if not above.any():
+            break
+        chosen = np.append(chosen[some != 0], np.flatnonzero(above))
+    r[chosen] = some
+    return r
+
+
+def usual(time: Array) -> float:
+    """Return the least time that is usual where the walk is, as inliers have nearly all of it.
+
+    That is the median of the logarithms less three standard deviations, each row with the weight of
+    its time.
+    """
+    log = np.log(np.maximum(time, np.finfo(float).tiny))
+    middle = typical(log, time)
+    return float(np.exp(middle - BEYOND * typical(np.abs(log - middle), time)))
 
 
 class RGraph(LabelsOnly):
@@ -112,8 +146,8 @@ class RGraph(LabelsOnly):
     n_steps : int, default=1000
         The length of the walk.
     contamination : float in [0, 1) or None, default=None
-        The share of rows to label as outliers. None: those that have less than a tenth of the time
-        that they would have if all rows were alike.
+        The share of rows to label as outliers. None: those that have less time than is usual
+        where the walk is, by three standard deviations of its logarithm.
 
     Attributes
     ----------
@@ -127,10 +161,9 @@ class RGraph(LabelsOnly):
     >>> import numpy as np
     >>> from perpend import RGraph
     >>> from perpend.datasets import make_subspace
-    >>> a, b = (
-    ...     make_subspace(60, 15, n_features=30, codimension=27, random_state=i) for i in (0, 1)
-    ... )
-    >>> labels = RGraph().fit_predict(np.vstack([a.X, b.X]))
+    >>> a = make_subspace(60, 15, n_features=30, codimension=27, random_state=0)
+    >>> b = make_subspace(60, 15, n_features=30, codimension=27, random_state=1)
+    >>> labels = RGraph(contamination=0.2).fit_predict(np.vstack([a.X, b.X]))
     >>> int((labels == np.append(a.y, b.y)).sum())
     150
     """
@@ -139,7 +172,7 @@ class RGraph(LabelsOnly):
     alpha: float = 10.0
     n_steps: int = 1000
 
-    capabilities: ClassVar[Capabilities] = LabelsOnly.capabilities._replace(
+    capabilities = LabelsOnly.capabilities._replace(
         solves="rows that no others represent",
         family="graph",
         cost="n elastic nets with n variables, once",
@@ -157,4 +190,5 @@ class RGraph(LabelsOnly):
 
     def _scores(self, X: Array) -> tuple[Array, float]:
         how: dict[str, Any] = {"lam": self.lam, "alpha": self.alpha, "n_steps": self.n_steps}
-        return rgraph(X, callback=self.callback, **how), LEAST_VISITED
+        time = rgraph(X, callback=self.callback, **how)
+        return time, usual(time)

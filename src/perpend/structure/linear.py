@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
-from typing import Any
 
 import numpy as np
 
@@ -244,23 +243,22 @@ def _lawful(ground: Ground, candidate: Candidate) -> Candidate:
 
 def solve_fixed(
     rows: RowSource,
-    codimension: int | Auto,
-    find: Callable[[RowSource, RowSpan, Any], Directions],
+    codimension: int,
+    find: Callable[[RowSource, RowSpan, int], Directions],
     rng: np.random.Generator,
 ) -> Solution:
     """Let ``find(rows, span, c)`` look for c orthonormal normals inside the span, and weigh them.
 
-    Methods with a given codimension share this, and those that choose one by themselves: with
-    "auto", c is None. `find` gets the rows turned into their span where that is smaller.
+    Methods with a given codimension share this. `find` gets the rows turned into their span where
+    that is smaller.
     """
-    if codimension != "auto" and codimension > rows.shape[1]:
+    if codimension > rows.shape[1]:
         raise InputError(
             f"codimension={codimension} is larger than the number of features ({rows.shape[1]})."
         )
     ground = Ground(rows, rng, codimension=codimension)
     nothing = np.zeros((ground.rows.shape[1], 0))
     directions = Directions(nothing, np.zeros(1), np.zeros(1, int), np.ones(1, bool), 0.0, 0)
-    if ground.fixed != 0:
+    if ground.fixed:
         directions = find(ground.rows, ground.span, ground.fixed)
-    estimate = _as_it_is(ground, directions.B, directions)
-    return solution_of(estimate, rows, fixed=codimension != "auto")
+    return solution_of(_as_it_is(ground, directions.B, directions), rows, fixed=True)
