@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import perpend
 from perpend.exceptions import InputError, PerpendError
 from perpend.formats import read
 
@@ -45,6 +46,8 @@ def mostly_slow(values, *quick):
     return [v if v in quick else pytest.param(v, marks=pytest.mark.slow) for v in values]
 
 
-PUBLISHED = ("DPCP", "DPCPIRLS", "RSGM", "RecursiveDPCP")
-"""Methods that find the subspace among outliers, step by step. Other methods in the registry
-need not do so."""
+PUBLISHED = tuple(
+    name for name in perpend._METHODS if getattr(perpend, name).capabilities.tolerates_most
+)
+"""Methods that find a subspace of small codimension though most rows are outliers, step by step.
+Other methods in the registry need not do so."""

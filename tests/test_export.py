@@ -105,7 +105,7 @@ def test_every_method(name, normalize, affine, dtype):
     X = make_subspace(
         150, 100, n_features=6, codimension=1, noise=0.01, offset=2.0 * affine, random_state=0
     ).X.astype(dtype)
-    model = METHODS[name](normalize=normalize, affine=affine, random_state=1000).fit(X)
+    model = METHODS[name](1, normalize=normalize, affine=affine, random_state=1000).fit(X)
     assert model.affine_ is affine
     proto = to_onnx(model)
     new = rows(6, 1).astype(dtype)

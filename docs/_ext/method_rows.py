@@ -1,35 +1,39 @@
-"""The lines of the table of methods, without Sphinx.
+"""The table of methods and the facts on a card, without Sphinx.
 
-A card is ``docs/methods/NAME.md`` with NAME the class. Its head (front matter) has one line for
-each of `FIELDS`. A method that has no card yet is described by its class.
+Both come from the `capabilities` of the classes. A card is ``docs/methods/NAME.md`` with NAME the
+class; one that has no card yet is in the table all the same.
 """
 
-import inspect
 from pathlib import Path
+from typing import Any
 
-FIELDS = ("solves", "given", "cost", "better")
 TITLES = ("method", "solves", "you must give", "cost of a step", "use it when")
+AFFINE = {
+    "lifted": "on rows with one more coordinate, which is 1",
+    "centred": "on rows about their spatial median",
+    "own": "by a search of its own",
+    "none": "no",
+}
 
 
-def heads(folder: Path) -> dict[str, dict[str, str]]:
-    """Return the heads of all cards, by the name of the method."""
-    return {path.stem: _head(path) for path in sorted(folder.glob("*.md")) if path.stem != "index"}
-
-
-def _head(path: Path) -> dict[str, str]:
-    _, head, _ = path.read_text(encoding="utf-8").split("---\n", 2)
-    lines = [line.partition(": ") for line in head.splitlines()]
-    return {name: value.strip().strip('"') for name, _, value in lines}
+def cards(folder: Path) -> set[str]:
+    """Return the names of the methods that have a card."""
+    return {path.stem for path in folder.glob("*.md")} - {"index"}
 
 
 def check(folder: Path) -> list[str]:
     """Return what is wrong with the cards, one sentence each."""
     from perpend import _METHODS
 
-    cards = heads(folder)
-    wrong = [f"{name}.md is the card of no method." for name in sorted(set(cards) - set(_METHODS))]
-    for name, head in cards.items():
-        wrong += [f"{name}.md says nothing about {f!r}." for f in FIELDS if not head.get(f)]
+    known = cards(folder)
+    wrong = [f"{name}.md is the card of no method." for name in sorted(known - set(_METHODS))]
+    for name in sorted(known & set(_METHODS)):
+        text = (folder / f"{name}.md").read_text(encoding="utf-8")
+        if f"```{{method-facts}} {name}\n" not in text:
+            wrong.append(f"{name}.md does not show its facts.")
+        can = _capabilities(name)[1]
+        told = ("solves", "family", "cost", "regime", "guarantee", "reference", "memory")
+        wrong += [f"{name} says nothing about {f!r}." for f in told if not getattr(can, f)]
     return wrong
 
 
@@ -37,20 +41,47 @@ def table(folder: Path) -> list[str]:
     """Return the lines of the table in Markdown: one for each method, those with a card first."""
     from perpend import _METHODS
 
-    cards = heads(folder)
+    known = cards(folder)
     lines = [_line(TITLES), _line(["---"] * len(TITLES))]
-    for name, head in cards.items():
-        lines.append(_line([f"[{name}](/methods/{name}.md)", *(head.get(f, "") for f in FIELDS)]))
-    return lines + [_line(_described(name)) for name in _METHODS if name not in cards]
+    for name in sorted(_METHODS, key=lambda name: name not in known):  # else in their order
+        link = f"[{name}](/methods/{name}.md)" if name in known else f"`{name}`"
+        solves, can = _capabilities(name)
+        lines.append(_line([link, solves, can.given, can.cost, can.regime]))
+    return lines
 
 
-def _described(name: str) -> list[str]:
+def facts(name: str) -> list[str]:
+    """Return the lines of the facts on a card in Markdown."""
+    from perpend._capabilities import FAMILIES
+
+    solves, can = _capabilities(name)
+    said = {
+        "solves": solves,
+        "family": FAMILIES[can.family],
+        "you must give": can.given,
+        "use it when": can.regime,
+        "guarantee": can.guarantee,
+        "cost of a step": can.cost,
+        "memory beside the rows": can.memory,
+        "affine subspaces": AFFINE[can.affine],
+        "new rows": "labels and scores" if can.out_of_sample else "no: only those of the fit",
+        "arrays of": ", ".join(can.backends),
+        "reference": can.reference,
+    }
+    return [
+        _line(["", ""]),
+        _line(["---", "---"]),
+        *(_line([f"**{k}**", v]) for k, v in said.items()),
+    ]
+
+
+def _capabilities(name: str) -> tuple[str, Any]:
+    """Return what a method solves, if need be by the first line of its class, and what it can."""
     import perpend
 
     cls = getattr(perpend, name)
-    default = inspect.signature(cls).parameters["codimension"].default
-    given = "nothing" if default == "auto" else "the codimension"
-    return [f"`{name}`", (cls.__doc__ or "").partition("\n")[0].rstrip("."), given, "", ""]
+    first = (cls.__doc__ or "").partition("\n")[0].rstrip(".")
+    return cls.capabilities.solves or first, cls.capabilities
 
 
 def _line(cells: "list[str] | tuple[str, ...]") -> str:

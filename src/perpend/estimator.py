@@ -110,12 +110,14 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         self, rows: RowSource, rng: np.random.Generator, place: Place, callback: Callback | None
     ) -> Solution:
         """Call the method's function with the parameters that it shares with the estimator."""
-        names = set(signature(self._function).parameters) - {"rows", "rng", "callback"}
+        names = set(signature(self._function).parameters) - {"rows", "rng", "callback", "lifted"}
         shared = {name: place.to_numpy(name, getattr(self, name)) for name in names}
         if "codimension" in shared:
             shared["codimension"] = self._given_codimension()
-        init = shared.get("init", "")
-        if rows.shape[1] > self.n_features_in_ and not isinstance(init, str):
+        init, lifted = shared.get("init", ""), rows.shape[1] > self.n_features_in_
+        if "lifted" in signature(self._function).parameters:
+            shared["lifted"] = lifted
+        if lifted and not isinstance(init, str):
             # Lifted rows have one more coordinate: directions begin without an offset.
             shared["init"] = np.pad(np.atleast_2d(np.asarray(init, dtype=float)), [(0, 0), (0, 1)])
         return self._function(rows, rng=rng, callback=callback, **shared)

@@ -36,7 +36,7 @@ def affine(how: Search, data: "Dataset") -> Affine:
 
 def needs_codimension(method: str) -> bool:
     """Whether a method cannot estimate the codimension itself."""
-    return bool(signature(_kind(method)).parameters["codimension"].default != "auto")
+    return bool(_kind(method).capabilities.needs_dimension)
 
 
 def build(

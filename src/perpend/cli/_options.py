@@ -272,7 +272,7 @@ class Method(Search):
         Any,
         option(
             "NAME",
-            f"Method: {', '.join(METHODS)}. All but DPCP need --codimension.",
+            f"Method: {', '.join(METHODS)}. Most need --codimension.",
             partial(_known, names=METHODS, what="method"),
             autocompletion=complete_method,
         ),

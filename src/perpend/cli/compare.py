@@ -82,8 +82,9 @@ def _run(how: options.Method, data: "Dataset", watch: "Monitor") -> list[Row]:
             row.problem = f"not run: {METHODS[0]} found codimension 0, so there is no subspace"
         else:
             row.given = row.given or needs_codimension(name)
+            given = codimension if row.given else "auto"
             with row.timed(data):
-                model = build(replace(how, method=name, codimension=codimension), data)
+                model = build(replace(how, method=name, codimension=given), data)
                 row.warnings = fit_model(model, data)
                 row.model, row.labels, row.normals = model, model.labels_, model.normals_
             if row.model is not None and codimension == "auto":

@@ -104,6 +104,19 @@ def trial_distances(X: Array, Q: Array, one: Array, d: int) -> Contribution:
     return Contribution(kept=xp.sqrt(across + extra))
 
 
+def residual_and_gradient(X: Array, U: Array) -> Contribution:
+    """Give r = ||x - U U.T x|| to be summed and its gradient in U (D, d), transposed.
+
+    That is -(X U / r).T (X - X U U.T); a row at a distance that is rounding pulls nowhere.
+    """
+    xp, P = namespace(X), X @ U  # (b, d)
+    R = X - P @ U.T
+    r = _norms(R, keepdims=True)
+    # Rounding errors of the difference have the size eps ||x||, and no direction.
+    far = xp.astype(r > 8 * xp.finfo(X.dtype).eps * _norms(P, keepdims=True), X.dtype)
+    return Contribution(total=r, left=-P * (far / (r + 1 - far)), right=R)
+
+
 def logarithmic_bins(distance: Array, edges: Array) -> Array:
     """Return the bin (b,) of each distance: bin j is from edges[j-1] to edges[j].
 
@@ -166,6 +179,16 @@ def inverse_distance_gram(X: Array, V: Array, floor: Array) -> Contribution:
     """Give r = ||V.T x|| to be summed and sum_i x_i x_i.T / max(r_i, floor)."""
     r = _norms(X @ V, keepdims=True)
     return Contribution(total=r, left=X / namespace(X).maximum(r, floor))
+
+
+def power_weighted_gram(X: Array, A: Array, floor: Array, p: float) -> Contribution:
+    """Give sum_i x_i x_i.T / max(r_i, floor)^(2-p), with r = ||A.T x||, and r^p to be summed.
+
+    For p = 0 that is log max(r, floor).
+    """
+    xp, r = namespace(X), _norms(X @ A)
+    s = xp.maximum(r, floor)
+    return Contribution(total=(r**p if p else xp.log(s))[:, None], factor=s ** (p - 2))
 
 
 def _norms(P: Array, *, keepdims: bool = False) -> Array:

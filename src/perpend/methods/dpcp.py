@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
+from perpend._capabilities import Capabilities
 from perpend._typing import Array
 from perpend.estimator import HasMethods, Interval, StrOptions, SubspaceEstimator
 from perpend.exceptions import InputError
@@ -187,6 +188,19 @@ class DPCP(SubspaceEstimator):
     tol: float = 1e-9
     sample_size: int | Auto | None = "auto"
 
+    capabilities = Capabilities(
+        solves="subspace, codimension and outliers, all unknown",
+        needs=(),
+        family="dual",
+        cost="n D k; at the end n D² + D³",
+        regime="always first",
+        guarantee="Random starts span the complement if they are few enough for the geometry of "
+        "the rows (Theorem 7).",
+        reference="Giampouras, Haeffele, Vidal 2022",
+        affine="own",
+        memory="D k + D²",
+        tolerates_most=True,
+    )
     _function = staticmethod(dpcp)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SubspaceEstimator._parameter_constraints,

@@ -12,26 +12,21 @@ M. C. Tsakiris, R. Vidal. Dual principal component pursuit. JMLR 19(18), 2018.
 """
 
 from numbers import Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
+from perpend._capabilities import Capabilities
 from perpend._typing import Array
 from perpend.estimator import Interval, SubspaceEstimator
 from perpend.kernels import inverse_distance_gram
 from perpend.rows import RowSource, RowSpan
-from perpend.solvers import Directions, Solution, Status, iterate, spectral_starts
+from perpend.solvers import Directions, Solution
 from perpend.solvers.loop import Callback
+from perpend.solvers.reweighting import Weighted, first_axes, reweight
 from perpend.structure import solve_fixed
 
 EPSILON = 1e-9  # added to the last objective in the releases' stopping rule
-
-
-class _State(NamedTuple):
-    V: Array  # (D, c) orthonormal
-    moments: Array  # (D, D) sum of x x.T / max(r, delta), with the distances r to V
-    objective: float  # sum of the distances
-    change: float  # relative decrease of the objective
 
 
 def dpcp_irls(
@@ -47,33 +42,17 @@ def dpcp_irls(
     """Recover the subspace of the given codimension; the parameters are those of `DPCPIRLS`."""
     floor = np.asarray(delta, dtype=rows.dtype)
 
+    def change(old: Weighted, new: Weighted) -> float:
+        return 1 - new.objective / (old.objective + EPSILON)
+
     def find(rows: RowSource, span: RowSpan, c: int) -> Directions:
-        def evaluate(V: Array, before: float) -> _State:
+        def weigh(V: Array, _: float) -> tuple[float, Array, float]:
             scan = rows.scan(inverse_distance_gram, V, floor)
-            objective = float(scan.total[0])
-            change = 1 - objective / (before + EPSILON) if np.isfinite(before) else np.inf
-            return _State(V, scan.product, objective, change)
+            return float(scan.total[0]), scan.product, delta
 
-        def step(state: _State) -> _State:
-            # Weights up to 1/delta make huge moments along the subspace and leave those across it
-            # small. The error of eigh is relative to the huge ones, but so is the gap between the
-            # two, so the space across is found to rounding all the same.
-            A = span.basis.T @ state.moments @ span.basis
-            _, axes = np.linalg.eigh((A + A.T) / 2)
-            return evaluate(span.basis @ axes[:, :c], state.objective)
-
-        start = evaluate(spectral_starts(span, c), np.inf)
-        run = iterate(
-            step, start, max_steps=max_iter, tol=tol, stage="reweighting", callback=callback
-        )
-        return Directions(
-            B=run.state.V,
-            objective=np.array([run.state.objective]),
-            n_iter=np.array([run.n_steps]),
-            converged=np.array([run.status is Status.CONVERGED]),
-            resolution=tol,
-            n_evaluations=run.n_steps + 1,
-        )
+        return reweight(
+            span, c, first_axes(c), weigh, change, max_iter=max_iter, tol=tol, callback=callback
+        )[0]
 
     return solve_fixed(rows, codimension, find, rng)
 
@@ -86,13 +65,8 @@ class DPCPIRLS(SubspaceEstimator):
 
     Parameters
     ----------
-    delta : float, default=1e-9
-        Smallest distance from which a weight is computed, for rows of norm one. Without
-        `normalize` it is relative to the largest norm (up to a factor of eight).
     tol : float, default=1e-6
         It has converged when the objective falls by less than this, relatively.
-    random_state : int, Generator, RandomState or None, default=None
-        Has no influence on the subspace: the method draws nothing.
 
     Attributes
     ----------
@@ -113,6 +87,15 @@ class DPCPIRLS(SubspaceEstimator):
     max_iter: int = 100
     tol: float = 1e-6
 
+    capabilities = Capabilities(
+        solves="the same as RSGM, by reweighting",
+        family="reweighted",
+        cost="n D² + D³",
+        regime="c is known, few features, no steps to tune",
+        guarantee="None for this form; the objective never rises.",
+        reference="Tsakiris, Vidal 2018",
+        tolerates_most=True,
+    )
     _function = staticmethod(dpcp_irls)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SubspaceEstimator._parameter_constraints,

@@ -17,7 +17,7 @@ M. C. Tsakiris, R. Vidal. Dual principal component pursuit. JMLR 19(18), 2018. T
 H. Spath, G. A. Watson. On orthogonal linear l1 approximation. Numerische Mathematik 51, 1987.
 """
 
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import linprog

@@ -18,7 +18,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from perpend._capabilities import Capabilities
 from perpend._labels_only import LabelsOnly
 from perpend._typing import Array
 from perpend.estimator import Interval, StrOptions

@@ -32,7 +32,7 @@ from perpend.rows import RowSource, RowSpan
 from perpend.rows.views import typical
 from perpend.solvers import Directions, Solution, Urn, ended, iterate
 from perpend.solvers.loop import Callback
-from perpend.structure import solve_fixed
+from perpend.structure import solve_fixed, solve_free
 
 PASSES = 3  # spans in a row that half of the rows must be near to
 LEAST = 100  # batches, at least
@@ -68,7 +68,7 @@ def ransac_plus(
 ) -> Solution:
     """Recover the subspace and its dimension; the parameters are those of `RANSACPlus`."""
 
-    def find(rows: RowSource, span: RowSpan, c: int | None) -> Directions:
+    def find(rows: RowSource, span: RowSpan, c: int | None = None) -> Directions:
         urn = Urn(rows, span, rng)
         X = rows.take(np.arange(rows.shape[0])).astype(float) @ span.basis
         wide = _wide(X, urn, residual / rows.unit, callback)
@@ -93,6 +93,8 @@ def ransac_plus(
         end = ended(run, span.basis @ V, 0.0, run.state.n_batches)
         return end._replace(converged=end.converged & (wanted <= max_iter))
 
+    if codimension == "auto":
+        return solve_free(rows, find, rng)
     return solve_fixed(rows, codimension, find, rng)
 
 

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from perpend._capabilities import Capabilities
 from perpend._typing import Array
 from perpend.estimator import HasMethods, StrOptions, SubspaceEstimator
 from perpend.rows import RowSource, RowSpan
@@ -85,6 +86,16 @@ class RecursiveDPCP(SubspaceEstimator):
     max_iter: int = 200
     tol: float = 1e-8
 
+    capabilities = Capabilities(
+        solves="one normal after the other",
+        family="dual",
+        cost="n D for each normal",
+        regime="c is known and small; one hyperplane",
+        guarantee="For the first normal only, as for one descent of DPCP.",
+        reference="Zhu et al. 2018",
+        memory="D c",
+        tolerates_most=True,
+    )
     _function = staticmethod(recursive_dpcp)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SubspaceEstimator._parameter_constraints,

@@ -22,7 +22,6 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import enet_path
 
-from perpend._capabilities import Capabilities
 from perpend._labels_only import LabelsOnly
 from perpend._typing import Array
 from perpend.estimator import Interval

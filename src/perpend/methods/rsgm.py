@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from perpend._capabilities import Capabilities
 from perpend._typing import Array
 from perpend.estimator import HasMethods, StrOptions, SubspaceEstimator
 from perpend.exceptions import InputError
@@ -127,6 +128,16 @@ class RSGM(SubspaceEstimator):
     max_iter: int = 200
     tol: float = 1e-8
 
+    capabilities = Capabilities(
+        solves="the sum of distances, over orthonormal frames",
+        family="dual",
+        cost="n D c",
+        regime="c is known, and you want the published method",
+        guarantee="It converges linearly at the true codimension, with up to about N² outliers.",
+        reference="Zhu et al. 2019; Ding et al. 2021",
+        memory="D c",
+        tolerates_most=True,
+    )
     _function = staticmethod(rsgm)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SubspaceEstimator._parameter_constraints,

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from perpend._typing import Array
+from perpend._typing import Array, Kernel
 from perpend.exceptions import InputError
 from perpend.geometry import random_directions
 from perpend.kernels import distance_and_gradient, l1_objective_and_gradient
@@ -160,22 +160,26 @@ def riemannian(
     max_iter: int,
     tol: float,
     callback: Callback | None = None,
+    kernel: Kernel = distance_and_gradient,
+    retract: Callable[[Array, Array], Array] | None = None,
 ) -> Directions:
     """Descend from the orthonormal frame V (D, c); `rule` sees one start, the frame.
 
     Each step moves the frame against the tangent part G = g - V (V.T g) of the subgradient and
     makes it orthonormal again by a thin QR factorisation (``orth`` of the releases drops a column
-    where the rank falls).
+    where the rank falls), or by ``retract(V - mu G, V)``. The `kernel` gives objective and g.T.
     """
     shape = V.shape
 
     def evaluate(B: Array) -> tuple[Array, Array]:
         V = B.reshape(shape)
-        scan = rows.scan(distance_and_gradient, V)
+        scan = rows.scan(kernel, V)
         g = scan.product.T  # (D, c)
         return scan.total, (g - V @ (V.T @ g)).reshape(-1, 1)
 
-    def orthonormal(trial: Array, _: Array) -> Array:
+    def orthonormal(trial: Array, old: Array) -> Array:
+        if retract is not None:
+            return retract(trial.reshape(shape), old.reshape(shape)).reshape(-1, 1)
         # Without signs from R the factor Q would jump between steps; the rule only sees the span.
         Q, R = np.linalg.qr(trial.reshape(shape))
         return (Q * np.where(np.diag(R) < 0, -1.0, 1.0)).reshape(-1, 1)

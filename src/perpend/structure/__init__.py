@@ -12,7 +12,7 @@ from perpend.structure.decide import Decision
 from perpend.structure.descents import Descent
 from perpend.structure.estimate import Estimate, solution_of
 from perpend.structure.flats import AffineFit
-from perpend.structure.linear import find_low_dimension, find_subspace, solve_fixed
+from perpend.structure.linear import find_low_dimension, find_subspace, solve_fixed, solve_free
 from perpend.structure.low_rank import haystack_weight, low_rank_and_rows
 from perpend.structure.profile import Profile
 from perpend.structure.samples import Subsample, by_sample
@@ -40,5 +40,6 @@ __all__ = [
     "size_for_low_dimension",
     "solution_of",
     "solve_fixed",
+    "solve_free",
     "solve_lifted",
 ]

@@ -262,3 +262,24 @@ def solve_fixed(
     if ground.fixed:
         directions = find(ground.rows, ground.span, ground.fixed)
     return solution_of(_as_it_is(ground, directions.B, directions), rows, fixed=True)
+
+
+def solve_free(
+    rows: RowSource,
+    find: Callable[[RowSource, RowSpan], Directions],
+    rng: np.random.Generator,
+) -> Solution:
+    """Let ``find(rows, span)`` find as many orthonormal normals as it sees, and weigh them.
+
+    Methods that estimate the codimension themselves share this. Normals that are only roughly right
+    may hide that there are more of them, so that as many, refined, must be as sure.
+    """
+    ground = Ground(rows, rng)
+    directions = find(ground.rows, ground.span)
+    estimate = _as_it_is(ground, directions.B, directions)
+    if estimate.fit is not None:
+        refined = _as_it_is(ground, ground.fitted(directions.B).V, directions).verdict
+        estimate = estimate._replace(
+            verdict=min(estimate.verdict, refined, key=lambda one: one.confidence)
+        )
+    return solution_of(estimate, rows, fixed=False)

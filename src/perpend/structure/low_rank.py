@@ -9,7 +9,7 @@ from perpend.rows import RowSource, RowSpan
 from perpend.solvers import Directions, Solution, dense, ended
 from perpend.solvers.alm import row_space, split, whole_rows
 from perpend.solvers.loop import Callback
-from perpend.structure.linear import solve_fixed
+from perpend.structure.linear import solve_fixed, solve_free
 
 RANK = 1e-3  # singular values below this share of the largest are noise
 
@@ -30,7 +30,7 @@ def low_rank_and_rows(
     of its rows times sqrt(w), and the penalty of such a row is ``lam sqrt(w)`` times its norm then.
     """
 
-    def find(rows: RowSource, span: RowSpan, c: int | None) -> Directions:
+    def find(rows: RowSource, span: RowSpan, c: int | None = None) -> Directions:
         X, weight = dense(rows)
         root = np.sqrt(weight)
         Y = root[:, None] * (X @ span.basis)
@@ -51,6 +51,8 @@ def low_rank_and_rows(
         chosen = span.basis @ V[:, rank if c is None else span.rank - c :]
         return ended(run, chosen, tol)
 
+    if codimension == "auto":
+        return solve_free(rows, find, rng)
     return solve_fixed(rows, codimension, find, rng)
 
 
