@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin, _fit_context
-from sklearn.utils.metaestimators import available_if
 
 from perpend._capabilities import Capabilities
 from perpend._docs import completed
@@ -23,13 +22,11 @@ LABELS_ONLY: dict[str, type["LabelsOnly"]] = {}
 """Every such method by its class name; filled as the classes are defined."""
 
 
-def _never(model: Any) -> bool:
-    name = type(model).__name__
-    raise AttributeError(
-        f"{name} has no map for new rows: it labels and scores the rows of the fit alone. Use "
-        "fit_predict(X), labels_ and scores_; for new rows use a method that finds a subspace, "
-        "for example DPCP."
-    )
+OF_NEW_ROWS = {
+    *("predict", "score_samples", "decision_function", "outlier_probability", "explain", "score"),
+    *("transform", "fit_transform", "inverse_transform", "distance"),
+}
+"""What methods that find a subspace have, and these do not."""
 
 
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
@@ -99,12 +96,11 @@ class LabelsOnly(OutlierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         """
         return self.fit(X, y).labels_
 
-    def _no_map(self, X: Array) -> Array:
-        """Not available: there is no map for new rows."""
-
-    predict = available_if(_never)(_no_map)
-    score_samples = available_if(_never)(_no_map)
-    decision_function = available_if(_never)(_no_map)
-    outlier_probability = available_if(_never)(_no_map)
-    distance = available_if(_never)(_no_map)
-    transform = available_if(_never)(_no_map)
+    def __getattr__(self, name: str) -> Any:
+        if name in OF_NEW_ROWS:
+            raise AttributeError(
+                f"{type(self).__name__} has no {name}: it has no map for new rows, and labels and "
+                "scores those of the fit alone. Use fit_predict(X), labels_ and scores_; for new "
+                "rows use a method that finds a subspace, for example DPCP."
+            )
+        return object.__getattribute__(self, name)  # which raises the usual error
