@@ -66,7 +66,6 @@ def facts(name: str) -> list[str]:
         "affine subspaces": AFFINE[can.affine],
         "new rows": "labels and scores" if can.out_of_sample else "no: only those of the fit",
         "arrays of": ", ".join(can.backends),
-        "reference": can.reference,
     }
     return [
         _line(["", ""]),

@@ -8,11 +8,11 @@ from typing import Literal, NamedTuple, TypeAlias
 
 Need: TypeAlias = Literal["dimension", "threshold", "share", "rows", "weight"]
 NEEDS: dict[str, str] = {
-    "dimension": "the codimension or the dimension",
-    "threshold": "a threshold",
-    "share": "the share of outliers",
-    "rows": "how many rows are surely inliers",
-    "weight": "the weight of a penalty",
+    "dimension": "codimension or dimension",
+    "threshold": "threshold",
+    "share": "share of outliers",
+    "rows": "number of rows that are surely inliers",
+    "weight": "weight of a penalty",
 }
 """What a method may have to be given; only what it cannot choose itself."""
 

@@ -90,6 +90,29 @@ def test_distance_and_gradient(xp, dtype, seed, c):
     assert_contribution(xp, part, dtype, total=r, left=P / np.where(r > 0, r, 1))
 
 
+@pytest.mark.parametrize("p", [0.0, 0.5, 1.0])
+def test_power_weighted_gram(xp, dtype, seed, p):
+    X, B = block(seed, dtype)
+    part = kernels.power_weighted_gram(xp.array(X), xp.array(B), xp.array(dtype(0.5)), p)
+    r = np.linalg.norm(X.astype(float) @ B.astype(float), axis=1)
+    s = np.maximum(r, 0.5)
+    total = (r**p if p else np.log(s))[:, None]
+    assert_contribution(xp, part, dtype, total=total, factor=s ** (p - 2))
+
+
+def test_residual_and_gradient(xp, dtype, seed):
+    X, B = block(seed, dtype)
+    U = np.linalg.qr(B[:, :2])[0]
+    X[5] = U[:, 0]  # on the subspace: no gradient, whatever rounding leaves
+    part = kernels.residual_and_gradient(xp.array(X), xp.array(U))
+    X, U = X.astype(float), U.astype(float)
+    R = X - X @ U @ U.T
+    r = np.linalg.norm(R, axis=1, keepdims=True)
+    r[[3, 5]] = 0  # and the zero row
+    left = np.divide(-X @ U, r, out=np.zeros((23, 2)), where=r > 0)
+    assert_contribution(xp, part, dtype, total=r, left=left, right=R)
+
+
 @pytest.mark.parametrize("c", [1, 3])
 def test_inverse_distance_gram(xp, dtype, seed, c):
     X, B = block(seed, dtype)

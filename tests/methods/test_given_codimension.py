@@ -5,12 +5,23 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from helpers import mostly_slow
-from perpend import DPCP, DPCPIRLS, RSGM, RecursiveDPCP, as_rows, dpcp_irls, rsgm, subspace_error
+from perpend import (
+    DPCP,
+    DPCPIRLS,
+    FMS,
+    GGD,
+    RSGM,
+    RecursiveDPCP,
+    as_rows,
+    dpcp_irls,
+    rsgm,
+    subspace_error,
+)
 from perpend.datasets import make_subspace
 from perpend.exceptions import InputError
 from perpend.geometry import complement
 
-GIVEN = [RSGM, DPCPIRLS, RecursiveDPCP]
+GIVEN = [RSGM, DPCPIRLS, RecursiveDPCP, FMS, GGD]
 QUIET = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 

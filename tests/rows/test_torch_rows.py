@@ -18,6 +18,7 @@ from perpend.kernels import (
     inverse_distance_gram,
     l1_objective,
     l1_objective_and_gradient,
+    power_weighted_gram,
     residuals,
     weighted_gram,
 )
@@ -99,6 +100,7 @@ def test_every_kernel_gives_the_sums_of_numpy_rows(block_rows, seed):
         (l1_objective, B),
         (gram,),
         (inverse_distance_gram, B, np.asarray(0.5)),
+        (power_weighted_gram, B, np.asarray(0.5), 0.0),
     ]:
         scan, expected = rows.scan(kernel, *params), plain.scan(kernel, *params)
         for got, value in zip(scan[:2], expected[:2], strict=True):

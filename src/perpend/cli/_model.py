@@ -45,7 +45,7 @@ def build(
     """Return the method with its parameters, or say which option it does not have."""
     if how.codimension == "auto" and how.n_components is None and needs_codimension(how.method):
         raise Refusal(
-            f"--method {how.method} needs the codimension: add --codimension C, or use "
+            f"--method {how.method} needs the codimension: add --codimension C or --n-components D, or use "
             "--method DPCP, which estimates it."
         )
     given = {

@@ -101,7 +101,7 @@ class GMS(SubspaceEstimator):
         needs=(),
         family="reweighted",
         cost="n D² + D³",
-        regime="outliers in all directions, more rows than features squared help",
+        regime="no dimension is known, outliers in all directions",
         guarantee="Exact under conditions on how inliers and outliers fill their spaces.",
         reference="Zhang, Lerman 2014",
     )

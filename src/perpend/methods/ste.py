@@ -75,11 +75,11 @@ def ste(
 
 
 def _nearest(rows: RowSource, normals: list[Array]) -> int:
-    """Return which of the subspaces has most rows nearer than the median of all distances."""
+    """Return which of the subspaces has most rows up to the (lower) median of all distances."""
     r = np.stack([scanned_distances(rows, V) for V in normals])
     weight = rows.gather(rows.weights).astype(float)
     median = weighted_quantile(r.ravel(), np.tile(weight, len(r)), 0.5)
-    return int(np.argmax((r < median) @ weight))
+    return int(np.argmax((r <= median) @ weight))
 
 
 class STE(SubspaceEstimator):

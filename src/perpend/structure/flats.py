@@ -185,7 +185,8 @@ def in_data(seen: Lifted, members: Members, verdict: Verdict, directions: Array)
         if not groups.is_exact:
             noise2 = max(noise2, groups.scale**2)  # the weights cut off the inliers' far end
     noise2 += rounding**2
-    lever = np.sum(np.square(location @ components) / np.maximum(along, np.finfo(float).tiny))
+    with np.errstate(over="ignore"):  # equal members leave the directions open: no limit
+        lever = np.sum(np.square(location @ components) / np.maximum(along, np.finfo(float).tiny))
     free = n_members - components.shape[1] - 1
     offset = -(members.mean @ directions)
     height = rows.scan(l1_objective, np.vstack([directions, offset])).total / rows.total_weight
