@@ -10,7 +10,6 @@ from scipy import stats
 from helpers import assert_same_subspace
 from perpend import RANSAC, RANSACPlus, as_rows, ransac, subspace_error
 from perpend.datasets import make_subspace
-from perpend.kernels import trial_distances
 from perpend.methods.ransac import GRID, _trials, _unlikely
 from perpend.methods.ransac_plus import _next, _Records
 from perpend.structure.labels import outlier_law
@@ -52,25 +51,6 @@ def test_the_automatic_threshold_is_the_one_of_fewest_false_alarms(seed):
         ]
         assert score[trial] == pytest.approx(-min(alarms), abs=0.02)  # P is read off a grid
         assert limit[trial] == r[d + int(np.argmin(alarms)), trial]
-
-
-def test_distances_of_trials():
-    """To spans through the origin; of lifted rows, to affine subspaces in the space below."""
-    rng = np.random.default_rng(0)
-    Z = rng.standard_normal((40, 5))
-    Q = np.linalg.qr(rng.standard_normal((3, 5, 2)))[0]
-    flat = np.moveaxis(Q, 0, 1).reshape(5, 6)
-    kept = trial_distances(Z, flat, np.zeros((5, 1)), 2).kept
-    expected = [np.linalg.norm(Z - Z @ U @ U.T, axis=1) for U in Q]
-    np.testing.assert_allclose(kept, np.transpose(expected), atol=1e-12)
-    L = np.column_stack([Z, np.ones(40)])
-    a, b = Z[0], Z[1]  # the line through two points
-    U = np.linalg.qr(np.column_stack([L[0], L[1]]))[0]
-    one = np.eye(6)[:, 5:]
-    along = (b - a) / np.linalg.norm(b - a)
-    across = Z - a - np.outer((Z - a) @ along, along)
-    found = trial_distances(L, U, one, 2).kept[:, 0]
-    np.testing.assert_allclose(found, np.linalg.norm(across, axis=1), atol=1e-7)
 
 
 def test_the_number_of_trials():

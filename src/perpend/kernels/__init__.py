@@ -93,14 +93,15 @@ def trial_distances(X: Array, Q: Array, one: Array, d: int) -> Contribution:
     z: with the part p of x across the subspace, |p|^2 + (one.p)^2 / |Q.T one|^2 (Sherman and
     Morrison). Without it `one` is zero.
     """
-    xp, T = namespace(X), Q.shape[1] // max(d, 1)
+    xp, T = namespace(X), Q.shape[1] // d
     P, e = xp.reshape(X @ Q, (X.shape[0], T, d)), xp.reshape(one.T @ Q, (1, T, d))
     inside, size = xp.sum(P * P, axis=2), xp.sum(X * X, axis=1, keepdims=True)  # (b, T), (b, 1)
     eps = 4 * X.shape[1] * float(xp.finfo(X.dtype).eps)
     across = xp.where(size - inside > eps * size, size - inside, xp.zeros_like(inside))
     length = xp.sum(e * e, axis=2)  # (1, T)
     along = X @ one - xp.sum(P * e, axis=2)
-    extra = xp.where(across > 0, along * along / xp.where(length > 0, length, 1.0), 0.0)
+    extra = along * along / xp.where(length > 0, length, xp.ones_like(length))
+    extra = xp.where(across > 0, extra, xp.zeros_like(extra))
     return Contribution(kept=xp.sqrt(across + extra))
 
 
