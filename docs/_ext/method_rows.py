@@ -43,7 +43,8 @@ def table(folder: Path) -> list[str]:
 
     known = cards(folder)
     lines = [_line(TITLES), _line(["---"] * len(TITLES))]
-    for name in sorted([*_METHODS, *_LABELS_ONLY], key=lambda name: name not in known):  # else in their order
+    all_ = [*_METHODS, *_LABELS_ONLY]  # in this order
+    for name in sorted(all_, key=lambda name: name not in known):
         link = f"[{name}](/methods/{name}.md)" if name in known else f"`{name}`"
         solves, can = _capabilities(name)
         lines.append(_line([link, solves, can.given, can.cost, can.regime]))
