@@ -39,12 +39,17 @@ _METHODS = {
 name. A line here makes a method public: as ``perpend.CLASS`` and ``perpend.function``, on the
 command line, in the docs and in the common tests."""
 
-_LABELS_ONLY = {"PCP": "pcp", "RGraph": "rgraph"}
+_LABELS_ONLY = {
+    "DoubleOverparameterization": "double_overparameterization",
+    "PCP": "pcp",
+    "RGraph": "rgraph",
+}
 """The same for methods that label the rows of the fit and find no subspace: not on the command
 line."""
 
 _HOMES = {
     "BatchSolution": "perpend.batch",
+    "OrthogonalDictionary": "perpend.sparse",
     "RobustStandardizer": "perpend.standardizer",
     "as_rows": "perpend.rows",
     "callbacks": "perpend",
@@ -60,6 +65,7 @@ _HOMES = {
     "metrics": "perpend",
     "peel": "perpend.peeling",
     "plots": "perpend",
+    "sparsest_vector": "perpend.sparse",
     "subspace_distance": "perpend.metrics",
     "subspace_error": "perpend.metrics",
     "theory": "perpend",
@@ -84,6 +90,12 @@ if TYPE_CHECKING:  # for editors and type checkers; a method works without its l
     from perpend.correspondences import homography as homography
     from perpend.methods.coherence_pursuit import CoherencePursuit as CoherencePursuit
     from perpend.methods.coherence_pursuit import coherence_pursuit as coherence_pursuit
+    from perpend.methods.double_overparameterization import (
+        DoubleOverparameterization as DoubleOverparameterization,
+    )
+    from perpend.methods.double_overparameterization import (
+        double_overparameterization as double_overparameterization,
+    )
     from perpend.methods.dpcp import DPCP as DPCP
     from perpend.methods.dpcp import dpcp as dpcp
     from perpend.methods.dpcp_d import DPCPd as DPCPd
@@ -130,6 +142,8 @@ if TYPE_CHECKING:  # for editors and type checkers; a method works without its l
     from perpend.persistence import load as load
     from perpend.relations import equations as equations
     from perpend.rows import as_rows as as_rows
+    from perpend.sparse import OrthogonalDictionary as OrthogonalDictionary
+    from perpend.sparse import sparsest_vector as sparsest_vector
     from perpend.standardizer import RobustStandardizer as RobustStandardizer
 
 

@@ -4,19 +4,24 @@ They find no subspace, or have no map for new rows; as with scikit-learn's Local
 is `fit_predict`, and the methods of fitted models are missing, with an error that says why.
 """
 
+import warnings
 from dataclasses import dataclass, field
 from inspect import get_annotations
 from typing import Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin, _fit_context
+from sklearn.exceptions import ConvergenceWarning
 
 from perpend._capabilities import Capabilities
 from perpend._docs import completed
 from perpend._typing import Array
 from perpend._validation import SHARE, UP_TO_HALF, checked
 from perpend.rows.kinds import computing_on, to_numpy
+from perpend.solvers import Run, Status
 from perpend.solvers.loop import Callback
+
+RANK = 1e-3  # singular values below this share of the largest are noise
 
 LABELS_ONLY: dict[str, type["LabelsOnly"]] = {}
 """Every such method by its class name; filled as the classes are defined."""
@@ -104,3 +109,16 @@ class LabelsOnly(OutlierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
                 "rows use a method that finds a subspace, for example DPCP."
             )
         return object.__getattribute__(self, name)  # which raises the usual error
+
+
+def learn_parts(model: Any, run: Run[Any]) -> tuple[Array, float]:
+    """Let a model learn the parts L and S of a table, and return scores and offset of its rows."""
+    L, S, name = run.state.L, run.state.S, type(model).__name__
+    model.low_rank_, model.sparse_, model.objective_ = L, S, run.state.objective
+    model.n_components_ = int(np.linalg.matrix_rank(L, rtol=RANK))
+    model.n_iter_, model.converged_ = run.n_steps, run.status is Status.CONVERGED
+    if not model.converged_:
+        text = f"{name} did not converge ({run.n_steps} iterations). Raise max_iter or tol."
+        warnings.warn(text, ConvergenceWarning, stacklevel=5)
+    sparse, low = np.linalg.norm(S, axis=1), np.linalg.norm(L, axis=1)
+    return -sparse / np.where(sparse + low > 0, sparse + low, 1), -0.5

@@ -20,15 +20,14 @@ H. Spath, G. A. Watson. On orthogonal linear l1 approximation. Numerische Mathem
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linprog
 
 from perpend._capabilities import Capabilities
 from perpend._typing import Array
 from perpend.estimator import SubspaceEstimator
-from perpend.exceptions import NumericalError
 from perpend.rows import RowSource, RowSpan
-from perpend.solvers import Dense, Directions, Solution, dense, ended, iterate, one_by_one
+from perpend.solvers import Directions, Solution, dense, ended, iterate, one_by_one
 from perpend.solvers.loop import Callback
+from perpend.solvers.program import least_crossing
 from perpend.structure import solve_fixed
 
 
@@ -74,23 +73,6 @@ def dpcp_lp(
         return one_by_one(span, c, by_programs)
 
     return solve_fixed(rows, codimension, find, rng)
-
-
-def least_crossing(rows: Dense, n: Array) -> Array:
-    """Return the b (D, 1) with b.n = 1 that has the least weighted sum of |x.b|."""
-    X, weight = rows
-    bounds = [*zip(-weight, weight, strict=True), (None, None)]  # of y, and of lambda
-    program = linprog(
-        np.append(np.zeros(len(X)), -1.0),
-        A_eq=np.hstack([X.T, -n]),
-        b_eq=np.zeros(len(n)),
-        bounds=bounds,
-        method="highs-ds",  # the simplex method ends at a vertex
-    )
-    if program.status != 0:
-        raise NumericalError(f"A linear program was not solved: {program.message}")
-    b: Array = program.eqlin.marginals[:, None]
-    return b
 
 
 class DPCPLP(SubspaceEstimator):

@@ -11,18 +11,16 @@ E. J. Candes, X. Li, Y. Ma, J. Wright. Robust principal component analysis? Jour
 """
 
 import math
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
-from perpend._labels_only import LabelsOnly
+from perpend._labels_only import LabelsOnly, learn_parts
 from perpend._typing import Array
 from perpend.estimator import Interval, StrOptions
 from perpend.exceptions import InputError
-from perpend.solvers import Run, Status
+from perpend.solvers import Run
 from perpend.solvers.alm import Split, entries, split
 from perpend.solvers.loop import Callback
 
@@ -125,13 +123,5 @@ class PCP(LabelsOnly):
     }
 
     def _scores(self, X: Array) -> tuple[Array, float]:
-        run = pcp(X, lam=self.lam, max_iter=self.max_iter, tol=self.tol, callback=self.callback)
-        L, S = run.state.L, run.state.S
-        self.low_rank_, self.sparse_, self.objective_ = L, S, run.state.objective
-        self.n_components_ = int(np.linalg.matrix_rank(L, rtol=1e-6))
-        self.n_iter_, self.converged_ = run.n_steps, run.status is Status.CONVERGED
-        if not self.converged_:
-            text = f"PCP did not converge ({run.n_steps} iterations). Raise max_iter or tol."
-            warnings.warn(text, ConvergenceWarning, stacklevel=4)
-        sparse, low = np.linalg.norm(S, axis=1), np.linalg.norm(L, axis=1)
-        return -sparse / np.where(sparse + low > 0, sparse + low, 1), -0.5
+        how: dict[str, Any] = {"lam": self.lam, "max_iter": self.max_iter, "tol": self.tol}
+        return learn_parts(self, pcp(X, callback=self.callback, **how))
