@@ -36,7 +36,7 @@ OF_NEW_ROWS = {
 
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
 @dataclass(eq=False, repr=False, kw_only=True)
-class LabelsOnly(OutlierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class LabelsOnly(OutlierMixin, BaseEstimator):
     """Base of these methods; a class below declares its parameters as fields."""
 
     contamination: float | None = None
@@ -63,7 +63,7 @@ class LabelsOnly(OutlierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         """Return how normal each row of X (n, D) is, and the score below which it is an outlier."""
         raise NotImplementedError
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Array, y: Any = None) -> Self:  # noqa: ARG002
         """Score and label the rows of X.
 

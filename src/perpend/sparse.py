@@ -126,11 +126,7 @@ def _starts(k: int) -> int:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class OrthogonalDictionary(
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    BaseEstimator,  # type: ignore[misc]  # untyped
-):
+class OrthogonalDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """All directions of an orthogonal dictionary, along which rows have sparse coordinates.
 
     Rows are ``codes @ components_`` with sparse codes and an orthogonal matrix of atoms. Each atom
@@ -199,7 +195,7 @@ class OrthogonalDictionary(
         "callback": [None, callable],
     }
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Array, y: Any = None) -> Self:  # noqa: ARG002
         """Find the atoms of the rows of X.
 

@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 
 from helpers import assert_same_subspace
-from perpend import LLD, MDR, PCP, CoherencePursuit, OutlierPursuit, pcp, subspace_error
+from perpend import (
+    LLD,
+    MDR,
+    PCP,
+    CoherencePursuit,
+    DoubleOverparameterization,
+    OutlierPursuit,
+    double_overparameterization,
+    pcp,
+    subspace_error,
+)
 from perpend.datasets import make_subspace
 from perpend.exceptions import InputError
 from perpend.methods.coherence_pursuit import coherence
@@ -141,6 +151,39 @@ def test_pcp_says_when_it_did_not_converge():
         PCP(max_iter=3).fit(X)
     with pytest.raises(InputError, match="Every entry of X is zero"):
         PCP().fit(np.zeros((4, 3)))
+
+
+@SEEDS
+def test_double_overparameterisation_is_gradient_descent(seed):
+    X, _, _ = table(seed, n=30, D=20)
+    size, rng = np.linalg.norm(X, 2), np.random.default_rng(seed)
+    U = 0.01 * rng.standard_normal((30, 20)) / np.sqrt(30)
+    V = 0.01 * rng.standard_normal((20, 20)) / np.sqrt(20)
+    g = h = np.full(X.shape, 0.01)
+    tau = min(0.25, 0.5 / (4 * np.abs(X).max() / size))
+    for _ in range(200):
+        E = U @ V.T + g * g - h * h - X / size
+        U, V, g, h = U - tau * E @ V, V - tau * E.T @ U, g - 4 * tau * E * g, h + 4 * tau * E * h
+    how = {"alpha": 4.0, "start": 0.01, "max_iter": 200, "tol": 1e-12}
+    state = double_overparameterization(X, rng=np.random.default_rng(seed), **how).state
+    np.testing.assert_allclose(state.L, size * U @ V.T, atol=1e-8)
+    np.testing.assert_allclose(state.S, size * (g * g - h * h), atol=1e-8)
+
+
+@QUIET
+@SEEDS
+def test_double_overparameterisation_tends_to_the_solution_of_pcp(seed):
+    X, _, _ = table(seed, n=60, D=40)
+    same = PCP().fit(X).low_rank_
+    errors = [
+        np.linalg.norm(
+            DoubleOverparameterization(start=start, random_state=seed).fit(X).low_rank_ - same
+        )
+        / np.linalg.norm(same)
+        for start in (1e-2, 1e-5)
+    ]
+    assert errors[1] < 0.03
+    assert errors[0] > 5 * errors[1]
 
 
 # -- MDR -------------------------------------------------------------------------------------------
