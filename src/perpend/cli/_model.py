@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from perpend.estimator import SubspaceEstimator
     from perpend.formats import Dataset
 
-PARAMETER = {Affine.no: False, Affine.yes: True, Affine.auto: "auto"}
+PARAMETER: dict[Affine, Any] = {Affine.no: False, Affine.yes: True, Affine.auto: "auto"}
 ONLY_SOME_HAVE = {"n_starts": "--starts", "refine": "--no-refine"}
 
 
@@ -45,8 +45,8 @@ def build(
     """Return the method with its parameters, or say which option it does not have."""
     if how.codimension == "auto" and how.n_components is None and needs_codimension(how.method):
         raise Refusal(
-            f"--method {how.method} needs the codimension: add --codimension C or --n-components D, or use "
-            "--method DPCP, which estimates it."
+            f"--method {how.method} needs the codimension: add --codimension C or --n-components "
+            "D, or use --method DPCP, which estimates it."
         )
     given = {
         "codimension": how.codimension,
@@ -86,8 +86,8 @@ def fit_model(model: "SubspaceEstimator", data: "Dataset") -> list[str]:
     return remarks
 
 
-def _kind(method: str) -> Callable[..., "SubspaceEstimator"]:
+def _kind(method: str) -> type["SubspaceEstimator"]:
     import perpend
 
-    kind: Callable[..., SubspaceEstimator] = getattr(perpend, method)
+    kind: type[SubspaceEstimator] = getattr(perpend, method)
     return kind

@@ -115,7 +115,7 @@ def residual_and_gradient(X: Array, U: Array) -> Contribution:
     r = _norms(R, keepdims=True)
     # Rounding errors of the difference have the size eps ||x||, and no direction.
     far = xp.astype(r > 8 * xp.finfo(X.dtype).eps * _norms(P, keepdims=True), X.dtype)
-    return Contribution(total=r, left=-P * (far / (r + 1 - far)), right=R)
+    return Contribution(total=r, left=-P * (far / (r + (1 - far))), right=R)
 
 
 def logarithmic_bins(distance: Array, edges: Array) -> Array:

@@ -6,11 +6,11 @@ r"""Fast median subspace (FMS): reweighted PCA for the sum of distances, given d
 
 For p = 1 this is the problem of `RSGM` and `DPCPIRLS`. With dynamic smoothing (FMS-DS) epsilon is a
 small quantile of the distances and never grows, so the first steps are smooth, and the last ones
-exact. That rule is from the description of the method, not from its authors' code.
+exact. That rule is by the description of the method; it was not compared with its authors' code.
 
 The release bounds the root of the weights by 1e10, so distances by 1e-20. One row at distance zero
 then weighs 1e20 times a typical one, and the digits of all others are lost. Here the distance
-itself is bounded. A random start is not offered: it needs the PCA of all rows anyway.
+itself is bounded. It begins with the PCA of all rows; the release's random start is not offered.
 
 G. Lerman, T. Maunu. Fast, robust and non-convex subspace recovery. Information and Inference 7,
 2018. G. Lerman, K. Li, T. Maunu, T. Zhang. Global convergence of iteratively reweighted least

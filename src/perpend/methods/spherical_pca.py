@@ -102,11 +102,9 @@ def pulls(X: Array, last: Array, m: Array, floor: Array) -> Contribution:
     """Give distance, whether the row is on m, one over the distance, and the unit vector from m."""
     xp, Y = namespace(X), X / (X @ last)[:, None] - m
     r = xp.sqrt(xp.sum(Y * Y, axis=1, keepdims=True))
-    near = r <= floor
-    inverse = xp.where(near, 0.0, 1 / xp.where(near, 1.0, r))
-    return Contribution(
-        total=xp.concat([r, xp.astype(near, X.dtype), inverse, inverse * Y], axis=1)
-    )
+    on = xp.astype(r <= floor, X.dtype)
+    inverse = (1 - on) / (r + on)
+    return Contribution(total=xp.concat([r, on, inverse, inverse * Y], axis=1))
 
 
 def moments_about(X: Array, last: Array, m: Array, floor: Array) -> Contribution:

@@ -22,10 +22,8 @@ from perpend.solvers.loop import Callback, Status, iterate
 from perpend.solvers.result import Directions
 
 ROUNDING = 16.0  # times eps: what rounding errors of sums may change between two steps
-NO_LENGTH = (
-    1e-18  # of the largest row: it has no direction; the square is a single-precision number
-)
-LOWEST = 1e-30  # of the largest variance: below it there are only rounding errors
+NO_LENGTH = 1e-18  # of the largest row: no direction; its square is a number in single precision
+LOWEST = float(np.finfo(float).eps)  # of the largest variance: smaller ones are rounding errors
 
 
 class Weighted(NamedTuple):
@@ -70,7 +68,7 @@ def reweight(
         # two, so the space across is found to rounding all the same.
         M = span.basis.T @ old.moments @ span.basis
         variances, axes = np.linalg.eigh((M + M.T) / 2)
-        variances = np.maximum(variances, LOWEST * max(float(variances[-1]), LOWEST))
+        variances = np.maximum(variances, max(LOWEST * variances[-1], np.finfo(float).tiny))
         A = span.basis @ measure(variances, axes)
         new = Weighted(span.basis @ axes[:, :c], variances, A, *weigh(A, old.floor))
         return new._replace(change=change(old, new))

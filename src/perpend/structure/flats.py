@@ -189,7 +189,8 @@ def in_data(seen: Lifted, members: Members, verdict: Verdict, directions: Array)
         lever = np.sum(np.square(location @ components) / np.maximum(along, np.finfo(float).tiny))
     free = n_members - components.shape[1] - 1
     offset = -(members.mean @ directions)
-    height = rows.scan(l1_objective, np.vstack([directions, offset])).total / rows.total_weight
+    height = rows.scan(l1_objective, np.vstack([directions, offset])).total
+    height = height / (rows.total_weight or 1.0)  # nothing may be near
     solution = Solution(
         normals=W,
         components=components,
