@@ -52,7 +52,7 @@ class SparseVector(NamedTuple):
 
     vector: Array  # (n,)
     coefficients: Array  # (k,) of the given columns
-    n_nonzero: int
+    n_nonzero: int  # entries that are not zero
     objective: float  # the sum of its absolute entries
 
 

@@ -1,5 +1,6 @@
 """RANSAC and RANSAC+: trials on random samples of the rows."""
 
+import warnings
 from itertools import combinations
 from math import comb, log
 
@@ -156,6 +157,20 @@ def test_it_fails_beyond_half_outliers(seed):
     model = RANSACPlus(outlier_share=0.49, random_state=seed).fit(X)
     assert model.n_components_ > 15
     assert not model.converged_
+
+
+def test_with_some_of_the_normals_it_is_not_sure():
+    """Its gap may be too early where dimensions are high; a third of the rows is off the rest."""
+    wrong = 0
+    for seed in range(5):
+        data = make_subspace(120, 80, n_features=6, codimension=2, noise=0.01, random_state=seed)
+        with warnings.catch_warnings(action="ignore"):
+            model = RANSACPlus(random_state=seed).fit(data.X)
+        if model.codimension_ != 2:
+            wrong += 1
+            assert model.confidence_ < 0.95
+            assert any("the rows show 2" in doubt for doubt in model.doubts_)
+    assert wrong
 
 
 @SEEDS
