@@ -85,7 +85,14 @@ def distance_and_gradient(X: Array, V: Array) -> Contribution:
     return Contribution(total=r, left=P / xp.where(r > 0, r, xp.ones_like(r)))
 
 
-def trial_distances(X: Array, Q: Array, one: Array, d: int) -> Contribution:
+def trial_distances(X: Array, N: Array, c: int) -> Contribution:
+    """Keep ||N.T x|| of each row for each of T matrices (D, c), which stand side by side."""
+    xp, P = namespace(X), X @ N
+    P = xp.reshape(P * P, (X.shape[0], N.shape[1] // c, c))
+    return Contribution(kept=xp.sqrt(xp.sum(P, axis=2)))
+
+
+def trial_residuals(X: Array, Q: Array, one: Array, d: int) -> Contribution:
     """Keep the distance of each row to each of T subspaces, whose bases (D, d) are side by side.
 
     It is |x|^2 - |Q.T x|^2, so distances below the root of the rounding errors are zero. If rows

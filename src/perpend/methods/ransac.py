@@ -5,7 +5,7 @@ these. A sample has no outlier with probability w^d, where w is the share of inl
 
 .. math:: T = \frac{\log(1 - p)}{\log(1 - w^d)}
 
-trials find one with probability p. That is 16 for a plane (d = 2) among half outliers, 5,000 for
+trials find one with probability p. That is 17 for a plane (d = 2) among half outliers, 4,700 for
 d = 10, and 5 million for d = 20: it is hopeless for dimensions near that of the space.
 
 With a given threshold r the rows within r agree. Without one, each trial has the threshold whose
@@ -33,7 +33,7 @@ from perpend._capabilities import Capabilities
 from perpend._typing import Array
 from perpend.estimator import Interval, SubspaceEstimator
 from perpend.geometry import complement
-from perpend.kernels import trial_distances
+from perpend.kernels import trial_distances, trial_residuals
 from perpend.rows import RowSource, RowSpan
 from perpend.solvers import Directions, Solution, Urn, ended, iterate
 from perpend.solvers.loop import Callback
@@ -84,16 +84,13 @@ def ransac(
             if rows.lifted_by is not None:  # Euclidean distances, of rows without the last 1
                 one = span.inside(np.eye(span.n_features)[:, -1:])
                 lengths, unit = rows.gather(rows.lengths), unit * rows.lifted_by
-        at_once = int(np.clip(BATCH // (len(weight) * d), 1, AT_ONCE))
+        at_once = int(np.clip(BATCH // (len(weight) * min(c, d)), 1, AT_ONCE))
 
         def step(state: _State) -> _State:
             n = min(at_once, max_iter - state.n_trials)
             samples = rows.take(urn.draw(n * d)).astype(float).reshape(n, d, D)
-            Q, _ = np.linalg.qr(np.swapaxes(samples, 1, 2))  # (n, D', d)
-            flat = np.ascontiguousarray(np.moveaxis(Q, 0, 1).reshape(D, n * d))
-            kept = rows.scan(trial_distances, flat, one, d, keep=True).kept
-            assert kept is not None
-            r = rows.gather(kept).astype(float) * (unit * lengths[:, None])
+            Q, r = _distances(rows, span, np.swapaxes(samples, 1, 2), one)
+            r *= unit * lengths[:, None]
             scores, limits = scored(r)
             i, n_trials = int(np.argmax(scores)), state.n_trials + n
             if scores[i] > state.score:
@@ -112,6 +109,30 @@ def ransac(
         return ended(run, V, 0.0, run.state.n_trials)
 
     return solve_fixed(rows, codimension, find, rng)
+
+
+def _distances(rows: RowSource, span: RowSpan, A: Array, one: Array) -> tuple[Array, Array]:
+    """Return bases (T, D', d) of the spans of A, and the distances (n, T) of all rows to them."""
+    (_, D, d), c = A.shape, span.rank - A.shape[2]
+
+    def scan(kernel: Any, M: Array, *params: Any) -> Array:
+        flat = np.ascontiguousarray(np.moveaxis(M, 0, 1).reshape(D, -1))
+        kept = rows.scan(kernel, flat, *params, keep=True).kept
+        assert kept is not None
+        return rows.gather(kept).astype(float)
+
+    if c > d or span.rank < D:
+        Q, _ = np.linalg.qr(A)
+        return Q, scan(trial_residuals, Q, one, d)
+    all_, _ = np.linalg.qr(A, mode="complete")
+    Q, N = all_[:, :, :d], all_[:, :, d:]
+    q = (
+        np.swapaxes(N, 1, 2) @ one
+    )  # (T, c, 1): turns the normals of lifted rows into Euclidean ones
+    size = np.sum(q * q, axis=1, keepdims=True)
+    longer = 1 / np.sqrt(np.maximum(1 - size, np.finfo(float).eps)) - 1
+    N = N + N @ q * (longer / np.where(size > 0, size, 1)) @ np.swapaxes(q, 1, 2)
+    return Q, scan(trial_distances, N, c)
 
 
 def _trials(share: float, d: int, p: float) -> float:
@@ -172,7 +193,8 @@ class RANSAC(SubspaceEstimator):
         The distance up to which rows agree with a trial, and above which a row is an outlier:
         relative to its norm (the sine of its angle to the subspace) if `normalize`, otherwise, and
         for an affine subspace, in the data's own units. "auto" takes for each trial the distance at
-        which the number of rows is least likely by chance, and the labels' own one in the end.
+        which the number of rows is least likely by chance, and the labels' own one in the end;
+        where the cloud as a whole is flat, that may be the whole cloud, so give a number there.
     stop_probability : float, default=0.99
         It stops when a sample without outliers has been drawn with this probability, by the largest
         share of rows that agreed so far.
