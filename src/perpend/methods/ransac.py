@@ -105,7 +105,7 @@ def ransac(
         start = _State(np.zeros((D, d)), weight > 0, -np.inf, 0, total, np.inf)
         steps = -(-max_iter // at_once)
         run = iterate(step, start, max_steps=steps, stage="trials", callback=callback)
-        V = _refitted(rows, span, run.state, weight)[:, :c]
+        V = _refitted(rows, span, run.state, weight * lengths**2)[:, :c]
         return ended(run, V, 0.0, run.state.n_trials)
 
     return solve_fixed(rows, codimension, find, rng)
@@ -126,9 +126,8 @@ def _distances(rows: RowSource, span: RowSpan, A: Array, one: Array) -> tuple[Ar
         return Q, scan(trial_residuals, Q, one, d)
     all_, _ = np.linalg.qr(A, mode="complete")
     Q, N = all_[:, :, :d], all_[:, :, d:]
-    q = (
-        np.swapaxes(N, 1, 2) @ one
-    )  # (T, c, 1): turns the normals of lifted rows into Euclidean ones
+    # Normals of lifted rows become Euclidean ones: N (I - q q^T)^(-1/2), with q = N^T one.
+    q = np.swapaxes(N, 1, 2) @ one  # (T, c, 1)
     size = np.sum(q * q, axis=1, keepdims=True)
     longer = 1 / np.sqrt(np.maximum(1 - size, np.finfo(float).eps)) - 1
     N = N + N @ q * (longer / np.where(size > 0, size, 1)) @ np.swapaxes(q, 1, 2)

@@ -1,7 +1,7 @@
 """Outliers as whole rows beside a matrix of low rank: one convex program, two published methods."""
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -34,13 +34,8 @@ def low_rank_and_rows(
         X, weight = dense(rows)
         root = np.sqrt(weight)
         Y = root[:, None] * (X @ span.basis)
-        run = split(
-            Y,
-            whole_rows(lam * root),
-            max_iter=max_iter,
-            tol=tol,
-            callback=callback,
-        )
+        how: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "callback": callback}
+        run = split(Y, whole_rows(lam * root), **how)
         V, rank = row_space(run.state.L, RANK)
         if rank == 0:  # all rows are outliers: take the axis that L would have first
             V, rank = row_space(run.state.Y, RANK)[0], 1
