@@ -32,8 +32,8 @@ def check(folder: Path) -> list[str]:
         if f"```{{method-facts}} {name}\n" not in text:
             wrong.append(f"{name}.md does not show its facts.")
         can = _capabilities(name)[1]
-        told = ("solves", "family", "cost", "regime", "guarantee", "reference", "memory")
-        wrong += [f"{name} says nothing about {f!r}." for f in told if not getattr(can, f)]
+        stated = ("solves", "family", "cost", "regime", "guarantee", "reference", "memory")
+        wrong += [f"{name} says nothing about {f!r}." for f in stated if not getattr(can, f)]
     return wrong
 
 

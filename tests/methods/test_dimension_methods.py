@@ -249,7 +249,7 @@ def test_outliers_on_a_line_with_more_rows_win(method):
     assert subspace_error(model.normals_, data.normals) > 0.5
 
 
-def test_spherical_pca_bears_long_tails_but_is_not_exact_among_outliers(seed):
+def test_spherical_pca_tolerates_long_tails_but_is_not_exact_among_outliers(seed):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((2000, 6)) * [4, 3, 1, 1, 1, 1] * rng.standard_cauchy((2000, 1))
     assert error_of(SphericalPCA(n_components=2).fit(X), 2) < 0.1

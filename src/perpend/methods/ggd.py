@@ -9,7 +9,7 @@ G = W S Z^T,
 .. math:: U(t) = U Z \cos(S t) Z^T - W \sin(S t) Z^T
 
 Steps are in units of 1 / sum of the norms of the rows, the authors' constant for unit rows.
-"halving" asks for any decrease. The release begins each line search anew with the first step; here
+"halving" accepts any decrease. The release begins each line search anew with the first step; here
 it begins with twice the last one, which takes a tenth of the passes near the end.
 
 T. Maunu, T. Zhang, G. Lerman. A well-tempered landscape for non-convex robust subspace recovery.
@@ -41,7 +41,7 @@ class Halving(StepRule):
     least: float = 1e-16  # of the first step: nothing falls any more
 
     def accepts(self, f_trial: Array, f: Array, *_: Array) -> Array:
-        """Ask for any decrease."""
+        """Accept any decrease."""
         return f_trial < f
 
     def following(self, mu: Array, outcome: Outcome) -> Array:
@@ -49,7 +49,7 @@ class Halving(StepRule):
         return np.where(outcome.accepted, np.minimum(2 * mu, self.mu0), mu / 2)
 
     def at_rest(self, mu: Array, outcome: Outcome, tol: float) -> Array:
-        """Rest when the last step moved by less than `tol`, or no step is short enough."""
+        """Stop when the last step moved by less than `tol`, or no step is short enough."""
         return (outcome.accepted & (outcome.moved <= tol)) | (mu <= self.least * self.mu0)
 
 
@@ -70,7 +70,7 @@ class Shrinking(StepRule):
         return np.where(outcome.n_iter % self.every == 0, self.factor * mu, mu)
 
     def at_rest(self, mu: Array, outcome: Outcome, tol: float) -> Array:
-        """Rest when the last step moved by less than `tol`."""
+        """Stop when the last step moved by less than `tol`."""
         del mu
         return outcome.moved <= tol
 
@@ -119,7 +119,7 @@ class GGD(SubspaceEstimator):
     Parameters
     ----------
     step : {"halving", "shrinking"}, default="halving"
-        "halving" is a line search that asks for any decrease, "shrinking" takes a tenth of the step
+        "halving" is a line search that accepts any decrease, "shrinking" takes a tenth of the step
         after every 50 iterations.
     first_step : float, default=1.0
         The first step, in units of one over the sum of the norms of the rows.
