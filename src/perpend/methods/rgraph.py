@@ -20,7 +20,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import enet_path
 
 from perpend._labels_only import LabelsOnly
 from perpend._typing import Array
@@ -98,6 +97,8 @@ def represented(x: Array, A: Array, lam: float, alpha: float) -> Array:
     A column that is not among the chosen ones has coefficient 0 if its product with the residual
     is at most lam / gamma; those with more are added, until there are none.
     """
+    from sklearn.linear_model import enet_path  # a tenth of a second, for those who need it
+
     (D, n), products = A.shape, np.abs(x @ A)
     limit, r = float(np.max(products, initial=0.0)) / alpha, np.zeros(A.shape[1])  # lam / gamma
     if limit == 0:
