@@ -4,10 +4,12 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import perpend.methods  # noqa: F401  fills the registry
+from perpend._labels_only import LABELS_ONLY
 from perpend.estimator import METHODS
 from perpend.exceptions import CodimensionWarning
 
 ESTIMATORS = [METHODS[name](random_state=0) for name in sorted(METHODS)]
+ESTIMATORS += [LABELS_ONLY[name]() for name in sorted(LABELS_ONLY)]
 AFFINE = [METHODS["DPCP"](affine=affine, max_iter=100, random_state=0) for affine in (True, "auto")]
 
 # The checks use tiny random data on which nothing is sure, and some set too few iterations.

@@ -103,15 +103,18 @@ CARDS = {page.stem for page in (DOCS / "methods").glob("*.md")} - {"index"}
 
 
 def test_every_card_is_that_of_a_method():
-    described = {name for name in perpend._METHODS if getattr(perpend, name).capabilities.solves}
-    assert described <= CARDS <= set(perpend._METHODS)
+    all_ = {*perpend._METHODS, *perpend._LABELS_ONLY}
+    described = {name for name in all_ if getattr(perpend, name).capabilities.solves}
+    assert described <= CARDS <= all_
 
 
 def test_the_table_and_the_facts_of_the_cards_are_complete(monkeypatch):
     monkeypatch.syspath_prepend(DOCS / "_ext")
     rows = importlib.import_module("method_rows")
     assert rows.check(DOCS / "methods") == []
-    assert len(rows.table(DOCS / "methods")) == 2 + len(perpend._METHODS)
+    assert len(rows.table(DOCS / "methods")) == 2 + len(perpend._METHODS) + len(
+        perpend._LABELS_ONLY
+    )
     assert "| **you must give** | nothing |" in rows.facts("DPCP")
 
 

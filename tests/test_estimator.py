@@ -117,7 +117,10 @@ def test_shares_are_those_of_the_best_change_of_one_column(name, seed, dtype):
     assert shares.dtype == dtype
     assert np.all((shares >= 0) & (shares <= 1))
     tol = {np.float64: 1e-9, np.float32: 2e-3}[dtype]
-    np.testing.assert_allclose(shares, by_trial(X.astype(float), model.normals_), atol=tol)
+    off = model.distance(X) > 100 * np.finfo(dtype).eps  # rows that are nearer count as on it
+    expected = by_trial(X.astype(float), model.normals_)
+    np.testing.assert_allclose(shares[off], expected[off], atol=tol)
+    assert off.sum() > 40
 
 
 @pytest.mark.parametrize("normalize", [True, False])

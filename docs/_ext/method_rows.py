@@ -23,11 +23,11 @@ def cards(folder: Path) -> set[str]:
 
 def check(folder: Path) -> list[str]:
     """Return what is wrong with the cards, one sentence each."""
-    from perpend import _METHODS
+    from perpend import _LABELS_ONLY, _METHODS
 
-    known = cards(folder)
-    wrong = [f"{name}.md is the card of no method." for name in sorted(known - set(_METHODS))]
-    for name in sorted(known & set(_METHODS)):
+    known, all_ = cards(folder), {*_METHODS, *_LABELS_ONLY}
+    wrong = [f"{name}.md is the card of no method." for name in sorted(known - all_)]
+    for name in sorted(known & all_):
         text = (folder / f"{name}.md").read_text(encoding="utf-8")
         if f"```{{method-facts}} {name}\n" not in text:
             wrong.append(f"{name}.md does not show its facts.")
@@ -39,11 +39,12 @@ def check(folder: Path) -> list[str]:
 
 def table(folder: Path) -> list[str]:
     """Return the lines of the table in Markdown: one for each method, those with a card first."""
-    from perpend import _METHODS
+    from perpend import _LABELS_ONLY, _METHODS
 
     known = cards(folder)
     lines = [_line(TITLES), _line(["---"] * len(TITLES))]
-    for name in sorted(_METHODS, key=lambda name: name not in known):  # else in their order
+    all_ = [*_METHODS, *_LABELS_ONLY]  # in this order
+    for name in sorted(all_, key=lambda name: name not in known):
         link = f"[{name}](/methods/{name}.md)" if name in known else f"`{name}`"
         solves, can = _capabilities(name)
         lines.append(_line([link, solves, can.given, can.cost, can.regime]))

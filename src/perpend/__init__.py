@@ -16,10 +16,18 @@ __version__ = "0.1.0"
 
 _METHODS = {
     "DPCP": "dpcp",
+    "CoherencePursuit": "coherence_pursuit",
     "DPCPIRLS": "dpcp_irls",
+    "DPCPLP": "dpcp_lp",
+    "DPCPd": "dpcp_d",
     "FMS": "fms",
     "GGD": "ggd",
     "GMS": "gms",
+    "LLD": "lld",
+    "MDR": "mdr",
+    "OutlierPursuit": "outlier_pursuit",
+    "RANSAC": "ransac",
+    "RANSACPlus": "ransac_plus",
     "REAPER": "reaper",
     "RSGM": "rsgm",
     "RecursiveDPCP": "recursive_dpcp",
@@ -31,8 +39,17 @@ _METHODS = {
 name. A line here makes a method public: as ``perpend.CLASS`` and ``perpend.function``, on the
 command line, in the docs and in the common tests."""
 
+_LABELS_ONLY = {
+    "DoubleOverparameterization": "double_overparameterization",
+    "PCP": "pcp",
+    "RGraph": "rgraph",
+}
+"""The same for methods that label the rows of the fit and find no subspace: not on the command
+line."""
+
 _HOMES = {
     "BatchSolution": "perpend.batch",
+    "OrthogonalDictionary": "perpend.sparse",
     "RobustStandardizer": "perpend.standardizer",
     "as_rows": "perpend.rows",
     "callbacks": "perpend",
@@ -49,10 +66,12 @@ _HOMES = {
     "peel": "perpend.peeling",
     "plots": "perpend",
     "save": "perpend.persistence",
+    "sparsest_vector": "perpend.sparse",
     "subspace_distance": "perpend.metrics",
     "subspace_error": "perpend.metrics",
     "theory": "perpend",
     **dict.fromkeys([*_METHODS, *_METHODS.values()], "perpend.methods"),
+    **dict.fromkeys([*_LABELS_ONLY, *_LABELS_ONLY.values()], "perpend.methods"),
 }
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604  names, all of them
@@ -70,20 +89,46 @@ if TYPE_CHECKING:  # for editors and type checkers; a method works without its l
     from perpend.batch import dpcp_batch as dpcp_batch
     from perpend.correspondences import fundamental_matrix as fundamental_matrix
     from perpend.correspondences import homography as homography
+    from perpend.methods.coherence_pursuit import CoherencePursuit as CoherencePursuit
+    from perpend.methods.coherence_pursuit import coherence_pursuit as coherence_pursuit
+    from perpend.methods.double_overparameterization import (
+        DoubleOverparameterization as DoubleOverparameterization,
+    )
+    from perpend.methods.double_overparameterization import (
+        double_overparameterization as double_overparameterization,
+    )
     from perpend.methods.dpcp import DPCP as DPCP
     from perpend.methods.dpcp import dpcp as dpcp
+    from perpend.methods.dpcp_d import DPCPd as DPCPd
+    from perpend.methods.dpcp_d import dpcp_d as dpcp_d
     from perpend.methods.dpcp_irls import DPCPIRLS as DPCPIRLS
     from perpend.methods.dpcp_irls import dpcp_irls as dpcp_irls
+    from perpend.methods.dpcp_lp import DPCPLP as DPCPLP
+    from perpend.methods.dpcp_lp import dpcp_lp as dpcp_lp
     from perpend.methods.fms import FMS as FMS
     from perpend.methods.fms import fms as fms
     from perpend.methods.ggd import GGD as GGD
     from perpend.methods.ggd import ggd as ggd
     from perpend.methods.gms import GMS as GMS
     from perpend.methods.gms import gms as gms
+    from perpend.methods.lld import LLD as LLD
+    from perpend.methods.lld import lld as lld
+    from perpend.methods.mdr import MDR as MDR
+    from perpend.methods.mdr import mdr as mdr
+    from perpend.methods.outlier_pursuit import OutlierPursuit as OutlierPursuit
+    from perpend.methods.outlier_pursuit import outlier_pursuit as outlier_pursuit
+    from perpend.methods.pcp import PCP as PCP
+    from perpend.methods.pcp import pcp as pcp
+    from perpend.methods.ransac import RANSAC as RANSAC
+    from perpend.methods.ransac import ransac as ransac
+    from perpend.methods.ransac_plus import RANSACPlus as RANSACPlus
+    from perpend.methods.ransac_plus import ransac_plus as ransac_plus
     from perpend.methods.reaper import REAPER as REAPER
     from perpend.methods.reaper import reaper as reaper
     from perpend.methods.recursive_dpcp import RecursiveDPCP as RecursiveDPCP
     from perpend.methods.recursive_dpcp import recursive_dpcp as recursive_dpcp
+    from perpend.methods.rgraph import RGraph as RGraph
+    from perpend.methods.rgraph import rgraph as rgraph
     from perpend.methods.rsgm import RSGM as RSGM
     from perpend.methods.rsgm import rsgm as rsgm
     from perpend.methods.spherical_pca import SphericalPCA as SphericalPCA
@@ -99,6 +144,8 @@ if TYPE_CHECKING:  # for editors and type checkers; a method works without its l
     from perpend.persistence import save as save
     from perpend.relations import equations as equations
     from perpend.rows import as_rows as as_rows
+    from perpend.sparse import OrthogonalDictionary as OrthogonalDictionary
+    from perpend.sparse import sparsest_vector as sparsest_vector
     from perpend.standardizer import RobustStandardizer as RobustStandardizer
 
 

@@ -71,8 +71,11 @@ OF_FUNCTION = _entries(SHARED["Functions"])
 """What only the functional forms take."""
 
 
-def completed(cls: type[Any]) -> str | None:
-    """Return the docstring of a method with what all methods share."""
+def completed(cls: type[Any], attributes: Iterable[str] | None = None) -> str | None:
+    """Return the docstring of a method with what all methods share.
+
+    All have the same attributes, unless some are named: then those of its own come first.
+    """
     if vars(cls).get("__doc__") is None:  # it has none, or python -OO took it
         return None
     sections, parameters = _sections(cls.__doc__ or ""), inspect.signature(cls).parameters
@@ -83,6 +86,9 @@ def completed(cls: type[Any]) -> str | None:
         },
         "Attributes": ATTRIBUTES,
     }
+    if attributes is not None:
+        own = _entries(sections.get("Attributes", ""))
+        shared["Attributes"] = own | {name: ATTRIBUTES[name] for name in attributes}
     parts = [sections.pop("")]
     for title, texts in shared.items():
         own = _entries(sections.pop(title, ""))

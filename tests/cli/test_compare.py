@@ -50,7 +50,10 @@ def test_options_that_it_does_not_have_are_those_of_fit(run, csv, monkeypatch):
 def test_json(run, csv, data):
     rows = methods(run("compare", csv, "--json"))
     assert list(rows) == LINES
-    assert all(row["codimension"] == 2 and row["problem"] is None for row in rows.values())
+    assert all(row["problem"] is None for row in rows.values())
+    assert all(row["codimension"] == 2 for row in rows.values() if row["given"])
+    # Methods of low dimension may find another codimension, but are not sure of it then.
+    assert all(row["codimension"] == 2 or row["confidence"] < 0.95 for row in rows.values())
     assert [name for name, row in rows.items() if not row["given"]] == [
         name for name in METHODS if name not in NEEDY
     ]

@@ -113,6 +113,40 @@ def test_residual_and_gradient(xp, dtype, seed):
     assert_contribution(xp, part, dtype, total=r, left=left, right=R)
 
 
+def test_trial_distances(xp, dtype, seed):
+    X, B = block(seed, dtype)
+    part = kernels.trial_distances(xp.array(X), xp.array(B), 2)
+    P = (X.astype(float) @ B.astype(float)).reshape(23, 2, 2)
+    assert_contribution(xp, part, dtype, kept=np.linalg.norm(P, axis=2))
+
+
+def test_trial_residuals(xp, dtype, seed):
+    """To spans through the origin; of lifted rows, to a line in the space below."""
+    X, B = block(seed, dtype)
+    X[7] = X[8]  # a distance that is rounding would be zero here
+    bases = [np.linalg.qr(B[:, cols])[0] for cols in ([0, 1], [1, 2], [0, 3])]
+    flat, none = np.hstack(bases), np.zeros((5, 1), dtype)
+    part = kernels.trial_residuals(xp.array(X), xp.array(flat), xp.array(none), 2)
+    r = [np.linalg.norm(X - X.astype(float) @ U @ U.T, axis=1) for U in bases]
+    assert_contribution(xp, part, dtype, kept=np.transpose(r))
+    X[:, 4] = 1
+    Q, one = np.linalg.qr(X[:2].T)[0], np.eye(5, dtype=dtype)[:, 4:]
+    kept = xp.numpy(kernels.trial_residuals(xp.array(X), xp.array(Q), xp.array(one), 2).kept)
+    a, way = X[0, :4].astype(float), X[1, :4] - X[0, :4].astype(float)
+    way /= np.linalg.norm(way)
+    across = X[:, :4] - a - np.outer((X[:, :4] - a) @ way, way)
+    tol = {np.float64: 1e-6, np.float32: 2e-2}[dtype]
+    np.testing.assert_allclose(kept[:, 0], np.linalg.norm(across, axis=1), atol=tol)
+
+
+def test_soft_heights(xp, dtype, seed):
+    X, B = block(seed, dtype)
+    part = kernels.soft_heights(xp.array(X), xp.array(B[:, :1]), xp.array(dtype(0.5)))
+    p = X.astype(float) @ B[:, :1].astype(float)
+    y = np.sign(p) * np.maximum(np.abs(p) - 0.5, 0)
+    assert_contribution(xp, part, dtype, total=0.5 * np.abs(y) + (y - p) ** 2 / 2, left=y)
+
+
 @pytest.mark.parametrize("c", [1, 3])
 def test_inverse_distance_gram(xp, dtype, seed, c):
     X, B = block(seed, dtype)

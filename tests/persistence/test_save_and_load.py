@@ -17,6 +17,7 @@ from perpend.solvers.steps import GeometricStep
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")
 @pytest.mark.parametrize("name", sorted(METHODS))
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_every_method_gives_the_same_results_after_loading(name, dtype, tmp_path):

@@ -54,6 +54,14 @@ def heights(X: Array, b: Array) -> Contribution:
     return Contribution(kept=namespace(X).abs(X @ b))
 
 
+def soft_heights(X: Array, b: Array, tau: Array) -> Contribution:
+    """Give tau |y| + (y - x.b)^2 / 2 to be summed and y.T X; y is x.b, nearer to 0 by tau."""
+    xp, P = namespace(X), X @ b  # (b, 1)
+    size = xp.abs(P)
+    beyond = xp.maximum(size - tau, xp.zeros_like(size))
+    return Contribution(total=tau * beyond + (size - beyond) ** 2 / 2, left=xp.sign(P) * beyond)
+
+
 # -- distances -------------------------------------------------------------------------------------
 
 
@@ -75,6 +83,33 @@ def distance_and_gradient(X: Array, V: Array) -> Contribution:
     xp, P = namespace(X), X @ V  # (b, c)
     r = _norms(P, keepdims=True)
     return Contribution(total=r, left=P / xp.where(r > 0, r, xp.ones_like(r)))
+
+
+def trial_distances(X: Array, N: Array, c: int) -> Contribution:
+    """Keep ||N.T x|| of each row for each of T matrices (D, c), which stand side by side."""
+    xp, P = namespace(X), X @ N
+    P = xp.reshape(P * P, (X.shape[0], N.shape[1] // c, c))
+    return Contribution(kept=xp.sqrt(xp.sum(P, axis=2)))
+
+
+def trial_residuals(X: Array, Q: Array, one: Array, d: int) -> Contribution:
+    """Keep the distance of each row to each of T subspaces, whose bases (D, d) are side by side.
+
+    It is |x|^2 - |Q.T x|^2, so distances below the root of the rounding errors are zero. If rows
+    are lifted, (z, 1), and `one` (D, 1) is the direction of the 1, it is the Euclidean distance of
+    z: with the part p of x across the subspace, |p|^2 + (one.p)^2 / |Q.T one|^2 (Sherman and
+    Morrison). Without it `one` is zero.
+    """
+    xp, T = namespace(X), Q.shape[1] // d
+    P, e = xp.reshape(X @ Q, (X.shape[0], T, d)), xp.reshape(one.T @ Q, (1, T, d))
+    inside, size = xp.sum(P * P, axis=2), xp.sum(X * X, axis=1, keepdims=True)  # (b, T), (b, 1)
+    eps = 4 * X.shape[1] * float(xp.finfo(X.dtype).eps)
+    across = xp.where(size - inside > eps * size, size - inside, xp.zeros_like(inside))
+    length = xp.sum(e * e, axis=2)  # (1, T)
+    along = X @ one - xp.sum(P * e, axis=2)
+    extra = along * along / xp.where(length > 0, length, xp.ones_like(length))
+    extra = xp.where(across > 0, extra, xp.zeros_like(extra))
+    return Contribution(kept=xp.sqrt(across + extra))
 
 
 def residual_and_gradient(X: Array, U: Array) -> Contribution:

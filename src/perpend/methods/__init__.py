@@ -1,17 +1,19 @@
 """The published methods: one file for each, with a function and a thin estimator.
 
-``_METHODS`` in ``perpend/__init__.py`` has a line for each: the class, and the module here that
-defines it together with its functional form, a function of the module's name.
+``_METHODS`` and ``_LABELS_ONLY`` in ``perpend/__init__.py`` have a line for each: the class, and
+the module here that defines it together with its functional form, a function of the module's name.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from perpend import _METHODS
+from perpend import _LABELS_ONLY, _METHODS
 
-__all__ = [*_METHODS, *_METHODS.values()]  # noqa: PLE0604  names, all of them
+_ALL = _METHODS | _LABELS_ONLY
 
-for _name, _module in _METHODS.items():
+__all__ = [*_ALL, *_ALL.values()]  # noqa: PLE0604  names, all of them
+
+for _name, _module in _ALL.items():
     _home = import_module(f"perpend.methods.{_module}")
     globals().update({_name: getattr(_home, _name), _module: getattr(_home, _module)})
 

@@ -22,9 +22,8 @@ import numpy as np
 from perpend._capabilities import Capabilities
 from perpend._typing import Array
 from perpend.estimator import HasMethods, StrOptions, SubspaceEstimator
-from perpend.geometry import complement
 from perpend.rows import RowSource, RowSpan
-from perpend.solvers import Directions, Solution, StepRule, psgm, step_rule
+from perpend.solvers import Directions, Solution, StepRule, one_by_one, psgm, step_rule
 from perpend.solvers.loop import Callback
 from perpend.solvers.steps import STEP_METHODS, STEP_RULES
 from perpend.structure import solve_fixed
@@ -44,29 +43,13 @@ def recursive_dpcp(
     rule = step_rule(step)
 
     def find(rows: RowSource, span: RowSpan, c: int) -> Directions:
-        found = _next(rows, span, np.zeros((rows.shape[1], 0)))
-        for _ in range(1, c):
-            found = found.join(_next(rows, span, found.B))
-        return found
+        def descend(start: Array, _: Array, B: Array) -> Directions:
+            how: dict[str, Any] = {"rule": rule, "max_iter": max_iter, "tol": tol}
+            return psgm(rows, start, orthogonal_to=B, callback=callback, **how)
 
-    def _next(rows: RowSource, span: RowSpan, B: Array) -> Directions:
-        """Find one more normal, orthogonal to the columns of B."""
-        start = _least_axis(span, B)
-        one = psgm(
-            rows, start, rule=rule, max_iter=max_iter, tol=tol, orthogonal_to=B, callback=callback
-        )
-        b = one.B - B @ (B.T @ one.B)  # rounding errors of many steps
-        return one._replace(B=b / np.linalg.norm(b, axis=0))
+        return one_by_one(span, c, descend)
 
     return solve_fixed(rows, codimension, find, rng)
-
-
-def _least_axis(span: RowSpan, B: Array) -> Array:
-    """Return the axis (D, 1) of the span, orthogonal to B, along which the rows vary least."""
-    A = span.basis @ complement(span.basis.T @ B)  # (D, R - j)
-    half = np.sqrt(span.variances)[:, None] * (span.axes.T @ A)  # moments = half.T @ half
-    _, axes = np.linalg.eigh(half.T @ half)
-    return A @ axes[:, :1]
 
 
 class RecursiveDPCP(SubspaceEstimator):

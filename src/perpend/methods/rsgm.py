@@ -27,6 +27,7 @@ from perpend.rows import RowSource, RowSpan
 from perpend.solvers import (
     DecayStep,
     Directions,
+    GeometricStep,
     MBLSStep,
     Solution,
     StepRule,
@@ -44,6 +45,7 @@ from perpend.structure import solve_fixed
 STEPS: dict[str, StepRule] = {
     "mbls": MBLSStep(mu0=1e-2, armijo=1e-3, shrink=0.5, floor=1e-15),
     "decay": DecayStep(mu0=0.1, armijo=0.0, shrink=0.9, beta=0.9, floor=1e-15),
+    "geometric": GeometricStep(),  # of the theorems; its constants are ours
 }
 
 
@@ -96,15 +98,18 @@ class RSGM(SubspaceEstimator):
 
     Parameters
     ----------
-    step : {"mbls", "decay"} or a step rule, default="mbls"
+    step : {"mbls", "decay", "geometric"} or a step rule, default="mbls"
         "mbls" is the backtracking line search of the first release (2019), "decay" the second's
-        (2021): one line search, then a step that shrinks by a tenth at every iteration. Of a rule
-        object only the sizes are used, along the tangent gradient of the frame.
+        (2021): one line search, then a step that shrinks by a tenth at every iteration. "geometric"
+        is the piecewise geometrically diminishing rule of the theorems, with the constants of
+        `perpend.solvers.GeometricStep`; it takes some 500 iterations. Of a rule object only the
+        sizes are used, along the tangent gradient of the frame.
     init : {"spectral", "random"} or array of shape (codimension, n_features), default="spectral"
         The first normals: the axes along which the rows vary least, random ones, or those given.
     tol : float, default=1e-8
-        "decay" has converged when the objective changes by less than this, relatively. "mbls" has
-        only the lower limit of its step size.
+        "decay" has converged when the objective changes by less than this, relatively, and
+        "geometric" when a step turns the frame by less (radians). "mbls" has only the lower limit
+        of its step size.
     random_state : int, Generator, RandomState or None, default=None
         Seeds ``init="random"``.
 

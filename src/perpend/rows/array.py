@@ -44,6 +44,7 @@ class ArrayRows:
     """
 
     _blocks_in_sum = BLOCKS_PER_PARTIAL
+    lifted_by: float | None = None  # of rows (z, 1): z times this is in the units of the data
 
     def __init__(
         self,
@@ -192,7 +193,7 @@ class ArrayRows:
 
     def _alike(self, X: Array, index: Any, n_bytes: int = 0) -> "ArrayRows":
         """Return a source of X with the weights and lengths of the rows at `index`."""
-        return rows_of(
+        rows = rows_of(
             X,
             weight=None if self._weight is None else self._weight[index],
             lengths=None if self._lengths is None else self._lengths[index],
@@ -202,6 +203,8 @@ class ArrayRows:
             n_jobs=self._n_jobs,
             fused=self._fused,
         )
+        rows.lifted_by = self.lifted_by
+        return rows
 
     # -- sums --------------------------------------------------------------------------------------
 

@@ -36,6 +36,7 @@ class RowSource(Protocol):
     lengths: Kept  # the norm that each row had as it was given, up to a common factor
     norms: Array  # (m,) ascending to the largest, stand for those of all rows; [1.] for unit rows
     unit: float  # what the kernels see times `unit` is what the user gave; 1 for unit rows
+    lifted_by: float | None  # of rows (z, 1), in an affine fit: z times this is in the user's units
 
     @property
     def precision(self) -> float:

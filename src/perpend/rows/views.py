@@ -107,6 +107,7 @@ def lifted(
         n_jobs=n_jobs,
         fused=fused,
     )
+    source.lifted_by = view.scale
     return Lifted(source, view)
 
 

@@ -1,5 +1,9 @@
 """How directions are found: one loop, its steps, and the solvers made of them."""
 
+from perpend.solvers.dense import Dense as Dense
+from perpend.solvers.dense import Urn as Urn
+from perpend.solvers.dense import dense as dense
+from perpend.solvers.dense import ended as ended
 from perpend.solvers.loop import Progress as Progress
 from perpend.solvers.loop import Run as Run
 from perpend.solvers.loop import Status as Status
@@ -9,6 +13,7 @@ from perpend.solvers.psgm import psgm as psgm
 from perpend.solvers.psgm import random_starts as random_starts
 from perpend.solvers.psgm import riemannian as riemannian
 from perpend.solvers.psgm import spectral_starts as spectral_starts
+from perpend.solvers.recursive import one_by_one as one_by_one
 from perpend.solvers.result import Directions as Directions
 from perpend.solvers.result import Fit as Fit
 from perpend.solvers.result import Solution as Solution

@@ -13,6 +13,7 @@ from perpend.structure.descents import Descent
 from perpend.structure.estimate import Estimate, solution_of
 from perpend.structure.flats import AffineFit
 from perpend.structure.linear import find_proposed, find_subspace, solve_fixed, solve_free
+from perpend.structure.low_rank import haystack_weight, low_rank_and_rows
 from perpend.structure.profile import Profile
 from perpend.structure.samples import Subsample, by_sample
 from perpend.structure.search import find_structure
@@ -32,6 +33,8 @@ __all__ = [
     "find_proposed",
     "find_structure",
     "find_subspace",
+    "haystack_weight",
+    "low_rank_and_rows",
     "sample_size",
     "sample_sizes",
     "size_for_low_dimension",

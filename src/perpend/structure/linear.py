@@ -284,7 +284,11 @@ def solve_free(
     estimate = _as_it_is(ground, directions.B, directions)
     if estimate.fit is not None:
         refined = _as_it_is(ground, ground.fitted(directions.B).V, directions).verdict
-        estimate = estimate._replace(
-            verdict=min(estimate.verdict, refined, key=lambda one: one.confidence)
-        )
+        verdict = min(estimate.verdict, refined, key=lambda one: one.confidence)
+        c, seen = directions.B.shape[1], ground.propose(directions.B)[1]
+        if seen is not None and seen.c != c:  # some of the normals, or more than there are
+            several = [n + ground.span.n_outside for n in (c, seen.c)]
+            what = f"the method found codimension {several[0]}, and the rows show {several[1]}"
+            verdict = verdict.doubted(Doubt("other", what, "give the codimension, or use DPCP"))
+        estimate = estimate._replace(verdict=verdict)
     return solution_of(estimate, rows, fixed=False)
