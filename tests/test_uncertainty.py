@@ -83,8 +83,9 @@ def test_without_noise_nothing_may_differ():
 
 def test_where_it_is_not_known():
     X, normal, _ = plane(0)
-    with pytest.raises(InputError, match=r"RSGM with these parameters is not.*refine"):
+    with pytest.raises(InputError, match=r"this RSGM is not.*refine"):
         RSGM(1, affine=False).fit(X).uncertainty()
+    assert not hasattr(RSGM(1).fit(X), "normals_covariance_")
     model = DPCP(1, affine=True, random_state=0).fit(X)
     with pytest.raises(InputError, match=r"normals of shape \(2, 3\).*expected \(1, 3\)"):
         model.p_value(np.eye(2, 3))

@@ -352,7 +352,10 @@ class FittedSubspace(
         from perpend._uncertainty import covariance
 
         check_is_fitted(self)
-        return covariance(self)
+        try:
+            return covariance(self)
+        except InputError as error:  # so that hasattr says whether it is known
+            raise AttributeError(str(error)) from error
 
     def uncertainty(self, level: float = 0.95) -> "Uncertainty":
         """Return how far the subspace may be off: the angle and the offset.

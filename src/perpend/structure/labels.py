@@ -236,6 +236,7 @@ def normals_error(solution: Solution, *, affine: bool) -> NormalsError | None:
     psi2, tiny = psi2 * max(turn, 1.0) / free, np.finfo(float).tiny
     slope, variance = turn * along - curve, np.ones(d)
     steep = slope > np.sqrt(tiny)  # elsewhere nothing is known
-    variance[steep] = np.minimum(psi2 * along[steep] / slope[steep] ** 2, 1.0)
+    slope = slope[steep]
+    variance[steep] = np.minimum((psi2 / slope) * (along[steep] / slope), 1.0)
     relative = across * (n_inside / max(float(across.sum()), tiny))
     return NormalsError(variance, relative, psi2 / max(turn, tiny) ** 2 if affine else 0.0)
