@@ -20,8 +20,6 @@ from perpend.structure.law import distance_edges
 from perpend.structure.settle import polish, settle, within
 
 LIKELY = 0.5  # confidence: what is more likely wrong than right is not reported
-MORE_TRIES = 2  # where nothing is found in few columns: eight rows miss a small plane at times
-SEVERAL = 4  # rows that share a value: in numbers of full precision it is one, but for exact planes
 ROUNDS = 2  # of sharing the rows out and weighing each subspace again
 
 
@@ -90,7 +88,7 @@ class Search(NamedTuple):
         taken: list[Data] = []  # members of each
         rest = data
         while len(decisions) < most and len(rest.X) >= 2:
-            new = self._next(rest)
+            new = self.find(rest, self._proposed(rest))
             if new is None or not np.any(near := rest.near(new)):
                 break
             if not _is_shadow(new, rest.some(near), decisions, taken):
@@ -106,19 +104,6 @@ class Search(NamedTuple):
             decisions = [one for one in again if one is not None]
         return decisions
 
-    def _next(self, rest: Data) -> Decision | None:
-        """Return a subspace of the rows that are left; None where several tries find nothing.
-
-        In few columns, affine searches begin around a few rows. A subspace with a share p of them
-        is missed by eight with the chance (1 - p)^8.
-        """
-        local = rest.affine and rest.X.shape[1] <= effort.FEW_COLUMNS and self.fixed is None
-        for _ in range(1 + MORE_TRIES * int(local)):
-            new = self.find(rest, self._proposed(rest))
-            if new is not None:
-                return new
-        return None
-
     def _proposed(self, data: Data) -> Array:
         """Return the rows (n,) that a fit takes for inliers; its doubts are settled here."""
         self.estimator.set_params(random_state=int(self.rng.integers(2**31)))
@@ -130,34 +115,20 @@ class Search(NamedTuple):
         """Weigh a subspace by its own rows and those of nobody; None if they show nothing."""
         left = (labels == j) | (labels == -1)
         own = labels[left] == j
-        # Among the clutter of a scan, another search would lead elsewhere, or to all of it.
-        paths, decision = not data.affine, None
-        if np.sum(own) > 1:
-            decision = self.weigh(data.some(left), own, paths=paths)
+        decision = self.weigh(data.some(left), own) if np.sum(own) > 1 else None
         if decision is None or not _counts(decision):
             return None
         is_other = np.mean(data.some(labels == j).near(decision)) < 0.5
-        is_slab = data.affine and decision.candidate.sigma > k.OTHER * one.candidate.sigma
-        return one if is_other or is_slab else decision
+        return one if is_other else decision
 
     def find(
-        self,
-        data: Data,
-        proposed: Array | None = None,
-        *,
-        stretched: bool = False,
-        thin: float = math.inf,
+        self, data: Data, proposed: Array | None = None, *, stretched: bool = False
     ) -> Decision | None:
         """Return a subspace that holds no smaller and no thinner one, or None.
 
-        `stretched` says whether the rows have equal variances already. Noise above `thin` is of no
-        use: where no axes show anything at such scales, nobody looks farther.
+        `stretched` says whether the rows have equal variances already.
         """
         inner = decision = self.weigh(data, proposed)
-        if inner is not None and inner.best is not None and math.isfinite(thin):
-            fine = inner.best[:, inner.cloud.scales <= thin]
-            if not np.any(fine > 0):
-                return None
         sigma = math.inf
         while inner is not None and self.fixed is None:
             decision, sigma = inner, min(sigma, inner.candidate.sigma)
@@ -179,9 +150,7 @@ class Search(NamedTuple):
             views.append((_stretch(own), k.FEWER, True))
         for T, thin, already in views:
             seen = own.mapped(T)
-            # Stretched rows have other units.
-            most = thin * sigma if data.affine and already == stretched else math.inf
-            inner = self.find(seen, stretched=already, thin=most)
+            inner = self.find(seen, stretched=already)
             if inner is None:
                 continue
             # As all rows see what was found among some of them.
@@ -197,11 +166,8 @@ class Search(NamedTuple):
                 return inner._replace(candidate=candidate)
         return None
 
-    def weigh(self, data: Data, part: Array | None, *, paths: bool = True) -> Decision | None:
-        """Return the structure of the rows, if it is significant; it may be that of a part (n,).
-
-        Without `paths` it is that of the part, and nothing else is searched.
-        """
+    def weigh(self, data: Data, part: Array | None) -> Decision | None:
+        """Return the structure of the rows, if it is significant; it may be that of a part (n,)."""
         (n, D), fixed = data.X.shape, self.fixed
         if n <= D + int(data.affine) or D < 2 or not (fixed is None or 0 < fixed < D):
             return None
@@ -213,9 +179,7 @@ class Search(NamedTuple):
             if part is not None:
                 profile.add(cloud.pca(part[drawn].astype(float)))
                 proposals = [1]
-            decision = find_structure(
-                profile, self.rng, proposals=proposals, fixed=fixed, paths=paths
-            )
+            decision = find_structure(profile, self.rng, proposals=proposals, fixed=fixed)
             if decision is not None and decision.facts.is_significant:
                 break
         else:
@@ -283,22 +247,6 @@ def _stretch(data: Data) -> Array:
     variances, axes = np.linalg.eigh(X.T @ X / len(X))
     seen = variances > rank_tolerance(X.dtype) * variances[-1]
     return axes[:, seen] * np.sqrt(np.mean(variances[seen]) / variances[seen])
-
-
-def dithered(X: Array) -> Array:
-    """Return the rows (n, D) with coarse columns spread over their steps.
-
-    The depth of a camera comes in steps: all points at one depth lie on a plane, exactly, and are
-    no structure. A column is coarse if most of its values are those of several rows.
-    """
-    rng = np.random.default_rng(0)
-    for j, column in enumerate(X.T):
-        values, counts = np.unique(column, return_counts=True)
-        if len(values) > 1 and np.median(counts) >= SEVERAL:
-            step = float(np.median(np.diff(values)))
-            X = X.copy()
-            X[:, j] += rng.uniform(-step / 2, step / 2, len(X)).astype(X.dtype)
-    return X
 
 
 def share_out(data: Data, decisions: list[Decision]) -> Array:

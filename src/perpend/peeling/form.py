@@ -11,7 +11,7 @@ from perpend.estimator import SubspaceEstimator
 from perpend.exceptions import InputError
 from perpend.geometry import as_generator, complement
 from perpend.methods.dpcp import DPCP
-from perpend.peeling.find import Data, Search, dithered, lifted, normals, share_out
+from perpend.peeling.find import Data, Search, lifted, normals, share_out
 from perpend.rows import as_rows, distinct_rows, row_span
 from perpend.rows.kinds import Place, to_numpy
 from perpend.structure import Decision
@@ -166,8 +166,6 @@ def peel(
     search = Search(model, as_generator(random_state))
     counted = distinct_rows(weighted, search.rng)
     seen = data.some(present)._replace(share=counted.share[present])
-    if affine:
-        seen = seen._replace(X=dithered(seen.X))
     if span.n_outside == 0 or search.fixed is not None:
         decisions = search.find_all(seen, int(max_subspaces))
     else:

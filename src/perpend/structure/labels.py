@@ -239,4 +239,5 @@ def normals_error(solution: Solution, *, affine: bool) -> NormalsError | None:
     slope = slope[steep]
     variance[steep] = np.minimum((psi2 / slope) * (along[steep] / slope), 1.0)
     relative = across * (n_inside / max(float(across.sum()), tiny))
-    return NormalsError(variance, relative, psi2 / max(turn, tiny) ** 2 if affine else 0.0)
+    offset = psi2 / turn / turn if turn > np.sqrt(tiny) else np.inf
+    return NormalsError(variance, relative, offset if affine else 0.0)
