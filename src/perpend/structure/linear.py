@@ -266,7 +266,10 @@ def solve_fixed(
     directions = Directions(nothing, np.zeros(1), np.zeros(1, int), np.ones(1, bool), 0.0, 0)
     if ground.fixed:
         directions = find(ground.rows, ground.span, ground.fixed)
-    return solution_of(_as_it_is(ground, directions.B, directions), rows, fixed=True)
+    estimate = _as_it_is(ground, directions.B, directions)
+    if estimate.fit is not None and estimate.verdict.confidence >= k.SURE:
+        estimate = _beside_the_rows(ground, estimate, directions.B)
+    return solution_of(estimate, rows, fixed=True)
 
 
 def solve_free(
@@ -285,10 +288,20 @@ def solve_free(
     if estimate.fit is not None:
         refined = _as_it_is(ground, ground.fitted(directions.B).V, directions).verdict
         verdict = min(estimate.verdict, refined, key=lambda one: one.confidence)
-        c, seen = directions.B.shape[1], ground.propose(directions.B)[1]
-        if seen is not None and seen.c != c:  # some of the normals, or more than there are
-            several = [n + ground.span.n_outside for n in (c, seen.c)]
-            what = f"the method found codimension {several[0]}, and the rows show {several[1]}"
-            verdict = verdict.doubted(Doubt("other", what, "give the codimension, or use DPCP"))
-        estimate = estimate._replace(verdict=verdict)
+        estimate = _beside_the_rows(ground, estimate._replace(verdict=verdict), directions.B)
     return solution_of(estimate, rows, fixed=False)
+
+
+def _beside_the_rows(ground: Ground, estimate: Estimate, B: Array) -> Estimate:
+    """Doubt an estimate by its normals B (D', c), if the rows around them show another number.
+
+    A subspace that is too large may run through outliers, exactly, and then looks like the right
+    one by its own members alone.
+    """
+    c, seen = B.shape[1], ground.propose(B)[1]
+    if seen is None or seen.c == c:
+        return estimate
+    has, shown = (n + ground.span.n_outside for n in (c, seen.c))
+    what = f"the method has codimension {has}, and the rows show {shown}"
+    doubt = Doubt("other", what, "give the codimension that they show, or use DPCP")
+    return estimate._replace(verdict=estimate.verdict.doubted(doubt))
