@@ -66,14 +66,10 @@ autosummary_context = {
         for name in dir(base)
         if name not in vars(SubspaceEstimator)
     }
-    | {
-        "__init__",
-        "get_feature_names_out",
-        "set_fit_request",
-        "set_predict_request",
-        "set_score_request",
-    }
+    | {"__init__", "get_feature_names_out"}
+    | {name for name in dir(SubspaceEstimator) if name.endswith("_request")}
 }
+nitpick_ignore = [("py:obj", "normals_covariance_")]  # a property, explained with the attributes
 autodoc_typehints = "none"  # the sections of the docstrings say it in words
 autodoc_member_order = "bysource"
 numpydoc_class_members_toctree = False

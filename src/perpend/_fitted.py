@@ -345,7 +345,7 @@ class FittedSubspace(
 
     @property
     def normals_covariance_(self) -> Array:
-        """The covariance (codimension_, n_features + 1, n_features + 1) of each normal.
+        """The covariance of each normal: ``(codimension_, n_features + 1, n_features + 1)``.
 
         Entry j is that of ``[*normals_[j], intercept_[j]]``.
         """
