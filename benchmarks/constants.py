@@ -1,6 +1,6 @@
 """How far estimates move when one constant of `perpend.structure.constants` is another.
 
-A fixed set of problems is answered by `DPCP(affine=..., random_state=seed)`, once with the
+A fixed set of problems is fitted by `DPCP(affine=..., random_state=seed)`, once with the
 constants as they are, and then with each of them made smaller and larger, one at a time: numbers by
 factors of 0.8 and 1.25, those near one by the same factors of their distance to one, small whole
 numbers by one. An estimate has *moved* if its codimension is another one, if it became sure or

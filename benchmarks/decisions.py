@@ -1,6 +1,6 @@
 """Whether the decision is right on data that people have, and unsure where nothing can be known.
 
-Each suite is answered by `DPCP(affine=..., random_state=seed).fit(X)`, with all other parameters at
+Each suite is fitted by `DPCP(affine=..., random_state=seed).fit(X)`, with all other parameters at
 their defaults, and scored against what was put there; `_suites/` says what the problems are.
 
 - *scans*: a road in LiDAR frames, a table in depth images (needs the data, ``PERPEND_DATA``)
@@ -36,7 +36,7 @@ from _page.section import targets_table
 from _store import RESULTS, hardware, store
 from _suites import SUITES, TIMED
 from _suites.counting import stored
-from _suites.suite import Problem, Row, answered, fitted
+from _suites.suite import Problem, Row, fitted, scored
 from _text import table
 
 TIMED_DRAWS = {"scans": 2, "third": 60, "clear": 5}  # version 0.1 takes up to 30 s for a fit
@@ -44,7 +44,7 @@ TIMED_DRAWS = {"scans": 2, "third": 60, "clear": 5}  # version 0.1 takes up to 3
 
 def trial(name: str, seed: int, case: int) -> Row:
     """Estimate one problem."""
-    return {"seed": seed, "case": case, **answered(SUITES[name], seed, case)}
+    return {"seed": seed, "case": case, **scored(SUITES[name], seed, case)}
 
 
 def warm_up() -> None:

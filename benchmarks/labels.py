@@ -1,4 +1,4 @@
-"""How good are the labels that nobody helped with? Many seeds, stored results.
+"""How good are labels without a given threshold? Many seeds, stored results.
 
 Inliers are uniform on the unit sphere of the subspace, with Gaussian noise; outliers are uniform on
 the whole sphere. The *ratio* is the F1 of the own threshold over the F1 of the best threshold

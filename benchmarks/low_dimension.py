@@ -1,11 +1,14 @@
 """Low dimension, large codimension: `DPCP()`, given only the rows, against reweighted PCA given d.
 
 Settings with 1024 features and a subspace of dimension 9, noise 0.05, from 200 rows, fewer than
-features, to 5000; and 50 rows of 1000 features, dimension 3. The rival is the usual one,
+features, to 5000; and 50 rows of 1000 features, dimension 3. The rival is the usual one, FMS
+(Lerman and Maunu 2018),
 
     U <- the d largest eigenvectors of sum_i x_i x_i.T / max(||x_i - U U.T x_i||, eps)
 
 from PCA of the unit rows, by the smaller of the two gram matrices and only d of its eigenvectors.
+It is written here without all that `perpend.FMS` does beside it (labels, confidence), so that the
+times are those of its quickest form; a test checks that both are the same subspace.
 It is given d, and run twice: with 30 steps, and to the first step that lowers the sum of distances
 by less than 1e-6 of it. Times are those of the processor, in turns, on one thread.
 

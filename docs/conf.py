@@ -11,6 +11,7 @@ from pathlib import Path
 from sklearn.base import BaseEstimator, OutlierMixin, TransformerMixin
 
 import perpend
+from perpend import DPCP
 from perpend.estimator import SubspaceEstimator
 
 HERE = Path(__file__).parent
@@ -67,7 +68,7 @@ autosummary_context = {
         if name not in vars(SubspaceEstimator)
     }
     | {"__init__", "get_feature_names_out"}
-    | {name for name in dir(SubspaceEstimator) if name.endswith("_request")}
+    | {name for name in dir(DPCP) if name.endswith("_request")}
 }
 nitpick_ignore = [("py:obj", "normals_covariance_")]  # a property, explained with the attributes
 autodoc_typehints = "none"  # the sections of the docstrings say it in words

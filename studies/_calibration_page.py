@@ -26,9 +26,9 @@ def draw(results: Results) -> dict[str, Any]:
 
     panels = {
         f"{suite} suite": tuple(
-            results.column("answers", name, suite=suite) for name in ("confidence", "right")
+            results.column("estimates", name, suite=suite) for name in ("confidence", "right")
         )
-        for suite in results.values("answers", "suite")
+        for suite in results.values("estimates", "suite")
     }
     return {"reliability": plots.reliability(panels, sure=SURE)}
 
@@ -37,9 +37,9 @@ def numbers(results: Results) -> dict[str, Any]:
     """Return counts by suite and kind, and every estimate that was sure and wrong."""
     from perpend.structure import SURE
 
-    answers = {suite: results.rows("answers", suite=suite) for suite in SUITES}
-    answers = {suite: rows for suite, rows in answers.items() if rows}
-    everything = [row for rows in answers.values() for row in rows]
+    estimates = {suite: results.rows("estimates", suite=suite) for suite in SUITES}
+    estimates = {suite: rows for suite, rows in estimates.items() if rows}
+    everything = [row for rows in estimates.values() for row in rows]
     return {
         "SURE": SURE,
         "FITS": FITS,
@@ -50,8 +50,8 @@ def numbers(results: Results) -> dict[str, Any]:
         "met": met,
         "counts": counts,
         "share": share,
-        "answers": answers,
-        "groups": {suite: _groups(rows) for suite, rows in answers.items()},
+        "estimates": estimates,
+        "groups": {suite: _groups(rows) for suite, rows in estimates.items()},
         "wrong": [row for row in everything if row["sure"] and not row["right"]],
         "shy": [row for row in everything if row["right"] and not row["sure"]],
         "doubts": _doubts_of_right(everything),

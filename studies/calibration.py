@@ -65,7 +65,7 @@ def run(case: Case) -> Tables:
         "doubts": reasons(doubts[0]) if doubts else "",
         "seconds": seconds,
     }
-    return {"answers": [{**case, **found}]}
+    return {"estimates": [{**case, **found}]}
 
 
 def _angle(normals: Array, true_normals: Array | None) -> float | None:

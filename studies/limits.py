@@ -1,9 +1,10 @@
 """Beyond the l1 limit: how many outliers `DPCP()` tolerates, beside methods that are given c.
 
-D = 200, c = 5, N inliers, outlier ratio r. Near r = 0.8 the minimisers of the l1 objective stop
-being normals, so no optimiser of it can succeed there. `DPCP()` is given only the rows;
-DPCP-PSGM has twice the codimension as its number of starts and is given the codimension, as the
-others are.
+D = 200, c = 5, N inliers, outlier ratio r. With more outliers, and earlier with few rows, the
+minimisers of the l1 objective stop being normals, so that no optimiser of it can succeed: where, is
+computed for one data set of each cell. `DPCP()` is given only the rows; DPCP-PSGM has twice the
+codimension as its number of starts and is given the codimension, as the others are; it runs with
+the line search of the releases, and with the paper's geometric steps.
 """
 
 from typing import Any
@@ -22,9 +23,12 @@ from perpend.experiments._trials import (
 )
 from perpend.experiments.phase_transition import OFTEN
 from studies._cells import TEST, falls_behind
+from studies._landscape import EqualAngles, landscape
 
-OURS, PSGM, RSGM_, IRLS = "DPCP()", "DPCP-PSGM, given c", "RSGM, given c", "DPCP-IRLS, given c"
-METHODS = (OURS, PSGM, RSGM_, IRLS)
+OURS, PSGM, GEOMETRIC = "DPCP()", "DPCP-PSGM, given c", "DPCP-PSGM, geometric steps"
+RSGM_, IRLS = "RSGM, given c", "DPCP-IRLS, given c"
+METHODS = (OURS, PSGM, GEOMETRIC, RSGM_, IRLS)
+GEOMETRIC_SEEDS = 2  # the first trials of each cell: its 1000 iterations take longest of all
 
 
 def cases(settings: Settings) -> list[Case]:
@@ -45,7 +49,7 @@ def cases(settings: Settings) -> list[Case]:
 
 
 def run(case: Case) -> Tables:
-    """Fit the four methods to one data set."""
+    """Fit the methods to one data set."""
     from perpend import DPCP, DPCPIRLS, RSGM
 
     D, c, N, seed = case["D"], case["c"], case["N"], case["seed"]
@@ -56,11 +60,13 @@ def run(case: Case) -> Tables:
         RSGM_: RSGM(c),
         IRLS: DPCPIRLS(c),
     }
-    return {
-        "trials": [
-            {**case, "method": name, **measured(model, data)} for name, model in models.items()
-        ]
-    }
+    if seed < GEOMETRIC_SEEDS:
+        models[GEOMETRIC] = dpcp_psgm(2 * c, seed, codimension=c, step="geometric")
+    fits = [{**case, "method": name, **measured(model, data)} for name, model in models.items()]
+    tables: Tables = {"trials": fits}
+    if seed == 0:  # what the objective is like, in one data set of each cell
+        tables["landscape"] = [{**case, **landscape(data, starts_rng(seed))}]
+    return tables
 
 
 def cost(case: Case) -> float:
@@ -97,6 +103,26 @@ def behind(results: Results, method: str) -> list[tuple[int, float]]:
     ]
 
 
+def failing_steps(results: Results) -> dict[float, dict[str, list[int]]]:
+    """Return by the ratio r the N where normals are minimisers, and where the steps fail there.
+
+    Steps fail where neither rule recovers any trial; `reached`: where steps of equal angles end at
+    normals.
+    """
+    found: dict[float, dict[str, list[int]]] = {}
+    for row in results.rows("landscape"):
+        N, r = row["N"], row["r"]
+        lists = found.setdefault(r, {"minimisers": [], "reached": [], "missed": []})
+        if row["pull"] < 1:
+            continue
+        lists["minimisers"].append(N)
+        if row["normals"] > 0:
+            lists["reached"].append(N)
+        if not any(recovered(results, name, N, r).any() for name in (PSGM, GEOMETRIC)):
+            lists["missed"].append(N)
+    return found
+
+
 def draw(results: Results) -> dict[str, Any]:
     """Draw the share of recoveries of each method."""
     from perpend import plots
@@ -107,7 +133,7 @@ def draw(results: Results) -> dict[str, Any]:
     border = np.array([spectral_limit(N, D, c) for N in inliers])
     return {
         "recovery": plots.heatmaps(
-            {name: rates(results, name) for name in METHODS}, inliers, ratios, columns=4,
+            {name: rates(results, name) for name in METHODS}, inliers, ratios, columns=3,
             xlabel="number of inliers N", ylabel="outlier ratio r",
             label="share of trials recovered",
             lines={"limit of spectral starts": (inliers, border)},
@@ -131,6 +157,9 @@ def numbers(results: Results) -> dict[str, Any]:
         "behind": [(name, *cell) for name in METHODS[1:] for cell in behind(results, name)],
         "wrong": sum(row["confidence"] >= SURE and row["error"] >= RECOVERED for row in ours),
         "limit": RECOVERED,
+        "n_geometric": GEOMETRIC_SEEDS,
+        "landscape": failing_steps(results),
+        "angle": EqualAngles.mu0,
         **TEST,
     }
 

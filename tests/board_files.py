@@ -8,7 +8,7 @@ from studies.boards.classics import KNOWN
 
 
 def write_stand_ins(root, kinds=SOURCES):
-    """Write every kind of data as a few hundred rows with a known answer."""
+    """Write every kind of data as a few hundred rows whose subspace is known."""
     for kind in kinds:
         folder = root / SOURCES[kind].folder
         folder.mkdir(parents=True)

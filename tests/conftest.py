@@ -11,6 +11,10 @@ import random
 import numpy as np
 import pytest
 
+from perpend.methods import all_methods
+
+all_methods()  # so that METHODS has all of them, also where a test runs alone
+
 
 def _seeds():
     text = os.environ.get("PERPEND_TEST_SEED")

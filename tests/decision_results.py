@@ -64,7 +64,7 @@ def decisions():
 
 
 def constants():
-    """Return a study in which one constant moves answers, one does not, and one is not read."""
+    """Return a study in which one constant moves results, one does not, and one is not read."""
     still = {"moved": 0, "codimension": 0, "sureness": 0, "labels": 0}
     found = {"right": 9, "sure": 8, "sure_and_wrong": 0}
     moved = {"moved": 2, "codimension": 1, "sureness": 1, "labels": 0, **found}

@@ -1,11 +1,14 @@
 """What the tests share: assertions, each of which raises, and marks of slow parameters."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import perpend
 from perpend.exceptions import InputError, PerpendError
 from perpend.formats import read
+from perpend.structure import SURE
 
 
 def assert_same_subspace(A, B, tol=1e-10):
@@ -28,6 +31,17 @@ def assert_orthonormal_rows(A, tol=1e-12):
     np.testing.assert_allclose(A @ A.T, np.eye(A.shape[0]), rtol=0, atol=tol)
 
 
+def assert_sure(found):
+    """The result is sure, with every subspace of it; return it.
+
+    For a test that claims a right result: no test may pass if nothing were ever sure.
+    """
+    for one in getattr(found, "subspaces", [found]):
+        confidence = one.confidence_ if hasattr(one, "confidence_") else one.confidence
+        assert confidence >= SURE, f"confidence {confidence:.3f}: {getattr(one, 'doubts_', one)}"
+    return found
+
+
 def refused(path, message, error=InputError, reader=read, **kwargs):
     """The file is refused in one printable line that names it; returns that line."""
     with pytest.raises(error, match=message) as caught:
@@ -45,6 +59,11 @@ def mostly_slow(values, *quick):
     assert set(quick) <= set(values)
     return [v if v in quick else pytest.param(v, marks=pytest.mark.slow) for v in values]
 
+
+CARDS = {page.stem for page in (Path(__file__).parents[1] / "docs" / "methods").glob("*.md")} - {
+    "index"
+}
+"""Methods that are released: those that have a card in the documentation. Others may be new."""
 
 PUBLISHED = tuple(
     name for name in perpend._METHODS if getattr(perpend, name).capabilities.tolerates_most

@@ -10,7 +10,7 @@ import helpers
 from perpend.datasets import make_subspace
 from perpend.exceptions import ModelFileError
 from perpend.persistence import load, save
-from perpend.persistence.archive import HEADER, digest, npy_bytes, parse_array
+from perpend.persistence.archive import HEADER, digest, npy_parts, parse_array
 
 DATA = make_subspace(80, 60, n_features=6, codimension=2, random_state=0)
 LAYERS = np.random.default_rng(0).uniform(-1, 1, (200, 6)) * [10, 10, 10, 10, 10, 0.5]
@@ -52,6 +52,11 @@ def load_copy(model, folder):
     return load(folder / "copy.npz")
 
 
+def npy_bytes(array):
+    """An array in the .npy format."""
+    return b"".join(map(bytes, npy_parts(array)))
+
+
 def forge(path, *, header=None, members=None, sign=True, compression=zipfile.ZIP_STORED):
     """Rewrite a model file: `header` changes the header, `members` adds or replaces bytes."""
     with zipfile.ZipFile(path) as archive:
@@ -62,7 +67,7 @@ def forge(path, *, header=None, members=None, sign=True, compression=zipfile.ZIP
         header(head)
     if sign:
         named = {name: content.get(name, b"") for name in head["arrays"]}
-        head["sha256"] = digest(head, named)
+        head["sha256"] = digest(head, named.values())
     text = np.frombuffer(json.dumps(head).encode(), np.uint8)
     with zipfile.ZipFile(path, "w", compression) as archive:
         archive.writestr("header.npy", npy_bytes(text))

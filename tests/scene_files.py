@@ -1,11 +1,11 @@
-"""What the tests of scenes and point clouds share: answers, and files that are damaged."""
+"""What the tests of scenes and point clouds share: labels, and files that are damaged."""
 
 import numpy as np
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from perpend.exceptions import InputError
-from perpend.formats import Answer, Dataset, read
+from perpend.formats import Dataset, Labelled, read
 
 QUICK = settings(
     max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -13,12 +13,12 @@ QUICK = settings(
 NUMBERS = [0, 1, 2, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 2**31 - 1, 2**31, 2**32 - 1, 2**63, 2**64 - 1]
 
 
-def some_answer(dataset, seed=0):
+def some_labels(dataset, seed=0):
     """Labels and distances that differ from row to row."""
     rng = np.random.default_rng(seed)
     n = len(dataset.X)
     labels = rng.choice([-1, 1], n)
-    return Answer(labels, rng.uniform(0, 2, n), rng.uniform(0, 1, n))
+    return Labelled(labels, rng.uniform(0, 2, n), rng.uniform(0, 1, n))
 
 
 def in_records(dataset, values, missing):

@@ -1,4 +1,4 @@
-"""Stacks of problems: the iterates of `psgm`, the answers of `DPCP`, alone and in company."""
+"""Stacks of problems: the iterates of `psgm`, the results of `DPCP`, alone and in company."""
 
 import subprocess
 import sys
@@ -103,7 +103,7 @@ def found_normals(solution, i):
     return host(solution.normals)[i, :, : int(solution.codimension[i])].T
 
 
-def assert_same_answers(a, b, tol=1e-10):
+def assert_same_results(a, b, tol=1e-10):
     np.testing.assert_array_equal(host(a.codimension), host(b.codimension))
     np.testing.assert_array_equal(host(a.labels), host(b.labels))
     for i in range(len(a.codimension)):
@@ -347,11 +347,11 @@ def test_a_wrong_number_of_normals_is_corrected(seed, rank):
     rows = Rows(data.X[None], np.ones((1, 500)))
     problems = Problems(rows, np.array([500.0]), basis, 10, FLOOR, directly)
     for score in (1.0, 0.1):
-        answer, clear = decide(problems, basis, ranks(rank, score), basis[:, 0])
-        assert answer.value[0] == 4
-        assert answer.sure[0]
+        chosen, clear = decide(problems, basis, ranks(rank, score), basis[:, 0])
+        assert chosen.value[0] == 4
+        assert chosen.sure[0]
         assert clear[0] == (rank == 4 and score == 1)
-        assert_same_subspace(answer.end.V[0, :4], data.normals, 1e-12)
+        assert_same_subspace(chosen.end.V[0, :4], data.normals, 1e-12)
 
 
 @pytest.mark.slow
@@ -372,7 +372,7 @@ def test_more_and_more_normals_are_taken_in_where_nothing_is_seen():
 # -- the functional form ---------------------------------------------------------------------------
 
 
-def test_answers_are_those_of_the_estimator(seed, kind):
+def test_results_are_those_of_the_estimator(seed, kind):
     data = data_sets(seed, (1, 2, 3, 5), (300, 300, 20))
     found = dpcp_batch(kind(stacked(data)), random_state=seed)
     assert np.all(host(found.clear))
@@ -384,7 +384,7 @@ def test_answers_are_those_of_the_estimator(seed, kind):
         np.testing.assert_array_equal(host(found.labels)[i], model.labels_)
 
 
-def test_answers_with_noise_are_nearly_those_of_the_estimator(seed):
+def test_results_with_noise_are_nearly_those_of_the_estimator(seed):
     data = data_sets(seed, (1, 2, 4), (400, 200, 15), noise=0.05)
     found = dpcp_batch(stacked(data), random_state=seed)
     for i, problem in enumerate(data):
@@ -484,7 +484,7 @@ def test_padding_changes_nothing(seed, kind):
     plain = dpcp_batch(kind(X), random_state=0)
     padded = dpcp_batch(kind(np.concatenate([X, np.zeros((3, 37, 12))], axis=1)), random_state=0)
     np.testing.assert_array_equal(host(padded.labels)[:, 200:], 1)
-    assert_same_answers(plain, padded._replace(labels=padded.labels[:, :200]), 1e-12)
+    assert_same_results(plain, padded._replace(labels=padded.labels[:, :200]), 1e-12)
     np.testing.assert_allclose(host(plain.threshold), host(padded.threshold), rtol=1e-9)
 
 
@@ -498,19 +498,19 @@ def test_rows_beyond_n_rows_are_not_looked_at(seed, kind):
         rubbish[i, n:], zeros[i, n:] = 1e3 * rng.standard_normal((200 - n, 12)), 0
     one = dpcp_batch(kind(rubbish), random_state=0, n_rows=lengths)
     other = dpcp_batch(kind(zeros), random_state=0)
-    assert_same_answers(one, other, 1e-13)
+    assert_same_results(one, other, 1e-13)
     np.testing.assert_array_equal(host(one.labels)[2, 150:], 1)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.02])
-def test_a_problem_has_the_same_answer_alone_and_in_company(seed, kind, noise):
+def test_a_problem_has_the_same_result_alone_and_in_company(seed, kind, noise):
     X = stacked(data_sets(seed, (1, 2, 3, 2, 1)))
     X = X + noise / np.sqrt(12) * np.random.default_rng(seed).standard_normal(X.shape)
     together = dpcp_batch(kind(X), random_state=0)
     for i in range(5):
         alone = dpcp_batch(kind(X[i : i + 1]), random_state=0)
         part = BatchSolution(*(values[i : i + 1] for values in together))
-        assert_same_answers(part, alone, 1e-12)
+        assert_same_results(part, alone, 1e-12)
         np.testing.assert_allclose(host(part.objective), host(alone.objective), rtol=1e-6)
 
 
@@ -521,7 +521,7 @@ def test_large_stacks_are_solved_part_by_part(monkeypatch):
     parts = dpcp_batch(X, random_state=0)
     for a, b in zip(whole, parts, strict=True):
         assert a.shape == b.shape
-    assert_same_answers(whole, parts, 1e-12)
+    assert_same_results(whole, parts, 1e-12)
 
 
 def test_same_seed_same_bits(seed, kind, one_thread):
@@ -543,7 +543,7 @@ def test_scales_of_rows_do_not_matter(seed, kind):
     X = stacked(data_sets(seed))
     lengths = 10.0 ** np.random.default_rng(seed).uniform(-200, 200, (3, 200, 1))
     plain, scaled = (dpcp_batch(kind(values), random_state=0) for values in (X, X * lengths))
-    assert_same_answers(plain, scaled, 1e-12)
+    assert_same_results(plain, scaled, 1e-12)
 
 
 def test_single_precision(seed, kind):
@@ -696,7 +696,7 @@ def test_replays_follow_their_input():
         X = stacked(data)
         for refine in (True, False):
             ours = dpcp_batch(on_gpu(X), random_state=0, refine=refine)
-            assert_same_answers(ours, dpcp_batch(X, random_state=0, refine=refine), 1e-7)
+            assert_same_results(ours, dpcp_batch(X, random_state=0, refine=refine), 1e-7)
             assert int(ours.codimension[0]) == seed + 1
 
 

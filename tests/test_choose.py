@@ -167,7 +167,7 @@ def test_a_table_has_all_that_is_learned_about_a_subspace():
         model = fitted(X, **options)
         other = next(one for one in model._others if one is not None)
         of_the_fit = {"affine_", "history_", "n_features_in_", "profile_", "structures_", "_others"}
-        of_the_fit |= {"_reference", "_spread", "_law", "n_missing_", "undecided_"}
+        of_the_fit |= {"_reference", "_law", "n_missing_", "undecided_"}
         learned = set(vars(model)) - set(model.get_params()) - of_the_fit
         own = set(OF_SUBSPACE) | (set(OF_DESCENTS) if model.affine_ else set())
         assert set(other) == own

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 from io import StringIO
 
 import joblib
@@ -20,10 +21,11 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardSca
 
 import perpend
 from helpers import PUBLISHED
-from perpend import DPCP
+from perpend import DPCP, RobustStandardizer
 from perpend.callbacks import ProgressBar
 from perpend.datasets import make_subspace
 from perpend.estimator import METHODS, SubspaceEstimator
+from perpend.exceptions import InputError
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning", "ignore::perpend.exceptions.CodimensionWarning"
@@ -55,6 +57,11 @@ def kind(request):
 def assert_same_results(a, b, X):
     for attribute in CALLS:
         np.testing.assert_array_equal(getattr(a, attribute)(X), getattr(b, attribute)(X))
+
+
+def test_lazy_frames_are_refused_with_the_fix():
+    with pytest.raises(InputError, match=r"not computed yet. Pass X.collect\(\)\.$"):
+        DPCP().fit(frame("polars").lazy())
 
 
 # -- data frames -----------------------------------------------------------------------------------
@@ -119,11 +126,19 @@ def test_columns_that_are_missing_or_in_another_order(name, kind):
         model.predict(DATA.X)
 
 
-def test_a_column_of_text_is_named_by_scikit_learn_or_us(kind):
-    X = frame(kind)
-    X = X.assign(a="text") if kind == "pandas" else X.with_columns(a=pl.lit("text"))
-    with pytest.raises(ValueError, match="could not convert string to float"):
-        DPCP().fit(X)
+TEXTS = [
+    ("text", frame("pandas").assign(größe="text")),
+    ("text", frame("polars").with_columns(größe=pl.lit("text"))),
+    ("2026-02-03 00:00:00", frame("pandas").assign(größe=pd.Timestamp("2026-02-03"))),
+]
+
+
+@pytest.mark.parametrize(("entry", "X"), TEXTS)
+def test_a_column_of_text_or_dates_is_named(entry, X):
+    for model in (DPCP(), make_pipeline(RobustStandardizer(), DPCP())):
+        place = re.escape(f"X[0, \"größe\"] is '{entry}'. Encode text as numbers, or drop")
+        with pytest.raises(InputError, match=f"could not convert .* to float: {place}"):
+            model.fit(X)
 
 
 def test_weights_may_be_a_series(kind):
@@ -372,7 +387,7 @@ def test_a_progress_bar_follows_and_changes_nothing(name, affine):
     with ProgressBar(screen) as bar:
         model = method(name, affine=affine, callback=bar).fit(DATA.X)
         again = clone(model).fit(DATA.X)  # there is one screen
-    assert ", step " in screen.file.getvalue() or name not in PUBLISHED
+    assert ", step " in screen.file.getvalue() or not METHODS[name].capabilities.iterates
     plain = method(name, affine=affine).fit(DATA.X)
     assert_same_results(model, plain, DATA.X)
     assert_same_results(again.fit(DATA.X), plain, DATA.X)  # outside the block it is silent

@@ -3,7 +3,6 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import perpend.methods  # noqa: F401  fills the registry
 from perpend._labels_only import LABELS_ONLY
 from perpend.estimator import METHODS
 from perpend.exceptions import CodimensionWarning

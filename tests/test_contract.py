@@ -1,5 +1,6 @@
 """What every method promises: one size in two words, one table of evidence, shared words."""
 
+import ast
 import inspect
 import math
 from pathlib import Path
@@ -7,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
 import perpend
 from perpend import DPCP
+from perpend._capabilities import NEEDS
 from perpend._docs import ATTRIBUTES, EVIDENCE, PARAMETERS
 from perpend.datasets import make_subspace
 from perpend.estimator import METHODS
@@ -19,6 +22,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning", "ignore::perpend.exceptions.CodimensionWarning"
 )
 DATA = make_subspace(120, 80, n_features=6, codimension=2, noise=0.01, random_state=0)
+WITH_DOCSTRINGS = (ast.Module, ast.ClassDef, ast.FunctionDef)
 METHOD = pytest.mark.parametrize("name", sorted(METHODS))
 
 
@@ -33,6 +37,13 @@ def test_the_dimension_says_the_same_as_the_codimension(name, affine):
     np.testing.assert_array_equal(a.normals_, b.normals_)
     assert b.n_components_ == 4
     assert b.doubts_ == a.doubts_
+
+
+@METHOD
+def test_the_functional_form_takes_rows_and_says_so(name):
+    function = getattr(perpend, METHODS[name]._function.__name__)
+    with pytest.raises(InputError, match=r"rows is of type ndarray; .* Give as_rows\(X\), or use"):
+        function(DATA.X, rng=np.random.default_rng(0))
 
 
 @METHOD
@@ -54,10 +65,53 @@ def test_sizes_that_do_not_fit(name):
     assert METHODS[name](n_components=6, random_state=0).fit(DATA.X).codimension_ == 0
 
 
+@METHOD
+@pytest.mark.parametrize("size", ["codimension", "n_components", "n_jobs"])
+def test_a_boolean_is_no_number(name, size):
+    with pytest.raises(ValueError, match=f"'{size}' parameter .* must be .*Got True"):
+        METHODS[name](**{size: True}).fit(DATA.X)
+
+
+@METHOD
+def test_no_thread_at_all_is_refused(name):
+    with pytest.raises(ValueError, match=r"'n_jobs' parameter .* an int other than 0\. Got 0"):
+        METHODS[name](n_jobs=0).fit(DATA.X)
+
+
+@pytest.mark.parametrize("name", ["n_starts", "max_iter", "sample_size"])
+def test_a_boolean_is_no_number_of_starts_or_steps_or_rows(name):
+    with pytest.raises(ValueError, match=f"'{name}' parameter .* must be .*Got True"):
+        DPCP(**{name: True}).fit(DATA.X)
+
+
+def test_a_grid_search_over_the_other_size_says_what_to_do():
+    search = GridSearchCV(DPCP(codimension=2), {"n_components": [1, 2]}, cv=2)
+    with pytest.raises(ValueError, match="grid search over one needs an estimator without the ot"):
+        search.fit(DATA.X)
+
+
 def test_several_subspaces_by_their_dimension():
     a = perpend.peel(DATA.X, estimator=DPCP(2), random_state=0)
     b = perpend.peel(DATA.X, estimator=DPCP(n_components=4), random_state=0)
     np.testing.assert_array_equal(a.labels, b.labels)
+
+
+# -- capabilities ----------------------------------------------------------------------------------
+
+
+@METHOD
+def test_capabilities_say_what_is_so(name):
+    can = METHODS[name].capabilities
+    if can.needs_dimension:
+        with pytest.raises(ValueError, match="codimension"):
+            METHODS[name]("auto").fit(DATA.X)
+    else:
+        assert METHODS[name]("auto", random_state=0).fit(DATA.X).codimension_ >= 0
+    moved = METHODS[name](2, affine=True, random_state=0).fit(DATA.X + 3)
+    assert moved.affine_ == (can.affine != "none")
+    assert hasattr(moved, "predict") == can.out_of_sample
+    assert hasattr(moved, "normals_") == can.subspace
+    assert {*can.needs} <= {*NEEDS}
 
 
 # -- evidence --------------------------------------------------------------------------------------
@@ -103,6 +157,19 @@ def test_no_key_is_made_that_the_table_does_not_have(monkeypatch):
         fit()
     assert made <= set(EVIDENCE)
     assert len(made) > 20
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+
+def test_the_file_of_a_method_is_short():
+    """At most 200 lines outside docstrings, blank lines and comments among them."""
+    for path in Path(perpend.__file__).with_name("methods").glob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        nodes = [n for n in ast.walk(ast.parse(text)) if isinstance(n, WITH_DOCSTRINGS)]
+        documented = [node.body[0] for node in nodes if ast.get_docstring(node) is not None]
+        in_docs = {i for doc in documented for i in range(doc.lineno, doc.end_lineno + 1)}
+        assert len(text.splitlines()) - len(in_docs) <= 200, path.name
 
 
 # -- words -----------------------------------------------------------------------------------------

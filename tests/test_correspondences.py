@@ -156,6 +156,27 @@ def test_correct_pairs_on_a_line_leave_the_homography_open():
     assert "along a line" in found.doubt
 
 
+def on_lines(rng, n=80, noise=0.4):
+    """Return matches of two lines in space that do not meet, and 30 wrong ones."""
+    half = n // 2
+    one = np.column_stack([rng.uniform(-2, 2, half), np.zeros(half), np.full(half, 6.0)])
+    two = np.column_stack([np.zeros(half), rng.uniform(-1, 1, half), np.full(half, 8.0)])
+    points, views = np.vstack([one, two]), []
+    for shift in ([0, 0, 0], [0.4, 0.1, -0.1]):
+        seen = (points + shift) @ np.array([[600.0, 0, 0], [0, 600, 0], [320, 240, 1]])
+        views.append(seen[:, :2] / seen[:, 2:] + rng.normal(0, noise, (n, 2)))
+    return [np.vstack([view, rng.uniform(0, SIZE, (30, 2))]) for view in views]
+
+
+def test_two_lines_do_not_determine_a_fundamental_matrix():
+    for seed in range(8):
+        found = perpend.fundamental_matrix(*on_lines(np.random.default_rng(seed)), random_state=0)
+        assert found.confidence < SURE
+    a, b = on_lines(np.random.default_rng(0), n=200)
+    found = perpend.fundamental_matrix(a, b, random_state=0)
+    assert "on lines" in found.doubt
+
+
 def test_pairs_that_are_repeated_are_no_further_evidence():
     a, b = on_plane(np.random.default_rng(0), n=5, n_wrong=0)
     once = perpend.homography(a, b, random_state=0)
@@ -229,11 +250,11 @@ GOOD = np.random.default_rng(0).uniform(0, SIZE, (20, 2))
 @pytest.mark.parametrize(
     ("first", "second", "message"),
     [
-        (GOOD[:3], GOOD[:3], "Different pairs: 3; a "),
+        (GOOD[:3], GOOD[:3], "Only 3 different pairs; a "),
         (
             np.tile(GOOD[:3], (9, 1)),
             np.tile(GOOD[:3], (9, 1)),
-            "Different pairs: 3; a ",
+            "Only 3 different pairs; a ",
         ),
         (LINE, GOOD, "first lie on a line"),
         (GOOD, LINE, "second lie on a line"),
@@ -241,7 +262,7 @@ GOOD = np.random.default_rng(0).uniform(0, SIZE, (20, 2))
         (GOOD, np.where(GOOD > 600, np.nan, GOOD), r"second contains NaN or inf in \d+ rows"),
         (GOOD, GOOD[:9], "first has 20 points and second has 9"),
         (np.ones((20, 3)), GOOD, r"first has shape \(20, 3\); expected \(n, 2\)"),
-        (GOOD, [["a", "b"]] * 20, "second is no array of numbers"),
+        (GOOD, [["a", "b"]] * 20, "second is not an array of numbers"),
         (1e200 * GOOD, GOOD, "expected pixels"),
     ],
 )
@@ -252,7 +273,7 @@ def test_bad_input_is_named(function, first, second, message):
 
 def test_seven_pairs_are_too_few_for_a_fundamental_matrix():
     with pytest.raises(
-        InputError, match="Different pairs: 7; a fundamental matrix needs at least 8"
+        InputError, match="Only 7 different pairs; a fundamental matrix needs at least 8"
     ):
         perpend.fundamental_matrix(GOOD[:7], GOOD[7:14])
 

@@ -181,6 +181,20 @@ def test_weights_on_the_gpu(X) -> None:
     assert_same_subspace(to_numpy(model.normals_), plain.normals_, 1e-7)
 
 
+@pytest.mark.parametrize("affine", [False, True])
+def test_blocks_of_dask_are_computed_on_the_gpu(affine, X) -> None:
+    array = pytest.importorskip("dask.array", reason="dask is not installed")
+    model = DPCP(random_state=0, affine=affine).fit(X)
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.max_memory_allocated()
+    lazy = array.from_array(X, chunks=(1000, -1))
+    other = DPCP(random_state=0, affine=affine, device=DEVICE).fit(lazy)
+    assert torch.cuda.max_memory_allocated() > before  # the blocks were there
+    assert other.codimension_ == model.codimension_
+    assert_same_subspace(other.normals_, model.normals_, 1e-8)
+    np.testing.assert_array_equal(other.labels_, model.labels_)
+
+
 # -- errors ---------------------------------------------------------------------------------------
 
 

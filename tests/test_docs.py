@@ -1,9 +1,11 @@
 """What the documentation shows works, and nothing public is missing from it."""
 
+import csv
 import importlib
 import json
 import re
 import sys
+import unicodedata
 import warnings
 from pathlib import Path
 
@@ -11,8 +13,8 @@ import numpy as np
 import pytest
 
 import perpend
-import perpend.methods  # fills the registry
 from docs_code import blocks, run_page
+from helpers import CARDS
 from perpend.estimator import METHODS
 
 ROOT = Path(__file__).parents[1]
@@ -97,9 +99,23 @@ def test_headline_numbers_are_those_of_the_stored_results(page):
     assert f"{many['memory_beyond_the_data_gib']:.1f} GiB on top of the data" in text
     costs = [row["gram_pcas"] for row in stored("fits")["gram_pcas"] if row["method"] == "DPCP()"]
     assert f"{np.mean(costs):.0f} PCAs" in text or f"{min(costs)} to {max(costs)} PCAs" in text
+    path = DOCS / "reproduction" / "calibration" / "estimates.csv"
+    estimates = list(csv.DictReader(path.read_text("utf-8").splitlines()))
+    right, sure = (np.array([row[key] == "True" for row in estimates]) for key in ("right", "sure"))
+    assert {row[key] for row in estimates for key in ("right", "sure")} <= {"True", "False"}
+    assert f"{len(estimates)} random problems of" in text
+    assert f"{np.sum(right & sure)} of {np.sum(sure)}" in text
+    assert f"{100 * np.mean(sure[right]):.0f} % of the right ones" in text
 
 
-CARDS = {page.stem for page in (DOCS / "methods").glob("*.md")} - {"index"}
+def test_slabs_and_clouds_on_the_page_of_results_are_those_that_are_stored():
+    text = (DOCS / "results.md").read_text(encoding="utf-8")
+    suites = stored("decisions")["suites"]
+    slab, cloud = suites["slab"]["all"], suites["cloud"]["all"]
+    said = f"right in {slab['right']}; sure and wrong in {slab['sure_and_wrong']} |"
+    assert f"| {slab['problems']} thin planes inside thick slabs | {said}" in text
+    said = f"a sure subspace in {cloud['sure']} |"
+    assert f"| {cloud['problems']} smooth clouds without a subspace | {said}" in text
 
 
 def test_every_card_is_that_of_a_method():
@@ -116,6 +132,31 @@ def test_the_table_and_the_facts_of_the_cards_are_complete(monkeypatch):
         perpend._LABELS_ONLY
     )
     assert "| **you must give** | nothing |" in rows.facts("DPCP")
+    assert any("roughly** | 15 minutes for 3750 rows" in line for line in rows.facts("MDR"))
+    assert any("roughly** | 0.1 s for 3750 rows" in line for line in rows.facts("CoherencePursuit"))
+
+
+def plain(text):
+    """The text without accents."""
+    return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+
+
+def test_the_bibliography_has_whatever_is_cited():
+    """The references of the cards, and what the code cites as "One, Two and Three, 1999"."""
+    entries = plain((DOCS / "bibliography.md").read_text(encoding="utf-8")).splitlines()
+    cited = {
+        (one.split()[0].strip(","), one.split()[-1])
+        for name in CARDS
+        for one in getattr(perpend, name).capabilities.reference.split("; ")
+    }
+    citation = re.compile(
+        r"([A-Z]\w+)(?:, [A-Z]\w+)*,? (?:and [A-Z]\w+|et al\.),? \(?((?:19|20)\d\d)"
+    )
+    for path in (ROOT / "src").rglob("*.py"):
+        cited |= {*citation.findall(plain(path.read_text(encoding="utf-8")))}
+    missing = [(a, y) for a, y in cited if not any(a in line and y in line for line in entries)]
+    assert len(cited) > 25
+    assert not missing
 
 
 def test_every_public_name_is_in_the_reference():

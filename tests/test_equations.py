@@ -4,15 +4,19 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 from helpers import mostly_slow
-from perpend import DPCP, RobustStandardizer, equations
+from perpend import DPCP, RobustStandardizer, equations, save
 from perpend.exceptions import InputError
 from perpend.relations import equations_apart
+from perpend.relations.solved import solved, surface_of_rows
 from perpend.relations.sparse import candidates, sparsest
+from perpend.report import write_report
 
 D, C, NOISE = 20, 6, 0.01
 
@@ -66,6 +70,27 @@ def test_planted_relations_come_back_in_the_units_of_the_table(seed, with_rows):
     np.testing.assert_allclose(np.std(residuals, axis=0), expected, rtol=0.1 if with_rows else 0.3)
     by = found.broken(X).by
     assert np.quantile(np.delete(by, broken), 0.99) < 5 < np.quantile(by[broken], 0.05)
+
+
+def test_a_column_that_never_changes_is_no_multiple_of_the_rounding_of_others():
+    rows = np.random.default_rng(176110).normal(0, 20, (500, 5))
+    rows[:, 2], rows[:, 4] = 0.0, rows[:, 0] - rows[:, 1]
+    slopes = 3e-12 * np.array([1.0, -2.0, 0.0, 1.5, 0.5])
+    normals = np.array([[1.0, -1.0, 0.0, 0.0, -1.0], np.eye(5)[2] + slopes])
+    found = solved(surface_of_rows(normals, np.zeros(5), rows, scale=np.full(5, 20.0)))
+    assert [sorted([one.column, *one.columns]) for one in found] == [[2], [0, 1, 4]]
+
+
+@pytest.mark.parametrize("seed", mostly_slow(range(176120, 176140)))
+def test_relations_differ_by_more_than_what_is_lost_in_their_noise(seed):
+    """Without its small terms one relation of much noise may be another one, said twice."""
+    rng = np.random.default_rng(seed)
+    normals = np.linalg.qr(rng.standard_normal((10, 3)))[0].T
+    rows = rng.standard_normal((400, 10))
+    rows -= 0.5 * rows @ normals.T @ normals
+    found = solved(surface_of_rows(normals, np.zeros(10), rows))
+    texts = [(one.column, *one.columns) for one in found]
+    assert len({tuple(sorted(text)) for text in texts}) == 3, texts
 
 
 def test_a_row_says_which_relation_it_breaks_and_by_how_much():
@@ -226,7 +251,7 @@ def test_wrong_input_is_explained():
         equations(make_pipeline(MinMaxScaler(clip=True), DPCP(codimension=1)).fit(X))
     with pytest.raises(InputError, match="model is a PCA"):
         equations(PCA().fit(X))
-    with pytest.raises(InputError, match=r"2 names, 2 of them different; .* 3 columns"):
+    with pytest.raises(InputError, match=r"2 names, 2 of them different; expected 3 different"):
         equations(model[-1], ["a", "b"])
     with pytest.raises(InputError, match="3 names, 2 of them different"):
         equations(model[-1], ["a", "b", "a"])
@@ -288,3 +313,67 @@ def test_the_sparse_basis_spans_the_same_and_ignores_the_basis(seed):
         found.append(sorted(supports[i] for i in chosen))
     assert found[0] == found[1]
     assert sum(map(len, found[0])) <= np.count_nonzero(R)
+
+
+def orders(n=300):
+    """Two relations between four columns, and a row that breaks one."""
+    rng = np.random.default_rng(3)
+    net, shipping = rng.lognormal(5, 1, n), rng.integers(3, 40, n)
+    columns = {"net": net, "shipping": shipping, "tax": 0.19 * net, "total": 1.19 * net + shipping}
+    X = pd.DataFrame(columns)
+    X.loc[5, "total"] += 1000
+    return X
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_columns_may_have_scalers_of_their_own(named):
+    X = orders()
+    keys = [["tax", "shipping"], slice("total", "total")] if named else [[2, 1], slice(3, 4)]
+    parts = [("one", RobustStandardizer(), keys[0]), ("two", StandardScaler(), keys[1])]
+    X = X if named else X.to_numpy()
+    apart = ColumnTransformer(parts, remainder="passthrough")
+    model = make_pipeline(StandardScaler(), apart, DPCP(affine=True, random_state=0))
+    model.set_params(standardscaler="passthrough") if named else None
+    found = equations(model.fit(X), list(orders().columns), X=X)
+    texts = [one.text.split(" ± ")[0] for one in found]
+    assert texts == ["tax = 0.19 net", "total = 1.19 net + shipping"]
+    assert found[found.broken(X).equation[5]].column == "total"
+    assert np.median(np.abs(found.residuals(X))) < 1e-9
+    with pytest.raises(InputError, match=r"changes the order of the columns.*in the order of the"):
+        save(model, "nowhere.npz")
+
+
+def test_columns_in_their_order_need_no_other_words(tmp_path):
+    X = orders()
+    one = ColumnTransformer([("all", RobustStandardizer(), list(X))])
+    plain = make_pipeline(RobustStandardizer(), DPCP(affine=True, random_state=0)).fit(X)
+    model = make_pipeline(one, DPCP(affine=True, random_state=0)).fit(X)
+    assert [e.text for e in equations(model)] == [e.text for e in equations(plain)]
+    write_report(tmp_path / "page.html", model, X)
+    assert (tmp_path / "page.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("columns", "remainder", "message"),
+    [
+        (["net", "tax"], "drop", "leaves out column shipping.*before the pipeline"),
+        (["net", "tax", "total"], "passthrough", "takes more than once column net"),
+    ],
+)
+def test_columns_that_are_left_out_or_repeated_are_named(columns, remainder, message):
+    parts = [("one", StandardScaler(), columns)]
+    parts += [("two", StandardScaler(), ["net"])] * (remainder == "passthrough")
+    parts = ColumnTransformer(parts, remainder=remainder)
+    model = make_pipeline(parts, DPCP(1, affine=True, random_state=0)).fit(orders())
+    with pytest.raises(InputError, match=message):
+        equations(model)
+
+
+def test_imputers_are_refused_with_another_way():
+    X = orders().to_numpy()
+    X[7, 1] = np.nan
+    model = make_pipeline(SimpleImputer(), StandardScaler(), DPCP(2, affine=True, random_state=0))
+    with pytest.raises(InputError, match=r'fills missing values.*use DPCP\(missing="mask"\)'):
+        equations(model.fit(X))
+    masked = DPCP(2, affine=True, missing="mask", random_state=0)
+    assert len(equations(make_pipeline(StandardScaler(), masked).fit(X))) == 2

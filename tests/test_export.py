@@ -64,6 +64,34 @@ def assert_same_results(model, X, found, size=None):
     np.testing.assert_array_equal(found["label"], np.where(-found["score"] <= limit, 1, -1))
 
 
+@pytest.mark.parametrize(("n", "D"), [(300, 6), (40, 30)])  # with fewer rows axes are few
+@pytest.mark.parametrize("affine", [False, True])
+@pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")
+def test_outliers_of_both_kinds(n, D, affine, dtype, run):
+    """The documented pipeline for tables, in the data's own units."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, D)) * np.geomspace(1, 1e-2, D)
+    X[:, -1] = X[:, 0] - X[:, 1] + 0.01 * rng.standard_normal(n)
+    X[:3] = 20 * rng.standard_normal((3, D))
+    X = ((X + 3.0 * affine) * np.geomspace(1e-3, 1e4, D)).astype(dtype)
+    scaler = RobustStandardizer(with_centering=affine)
+    model = make_pipeline(scaler, DPCP(affine=affine, outliers="both", random_state=0)).fit(X)
+    proto = to_onnx(model)
+    found, scaled = run(proto, X), scaler.transform(X)
+    spread = model[-1]._both
+    # what one rounding of the scaled rows may change, in deviations
+    rounding = 20 * np.finfo(dtype).eps * np.linalg.norm(scaled, axis=1)
+    least = min(np.linalg.svd(spread.root, compute_uv=False)[-1], spread.noise)
+    score = model.score_samples(X)
+    assert np.all(np.abs(found["score"] - score) <= rounding / least + 1e-6 * np.abs(score))
+    assert np.all(np.abs(found["distance"] - model[-1].distance(scaled)) <= rounding)
+    clear = np.abs(-score - model[-1].threshold_) > rounding / least
+    assert clear.sum() > 0.9 * n
+    np.testing.assert_array_equal(found["label"][clear], model.predict(X)[clear])
+    assert np.any(found["label"] == -1)
+    assert {one.key: one.value for one in proto.metadata_props}["outliers"] == "both"
+
+
 def rows(D, seed, n=200):
     """Inliers, outliers, zeros and rows of all sizes that a float32 can square."""
     X = make_subspace(n, n, n_features=D, codimension=2, noise=0.01, random_state=seed).X

@@ -7,7 +7,7 @@ from scipy import special, stats
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
-from perpend import DPCP, RSGM
+from perpend import DPCP, RSGM, open_rows
 from perpend._groups import Groups, factor
 from perpend._spread import spread_of
 from perpend.exceptions import CodimensionWarning, InputError
@@ -69,6 +69,79 @@ def test_everything_agrees_about_a_group(settings):
     )
 
 
+def read_from_blocks(X):
+    return open_rows(lambda: iter(np.array_split(X, 7)), memory_limit="4MiB")
+
+
+def in_dask(X):
+    array = pytest.importorskip("dask.array", reason="dask is not installed")
+    return array.from_array(X, chunks=(7000, -1))
+
+
+@pytest.mark.parametrize("elsewhere", [read_from_blocks, in_dask])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"affine": True},
+        {"normalize": False},
+        pytest.param({}, marks=pytest.mark.slow),
+        pytest.param({"affine": True, "outliers": "both"}, marks=pytest.mark.slow),
+    ],
+)
+def test_groups_of_rows_that_are_not_in_memory_at_once(settings, elsewhere):
+    X, _, of, _ = grouped(np.full(22_000, 3), shift=3.0 if "affine" in settings else 0.0)
+    rows = elsewhere(X)
+    model = DPCP(random_state=0, **settings).fit(X, groups=of)
+    other = DPCP(random_state=0, **settings).fit(rows, groups=of)
+    assert other.codimension_ == model.codimension_ == C
+    assert other.confidence_ == pytest.approx(model.confidence_)
+    assert other.evidence_["gain"] == pytest.approx(model.evidence_["gain"])
+    np.testing.assert_array_equal(other.labels_, model.labels_)
+    np.testing.assert_array_equal(other.predict(rows, groups=of), model.labels_)
+    for name in ("score_samples", "decision_function", "outlier_probability"):
+        values = getattr(other, name)(rows, groups=of)
+        np.testing.assert_allclose(values, getattr(model, name)(X, groups=of), atol=1e-9)
+
+
+def matches(n, rng):
+    """The two rows (2 n, 9) of each match of two views, two in three by one homography."""
+    H = np.eye(3) + rng.normal(0, 0.2, (3, 3))
+    a, b = rng.uniform(-1, 1, (2, n, 2))
+    x = np.column_stack([a, np.ones(n)])
+    right = np.arange(n) < 2 * n // 3
+    exact = x @ H.T
+    b[right] = (exact[:, :2] / exact[:, 2:])[right] + rng.normal(0, 0.003, (n, 2))[right]
+    zero = np.zeros_like(x)
+    rows = np.vstack([np.hstack([x, zero, -b[:, :1] * x]), np.hstack([zero, x, -b[:, 1:] * x])])
+    return rows, right, H.ravel() / np.linalg.norm(H)
+
+
+@pytest.mark.parametrize("draw", range(4))
+def test_a_subspace_of_parts_of_groups_is_not_taken(draw):
+    """Half of these rows vanish in the same three columns, and no match as a whole does."""
+    rows, right, h = matches(150, np.random.default_rng(draw))
+    both = np.tile(np.arange(150), 2)
+    model = DPCP(random_state=draw).fit(rows, groups=both)
+    assert model.codimension_ == 1
+    assert model.confidence_ >= 0.95
+    assert abs(model.normals_[0] @ h) > 0.999
+    assert np.mean((model.labels_[:150] == 1) == right) > 0.95
+    np.testing.assert_array_equal(model.labels_, model.predict(rows, groups=both))
+
+
+def test_rows_turned_among_themselves_span_the_same():
+    rng = np.random.default_rng(0)
+    groups, X = Groups.checked([0, 0, 1, 2, 2, 2], 6), rng.standard_normal((6, 4))
+    turned = groups.turned(X, rng)
+    for some in ([0, 1], [2], [3, 4, 5]):
+        np.testing.assert_allclose(turned[some].T @ turned[some], X[some].T @ X[some], atol=1e-14)
+    np.testing.assert_array_equal(turned[2], X[2])
+    assert np.abs(turned - X)[[0, 1, 3, 4, 5]].max(axis=1).min() > 0
+    near = np.array([True, True, True, True, False, True])
+    assert groups.whole(near) == 3 / 5
+    assert groups.whole(~near) == 0
+
+
 def test_single_rows_are_no_groups():
     X, _, _, _ = grouped(np.full(200, 2))
     alone = DPCP(random_state=0).fit(X)
@@ -100,7 +173,7 @@ def test_one_row_off_an_exact_subspace_puts_its_group_off_it():
 def test_rows_of_a_group_are_no_evidence_of_their_own():
     X, _, of, _ = grouped(np.full(8, 100), share=0.6, seed=3)
     assert DPCP(random_state=0).fit(X).confidence_ > 0.95
-    with pytest.warns(CodimensionWarning, match=r"only [1-6] groups lie on the subspace"):
+    with pytest.warns(CodimensionWarning, match=r"only [1-6] groups on the subspace"):
         model = DPCP(random_state=0).fit(X, groups=of)
     assert model.confidence_ < 0.9
     assert model.evidence_["gain"] < 100
@@ -143,6 +216,16 @@ def test_a_weight_is_that_of_a_group():
     weight[np.flatnonzero(of == of[0])[-1]] = 2.0
     with pytest.raises(InputError, match=r"Rows 0 and \d+ are of one group, but sample_weight"):
         DPCP().fit(X, groups=of, sample_weight=weight)
+
+
+def test_a_single_group_says_nothing():
+    X, _, of, _ = grouped(np.full(100, 3))
+    with pytest.raises(
+        InputError, match=r"groups gives all 300 rows the same id.*leave groups out"
+    ):
+        DPCP().fit(X, groups=np.zeros(300))
+    model = DPCP(random_state=0).fit(X, groups=of)
+    assert len(set(model.predict(X[:3], groups=np.zeros(3)))) == 1  # of a known subspace it does
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,8 @@ def test_rows_of_low_rank_are_counted_in_all_columns():
     model = quiet(X)
     assert (model.codimension_, model.n_components_) == (12, 8)
     assert model.evidence_["directions_rank"] == 12
-    assert "codimension=8 would give the larger one" in model.doubts_[0]
+    assert model.doubts_ == ()  # eight of the normals hold for all rows, and hide no others
+    assert model.evidence_["exact_codimension"] == 8
     spread, directions = SpreadDisplay.of(model), SpectrumDisplay.of(model)
     assert (len(spread.spread), spread.n_normals) == (20, 12)
     assert (directions.n_normals, directions.n_others) == (4, 8)
@@ -99,7 +100,16 @@ def test_the_dimension_of_few_rows_is_that_of_their_affine_span():
     for affine, dimension in ((False, 10), (True, 9)):
         model = quiet(X, affine=affine)
         assert model.n_components_ == model.evidence_["rank"] == dimension
-        assert f"lie on a subspace of dimension {dimension} anyway" in model.doubts_[0]
+        assert f"10 rows always span at most {dimension} dimensions" in model.doubts_[0]
+
+
+def test_hardly_more_rows_than_dimensions_are_weak_evidence():
+    """Any 4 rows span 4 dimensions; the fifth is the only one that need not lie there."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((5, 4)) @ rng.standard_normal((4, 30))
+    model = quiet(X)
+    assert model.n_components_ == 4
+    assert "any 4 rows lie on such a subspace, so 5 are weak evidence" in model.doubts_[0]
 
 
 def test_normalizing_is_no_advice_for_affine_rows():

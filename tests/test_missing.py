@@ -12,6 +12,7 @@ from helpers import assert_same_subspace
 from perpend import DPCP, DPCPIRLS, RSGM, RobustStandardizer, equations, load, peel, subspace_error
 from perpend.datasets import make_subspace
 from perpend.exceptions import InputError, MissingWarning
+from perpend.report import write_report
 from perpend.rows.masked import Gaps, Law, likeliest
 
 QUIET = "ignore::perpend.exceptions.MissingWarning"
@@ -196,7 +197,9 @@ def test_rows_with_too_few_entries_are_named():
     data = plane(noise=0.01)
     X = with_gaps(data.X, 0.02)
     X[[3, 17], 2:8] = np.nan
-    with pytest.warns(MissingWarning, match=r"2 of 500 rows have too few .*codimension 4 \(3, 17;"):
+    with pytest.warns(
+        MissingWarning, match=r"2 of 500 rows have too few .*codimension 4 \(rows 3, 17, c"
+    ):
         model = DPCP(**MASK).fit(X)
     np.testing.assert_array_equal(model.undecided_, [3, 17])
     few = X[[3, 17]]
@@ -260,7 +263,19 @@ def test_pipelines_and_reports(tmp_path):
     assert model[-1].codimension_ == 4
     own = clone(model[-1]).fit(X)
     own.report(tmp_path / "report.html", X)
-    assert "rows take part by the others" in (tmp_path / "report.html").read_text("utf-8")
+    assert "the fit used the others" in (tmp_path / "report.html").read_text("utf-8")
+
+
+@pytest.mark.filterwarnings(QUIET)
+@pytest.mark.parametrize("outliers", ["across", "both"])
+@pytest.mark.parametrize("share", [0.05, 0.5])  # with the latter no row is complete
+def test_the_report_of_a_pipeline(tmp_path, outliers, share):
+    X = with_gaps(plane(noise=0.01).X, share) * np.arange(1, 11)
+    model = make_pipeline(RobustStandardizer(), DPCP(affine=True, outliers=outliers, **MASK))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # half of the entries: not sure
+        write_report(tmp_path / "report.html", model.fit(X), X)
+    assert "in the data's own units" in (tmp_path / "report.html").read_text("utf-8")
 
 
 @pytest.mark.filterwarnings(QUIET)
@@ -297,8 +312,10 @@ def test_clear_errors():
     model = DPCP(**MASK).fit(X)
     with pytest.raises(InputError, match="score needs complete"):
         model.score(gaps)
-    with pytest.raises(InputError, match=r"NaN.* impute them first\."):
+    with pytest.raises(InputError, match=r"NaN.* impute them first\.$"):
         peel(gaps)
+    with pytest.raises(InputError, match=r'peel needs complete rows.* Use missing="error"'):
+        peel(gaps, estimator=DPCP(missing="mask"))
 
 
 def inf_at(X):

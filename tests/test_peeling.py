@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from helpers import assert_orthonormal_rows, assert_same_subspace
+from helpers import assert_orthonormal_rows, assert_same_subspace, assert_sure
 from perpend import DPCP, RSGM, peel
 from perpend.datasets import make_subspace
 from perpend.exceptions import InputError
@@ -50,7 +50,7 @@ def matched(found, y):
 )
 def test_all_subspaces_are_found_exactly(D, parts, n_outliers, seed):
     X, y, normals = union(D, parts, n_outliers, seed)
-    found = peel(X, random_state=seed + 1000)
+    found = assert_sure(peel(X, random_state=seed + 1000))
     assert len(found.subspaces) == len(parts)
     which = matched(found, y)
     assert sorted(which) == list(range(len(parts)))
@@ -59,9 +59,9 @@ def test_all_subspaces_are_found_exactly(D, parts, n_outliers, seed):
     np.testing.assert_array_equal(found.labels, np.where(y < 0, -1, np.take(which, y)))
 
 
-def test_an_answer_holds_together(seed):
+def test_a_result_holds_together(seed):
     X, _, _ = union(8, ((5, 150), (2, 150)), 100, seed, noise=0.02)
-    found = peel(X, random_state=seed + 1000)
+    found = assert_sure(peel(X, random_state=seed + 1000))
     assert found.labels.min() == -1
     assert found.labels.max() == len(found.subspaces) - 1
     for k, subspace in enumerate(found.subspaces):
@@ -72,7 +72,6 @@ def test_an_answer_holds_together(seed):
         sines = np.linalg.norm(own @ subspace.normals.T, axis=1) / np.linalg.norm(own, axis=1)
         np.testing.assert_allclose(sines.max(), subspace.threshold, rtol=1e-9)
         assert 0.01 < subspace.noise < 0.04
-        assert subspace.confidence >= 0.95
     text = found.summary()
     assert text.startswith("subspaces   2\n")
     assert f"outliers    {np.sum(found.labels == -1)} of 400 rows" in text
@@ -86,10 +85,17 @@ def test_nothing_is_found_in_noise(n, D, seed):
     assert np.all(found.labels == -1)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_edge_of_a_square_is_no_line(seed):
+    """Rows end there, on one side, and those near any line are a thin cloud of their own."""
+    X = np.random.default_rng(seed).uniform(-1, 1, (2000, 2))
+    assert peel(X, affine=True, random_state=0).subspaces == []
+
+
 @pytest.mark.parametrize("noise", [0.0, 0.05])
 def test_a_single_subspace_has_no_shadow(noise, seed):
     X, y, normals = union(6, ((3, 800),), 200, seed, noise)
-    found = peel(X, random_state=seed + 1000)
+    found = assert_sure(peel(X, random_state=seed + 1000))
     assert [s.codimension for s in found.subspaces] == [3]
     assert_same_subspace(found.subspaces[0].normals, normals[0], tol=max(noise, 1e-9))
     assert np.mean(found.labels == y) > 0.98
@@ -97,7 +103,7 @@ def test_a_single_subspace_has_no_shadow(noise, seed):
 
 def test_uneven_members_are_one_subspace(seed):
     data = make_subspace(400, 200, n_features=8, codimension=3, stretch=0.1, random_state=seed)
-    found = peel(data.X, random_state=seed + 1000)
+    found = assert_sure(peel(data.X, random_state=seed + 1000))
     assert [s.codimension for s in found.subspaces] == [3]
 
 
@@ -108,7 +114,7 @@ def test_close_planes_are_told_apart(degrees, seed):
     turn = np.array([[1, 0, 0], [0, np.cos(tilt), np.sin(tilt)], [0, -np.sin(tilt), np.cos(tilt)]])
     flat = np.c_[rng.standard_normal((400, 2)), np.zeros(400)]
     X = np.vstack([flat[:200], flat[200:] @ turn, rng.standard_normal((100, 3))])
-    found = peel(X, random_state=seed + 1000)
+    found = assert_sure(peel(X, random_state=seed + 1000))
     assert sorted(len(s.members) for s in found.subspaces) == [200, 200]
     first = found.subspaces[found.labels[0]].normals
     assert_same_subspace(first, [[0, 0, 1]], tol=1e-9)
@@ -120,7 +126,7 @@ def test_planes_far_from_the_origin_are_found(offset, seed):
     points = rng.uniform(-2, 2, (700, 3))
     points[:300, 2] = rng.normal(0, 0.01, 300)
     points[300:550, 0] = rng.normal(1, 0.01, 250)
-    found = peel(np.c_[points + offset, np.ones(700)], random_state=seed + 1000)
+    found = assert_sure(peel(np.c_[points + offset, np.ones(700)], random_state=seed + 1000))
     assert [s.codimension for s in found.subspaces] == [1, 1]
     y = np.repeat([0, 1, -1], [300, 250, 150])
     which = matched(found, y)
@@ -132,7 +138,7 @@ def test_several_lines_in_a_plane_are_found(seed):
     lines = np.repeat(np.c_[np.cos(angles), np.sin(angles)], 100, axis=0)
     rng = np.random.default_rng(seed)
     X = rng.lognormal(size=(300, 1)) * (lines + rng.normal(0, 0.02, lines.shape))
-    found = peel(X, random_state=seed + 1000)
+    found = assert_sure(peel(X, random_state=seed + 1000))
     assert [s.codimension for s in found.subspaces] == [1, 1, 1]
     y = np.repeat([0, 1, 2], 100)
     assert np.mean(found.labels == np.take(matched(found, y), y)) > 0.98
@@ -140,10 +146,24 @@ def test_several_lines_in_a_plane_are_found(seed):
 
 def test_max_subspaces_is_the_most():
     X, _, _ = union(8, ((4, 150), (2, 150)), 50, 0)
-    assert len(peel(X, max_subspaces=1, random_state=1).subspaces) == 1
+    found = assert_sure(peel(X, max_subspaces=1, random_state=1))
+    assert len(found.subspaces) == 1
+    assert found.limit == 1
+    assert "ended       at max_subspaces=1: the other rows may lie on more." in found.summary()
+    assert "max_subspaces=2" in found.summary()
+    by_itself = assert_sure(peel(X, random_state=1))
+    assert by_itself.limit is None
+    assert "max_subspaces" not in by_itself.summary()
 
 
-def test_same_seed_same_answer():
+def test_it_unpacks_as_subspaces_and_labels():
+    found = peel(union(6, [(2, 60)], 20, 0)[0], random_state=0)
+    subspaces, labels = found
+    assert subspaces is found.subspaces
+    assert labels is found.labels
+
+
+def test_same_seed_same_result():
     X, _, _ = union(3, ((2, 150), (2, 150)), 50, 0, noise=0.02)
     first, second = (peel(X, random_state=7) for _ in range(2))
     np.testing.assert_array_equal(first.labels, second.labels)
@@ -153,13 +173,13 @@ def test_same_seed_same_answer():
 
 def test_rows_without_weight_have_no_say():
     X, y, _ = union(8, ((4, 150), (2, 150)), 50, 0)
-    found = peel(X, sample_weight=(y != 1).astype(float), random_state=1)
+    found = assert_sure(peel(X, sample_weight=(y != 1).astype(float), random_state=1))
     assert [s.codimension for s in found.subspaces] == [4]
 
 
 def test_float32_stays_float32():
     X, y, _ = union(8, ((4, 150), (2, 150)), 50, 0)
-    found = peel(X.astype(np.float32), random_state=1)
+    found = assert_sure(peel(X.astype(np.float32), random_state=1))
     assert sorted(s.codimension for s in found.subspaces) == [4, 6]
     assert all(s.normals.dtype == s.components.dtype == np.float32 for s in found.subspaces)
     assert np.mean((found.labels == -1) == (y == -1)) > 0.98
@@ -168,20 +188,20 @@ def test_float32_stays_float32():
 def test_without_normalising():
     X, _, _ = union(8, ((4, 150), (2, 150)), 50, 0)
     X = 1e3 * X / np.linalg.norm(X, axis=1, keepdims=True)
-    found = peel(X, estimator=DPCP(normalize=False), random_state=1)
+    found = assert_sure(peel(X, estimator=DPCP(normalize=False), random_state=1))
     assert sorted((s.codimension, len(s.members)) for s in found.subspaces) == [(4, 150), (6, 150)]
 
 
 def test_a_method_that_is_told_the_codimension():
     X, _, _ = union(3, ((2, 200), (2, 200)), 100, 0)
-    found = peel(X, estimator=RSGM(codimension=1), random_state=1)
+    found = assert_sure(peel(X, estimator=RSGM(codimension=1), random_state=1))
     assert sorted(len(s.members) for s in found.subspaces) == [200, 200]
     assert all(s.codimension == 1 for s in found.subspaces)
 
 
 def test_many_rows_are_found_in_a_sample():
     X, y, _ = union(4, ((2, 10_000), (2, 6_000)), 4_000, 0)
-    found = peel(X, random_state=1)
+    found = assert_sure(peel(X, random_state=1))
     assert [s.codimension for s in found.subspaces] == [2, 2]
     assert np.mean((found.labels == -1) == (y == -1)) > 0.98
 
@@ -219,12 +239,13 @@ def test_a_row_on_an_intersection_goes_to_the_smaller_subspace():
     plane = np.c_[rng.standard_normal((200, 2)), np.zeros(200)]
     line = np.c_[rng.standard_normal(100), np.zeros((100, 2))]
     X = np.vstack([plane, line, rng.standard_normal((100, 3))])
-    found = peel(X, random_state=1)
+    found = assert_sure(peel(X, random_state=1))
     assert sorted(s.codimension for s in found.subspaces) == [1, 2]
     of_line = [s.codimension for s in found.subspaces].index(2)
     np.testing.assert_array_equal(np.flatnonzero(found.labels == of_line), np.arange(200, 300))
 
 
+@pytest.mark.slow
 def test_a_table_full_of_things_is_found():
     file = Path(os.environ.get("PERPEND_DATA", "")) / "mosd_tabletop/test55.npz"
     if not file.is_file():
@@ -232,7 +253,7 @@ def test_a_table_full_of_things_is_found():
     stored = np.load(file)
     chosen = np.random.default_rng(0).choice(len(stored["points"]), 2000, replace=False)
     points, table = stored["points"][chosen].astype(float), stored["is_table"][chosen].astype(bool)
-    found = peel(np.c_[points, np.ones(len(points))], random_state=1)
+    found = assert_sure(peel(np.c_[points, np.ones(len(points))], random_state=1))
     scores = [
         2 * np.sum(table & (found.labels == k)) / (np.sum(table) + np.sum(found.labels == k))
         for k, subspace in enumerate(found.subspaces)
@@ -260,7 +281,7 @@ def room(seed, n=4000, noise=0.005):
 
 def test_planes_of_a_room_are_found_in_metres(seed):
     points, kind = room(seed)
-    found = peel(points, affine=True, random_state=seed)
+    found = assert_sure(peel(points, affine=True, random_state=seed))
     assert [one.codimension for one in found.subspaces] == [1, 1, 1]
     for j, k in enumerate(matched(found, kind)):
         own, members = kind == j, found.labels == k
@@ -279,7 +300,7 @@ def test_exact_flats_of_any_codimension_are_found(seed):
     Q, _ = np.linalg.qr(rng.standard_normal((4, 3)))
     flat = rng.normal(-5, 1, 4) + rng.standard_normal((150, 3)) @ Q.T
     X = np.vstack([line, flat, rng.normal(0, 5, (60, 4))])
-    found = peel(X, affine=True, random_state=seed)
+    found = assert_sure(peel(X, affine=True, random_state=seed))
     assert sorted(one.codimension for one in found.subspaces) == [1, 3]
     y = np.repeat([0, 1, -1], [80, 150, 60])
     for j, k in enumerate(matched(found, y)):
@@ -289,7 +310,7 @@ def test_exact_flats_of_any_codimension_are_found(seed):
 def test_far_from_the_origin_and_in_single_precision_nothing_changes(seed):
     points, kind = room(seed)
     far = (points + 1000).astype(np.float32)
-    found = peel(far, affine=True, random_state=seed)
+    found = assert_sure(peel(far, affine=True, random_state=seed))
     assert [one.codimension for one in found.subspaces] == [1, 1, 1]
     assert found.subspaces[0].normals.dtype == np.float32
     for j, k in enumerate(matched(found, kind)):
@@ -303,37 +324,13 @@ def test_a_handful_of_points_is_no_sure_plane(n, seed):
     assert all(one.confidence < 0.95 for one in found.subspaces)
 
 
-def crop(points, rng):
-    """Some points around one of them: few or many, once or three times, or exactly on a plane."""
-    away = np.linalg.norm(points - points[rng.integers(len(points))], axis=1)
-    near = np.flatnonzero(away <= np.quantile(away, np.exp(rng.uniform(-7, 0))))
-    some = points[rng.choice(near, min(len(near), int(np.exp(rng.uniform(0, 4.5)))), replace=False)]
-    kind = rng.integers(4)
-    if kind == 0 or len(some) < 2:
-        some = np.repeat(some, 3, axis=0)
-    elif kind == 1:
-        some[:, 2] = some[0, 2]
-    return some
-
-
-def test_crops_of_scans_never_fail_and_four_points_are_no_sure_plane():
-    rng = np.random.default_rng(0)
-    names = ("mosd_tabletop/test55.npz", "kitti_roadplane/kitti_0929_0071_0221.npz")
-    files = [Path(os.environ.get("PERPEND_DATA", "")) / name for name in names]
-    scans = [np.load(file)["points"] for file in files if file.is_file()]
-    for i in range(20):
-        points = crop((scans or [room(0)[0]])[i % max(len(scans), 1)], rng)
-        for one in peel(points, affine=True, random_state=i).subspaces:
-            assert one.confidence < 0.95 or len(np.unique(points[one.members], axis=0)) > 4
-
-
 def test_points_at_one_depth_of_a_camera_are_no_plane():
     """Depth in whole millimetres: those of equal depth would be an exact plane each."""
     rng = np.random.default_rng(0)
     points = rng.uniform([-0.4, -0.3, 0.7], [0.4, 0.3, 1.0], (3000, 3))
     points[:2000, 2] = 0.9 + 0.3 * points[:2000, 0] + rng.normal(0, 0.002, 2000)
     points[:, 2] = np.round(points[:, 2], 3)
-    found = peel(points, affine=True, random_state=0)
+    found = assert_sure(peel(points, affine=True, random_state=0))
     assert len(found.subspaces) == 1
     assert 0.002 < found.subspaces[0].noise < 0.006
     assert f"noise {found.subspaces[0].noise:.2g}, confidence 1.00 (sure)" in found.summary()
@@ -349,3 +346,11 @@ def test_what_does_not_fit_together_is_refused():
     (line,) = peel(X, random_state=0).subspaces
     with pytest.raises(InputError, match="A plane has one normal; this subspace has 4"):
         line.plane  # noqa: B018
+
+
+@pytest.mark.parametrize("value", [0.0, 5.0])
+def test_a_constant_column_is_no_subspace(value, seed):
+    """All rows lie on an exact plane, but no row less than another."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.uniform(size=(200, 2)), np.full(200, value)])
+    assert peel(X, affine=True, random_state=seed).subspaces == []

@@ -35,6 +35,15 @@ def test_unknown_names_are_attribute_errors() -> None:
         perpend.dpc  # noqa: B018
 
 
+def test_a_method_does_not_import_the_others() -> None:
+    code = (
+        "import sys; from perpend import DPCP, dpcp; assert callable(dpcp); "
+        "print(*sorted(name for name in sys.modules if name.startswith('perpend.methods.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stderr, done.stdout.split()) == ("", ["perpend.methods.dpcp"])
+
+
 def test_importing_perpend_is_instant() -> None:
     code = (
         "import sys, perpend; "

@@ -79,6 +79,32 @@ def test_a_vector_with_few_zeros_is_not_found(seed):
     assert abs(found.vector @ sparse) < 0.9 * np.linalg.norm(sparse)
 
 
+@pytest.mark.parametrize(
+    ("option", "allowed"),
+    [
+        *[({"n_starts": n}, '"auto" or a whole number from 1 on') for n in (0, -3, 2.5, "many")],
+        *[({"max_iter": n}, "a whole number from 1 on") for n in (0, -1, 2.5)],
+        *[({"tol": tol}, "a number above 0") for tol in (0, -1e-9, np.nan, "small")],
+    ],
+    ids=str,
+)
+def test_options_with_which_there_is_nothing_to_descend(option, allowed):
+    A = np.random.default_rng(0).standard_normal((30, 4))
+    ((name, value),) = option.items()
+    with pytest.raises(InputError) as caught:
+        sparsest_vector(A, **option)
+    assert f"{name}={value!r}; expected {allowed}" in str(caught.value)
+    with pytest.raises(ValueError, match=f"The '{name}' parameter of OrthogonalDictionary"):
+        OrthogonalDictionary(**option).fit(A)
+
+
+def test_one_start_and_one_step_are_enough_to_end():
+    A = np.random.default_rng(0).standard_normal((30, 4))
+    found = sparsest_vector(A, n_starts=1, max_iter=1, tol=1, random_state=0)
+    assert np.linalg.norm(found.vector) == pytest.approx(1)
+    assert found.n_nonzero <= 30
+
+
 def test_columns_that_depend_on_one_another():
     with pytest.raises(InputError, match="3 columns of A have rank 2"):
         sparsest_vector(np.ones((9, 3)) * np.arange(9)[:, None] ** np.array([0, 1, 1]))

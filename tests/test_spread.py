@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from perpend import RobustStandardizer
 from perpend._spread import DEGREES, spread_of
 
 
@@ -67,6 +68,42 @@ def test_hardly_a_gaussian_row_is_beyond_the_limit():
     assert np.mean(flagged) < 0.01
 
 
+def plant(seed, wrong):
+    """Draw 300 rows with three relations, which 20 rows break."""
+    rng = np.random.default_rng(seed)
+    a, b, c = rng.normal(10, 2, (3, 300))
+    X = np.column_stack([a, b, c, a + b, b - c, a + b + c]) + rng.normal(0, 0.05, (300, 6))
+    X[np.arange(20), rng.integers(0, 6, 20)] += wrong
+    return X, np.arange(300) < 20
+
+
+def test_one_row_at_any_distance_changes_no_other_label(seed):
+    X, bad = plant(seed, 1.5)
+    found = []
+    for size in (1e2, 1e5, 1e8, 1e11):
+        X[100] = np.median(X, axis=0) + size * np.arange(1.0, 7)
+        Z = RobustStandardizer().fit_transform(X)
+        spread = spread_of(Z)
+        found.append(spread.squares(Z) > spread.limit)
+        assert found[-1][100]
+    assert np.all(found[0][bad])
+    assert found[0].sum() <= 25
+    for one in found[1:]:
+        np.testing.assert_array_equal(one, found[0])
+
+
+@pytest.mark.parametrize("wrong", [1.0, 1.5])
+def test_a_flag_that_one_row_has_hides_no_outliers(wrong, seed):
+    """The variance of such a column is that of rounding, so this row is 1e6 deviations out."""
+    X, bad = plant(seed, wrong)
+    Z = RobustStandardizer().fit_transform(np.column_stack([X, np.arange(300) == 100]))
+    spread = spread_of(Z)
+    beyond = spread.squares(Z) > spread.limit
+    assert np.all(beyond[bad])
+    assert beyond[100]
+    assert beyond.sum() <= 25
+
+
 @pytest.mark.parametrize(("n", "D"), [(500, 6), (50, 200)])
 def test_rows_far_out_are_beyond_it_and_others_are_not(n, D, seed):
     """With fewer rows than columns only a few axes have variances of their own."""
@@ -87,3 +124,13 @@ def test_a_broken_relation_counts_in_units_of_its_own_noise(seed):
     X[:20, 4] += 0.1  # small beside every column, large beside the noise
     spread = spread_of(X)
     assert np.all(spread.squares(X)[:20] > spread.limit)
+
+
+@pytest.mark.parametrize(("D", "share"), [(5, 0.2), (20, 0.05), (20, 0.1)])
+def test_a_far_cluster_does_not_break_it_down(D, share, seed):
+    """A Student scatter alone bears 1 / (D + 1) of the rows in one place: the AUC is 0."""
+    rng = np.random.default_rng(seed)
+    X, far = rng.standard_normal((1000, D)), np.arange(1000) < 1000 * share
+    X[far] = 3 * np.sqrt(D) * np.eye(D)[0] + 0.2 * rng.standard_normal((far.sum(), D))
+    q = spread_of(X).squares(X)
+    assert q[far].min() > np.quantile(q[~far], 0.99)

@@ -7,7 +7,7 @@ import pytest
 from _suites import SUITES, TIMED
 from _suites.counting import stored
 from _suites.slab import DEVIATION, FACTOR, THICKNESS
-from _suites.suite import answered, best_f1, same_subspace, unit
+from _suites.suite import best_f1, same_subspace, scored, unit
 from _suites.third import can_be_right
 
 from board_files import write_stand_ins
@@ -141,15 +141,15 @@ def test_scans_are_permuted_and_their_planes_are_those_of_the_marked_points(scan
         assert np.sqrt(np.mean((X @ one.normals.T) ** 2)) < 0.01
 
 
-def test_a_scan_is_answered_and_judged(scans):
-    row = answered(scans, 0, 0)
+def test_a_scan_is_fitted_and_scored(scans):
+    row = scored(scans, 0, 0)
     assert row["right"]
     assert 0.95 < row["auc"] <= 1
     found = stored(scans, [row])["by"]["kind, frame, form"][0]
     assert found["smallest_auc"] == pytest.approx(row["auc"], abs=1e-6)
 
 
-def test_the_true_answer_is_right_and_others_are_not():
+def test_the_true_subspace_is_right_and_others_are_not():
     slab, gap = SUITES["slab"].draw(1, 0), SUITES["gap"].draw(1, 0)
     score = SUITES["slab"].score
     assert score(slab, model(slab))["right"]

@@ -20,7 +20,7 @@ from perpend import DPCP, RSGM, load
 from perpend.datasets import make_subspace
 from perpend.estimator import METHODS
 from perpend.exceptions import DeviceMemoryError, InputError, MissingExtraError, PerpendError
-from perpend.rows import kinds
+from perpend.rows import journal, kinds
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -235,6 +235,23 @@ def test_frames_keep_their_names_with_a_device(X) -> None:
     frame.iloc[4, 2] = np.nan
     with pytest.raises(InputError, match='row 4, column "band 2"'):
         model.predict(frame)
+
+
+def test_an_interrupted_fit_goes_on(X, reading, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(journal, "BYTES_PER_SECOND", np.inf)
+
+    def interrupt(progress) -> None:
+        if progress.step == 8:
+            raise KeyboardInterrupt
+
+    rows, path = torch.from_numpy(X), tmp_path / "checkpoint"
+    with pytest.raises(KeyboardInterrupt):
+        RSGM(codimension=3, random_state=0, callback=interrupt).fit(rows, checkpoint=path)
+    once = RSGM(codimension=3, random_state=0).fit(rows)
+    resumed = RSGM(codimension=3, random_state=0).fit(rows, checkpoint=path)
+    for name in ("normals_", "components_", "labels_"):
+        assert torch.equal(getattr(once, name), getattr(resumed, name))
+    assert once.threshold_ == resumed.threshold_
 
 
 def test_clones_copies_pickles_and_files(X, tmp_path) -> None:

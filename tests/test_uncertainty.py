@@ -35,6 +35,20 @@ def test_regions_of_planes_hold_the_truth(share):
     assert np.mean(inside) > 0.8  # 95 %, three deviations below
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "n_out"), [(12, 0), (40, 60)])
+def test_few_members_have_wider_regions(n, n_out):
+    """By a normal law, regions of few members hold the truth too seldom."""
+    inside = []
+    for seed in range(150):
+        rng = np.random.default_rng([6, seed])
+        X = np.column_stack([rng.uniform(-2, 2, (n, 2)), rng.normal(0, 0.01, n)])
+        X = np.vstack([X, rng.uniform(-2, 2, (n_out, 3))])
+        model = DPCP(1, affine=True, random_state=seed).fit(X)
+        inside.append(model.p_value([0, 0, 1.0], 0.0) > 0.05)
+    assert np.mean(inside) > 0.88
+
+
 def test_several_normals():
     """As many as PCA on the inliers alone has: sums over its rows, without any weights."""
     data = make_subspace(500, 0, n_features=10, codimension=3, noise=0.05, random_state=0)
@@ -83,7 +97,7 @@ def test_without_noise_nothing_may_differ():
 
 def test_where_it_is_not_known():
     X, normal, _ = plane(0)
-    with pytest.raises(InputError, match=r"this RSGM is not.*refine"):
+    with pytest.raises(InputError, match=r"This RSGM has no uncertainty.*refine"):
         RSGM(1, affine=False).fit(X).uncertainty()
     assert not hasattr(RSGM(1).fit(X), "normals_covariance_")
     model = DPCP(1, affine=True, random_state=0).fit(X)
@@ -92,3 +106,26 @@ def test_where_it_is_not_known():
     with pytest.raises(InputError, match="level=2"):
         model.uncertainty(2)
     assert model.p_value(np.cross(normal, [1.0, 0, 0])) == 0.0
+
+
+def test_directions_that_are_none_are_refused():
+    X, normal, _ = plane(0)
+    model = DPCP(1, affine=True, random_state=0).fit(X)
+    for bad in ([0, 0, 0], [np.nan, 0, 1]):
+        with pytest.raises(InputError, match=r"normals is zero or not finite.* Give 1 independent"):
+            model.p_value(bad, 4)
+    assert model.p_value(1e-9 * normal, 0.0) < 1e-99  # its length is free
+    data = make_subspace(300, 0, n_features=6, codimension=2, noise=0.05, random_state=0)
+    model = DPCP(2, random_state=0).fit(data.X)
+    with pytest.raises(InputError, match=r"linearly dependent.* Give 2 independent directions,"):
+        model.p_value(np.ones((2, 6)))
+
+
+@pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")
+def test_without_a_normal_nothing_can_err():
+    model = DPCP(affine=True, random_state=0).fit(np.random.default_rng(0).normal(size=(400, 3)))
+    assert model.codimension_ == 0
+    for ask in (model.uncertainty, lambda: model.p_value(np.empty((0, 3)))):
+        with pytest.raises(InputError, match="has codimension 0: it has no normals"):
+            ask()
+    assert model.normals_covariance_.shape == (0, 4, 4)

@@ -24,7 +24,7 @@ RATES = {  # suite -> what is required of all its problems: counted, of how many
             SLAB_SURE_AND_WRONG,
         ),
     ],
-    "cloud": [("smooth clouds: sure of a subspace", "sure_and_wrong", "problems", MOST, 0.005)],
+    "cloud": [("smooth clouds: a sure subspace", "sure_and_wrong", "problems", MOST, 0.005)],
     "gap": [("gap of 10 in a cloud: found and sure", "right_and_sure", "problems", LEAST, 0.98)],
     "stretched": [],
     "third": [

@@ -1,4 +1,4 @@
-"""The section on labels that nobody helped with."""
+"""The section on labels without a given threshold or contamination."""
 
 from typing import Any
 

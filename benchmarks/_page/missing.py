@@ -25,7 +25,9 @@ def targets(result: Result) -> list[Target]:
                 f"right codimension, {_name(row)}", "all", f"{right} of {seeds}", right == seeds
             ),
             at_most(
-                f"error over that of complete rows, {_name(row)}", [row["ratio"]], row["target"]
+                f"mean error over that of complete rows, {_name(row)}",
+                [row["ratio"]],
+                row["target"],
             ),
         ]
     sure, seeds = (sum(row[key] for row in result["clouds"]) for key in ("sure", "seeds"))

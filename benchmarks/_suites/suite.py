@@ -52,7 +52,7 @@ def fitted(problem: Problem, seed: int) -> tuple[Any, float]:
     return model, time.process_time() - start
 
 
-def answered(suite: Suite, seed: int, case: int = 0) -> Row:
+def scored(suite: Suite, seed: int, case: int = 0) -> Row:
     """Draw a problem, fit it, and say how the estimate compares with the truth.
 
     Truth values of the row are counted; `sure` may be scored, too.

@@ -16,6 +16,9 @@ AFFINE = {
 }
 
 
+SIZES = {"n": 3750, "D": 200, "c": 10, "d": 190, "k": 64, "min(c,d)": 10}  # the paper's largest
+
+
 def cards(folder: Path) -> set[str]:
     """Return the names of the methods that have a card."""
     return {path.stem for path in folder.glob("*.md")} - {"index"}
@@ -63,7 +66,9 @@ def facts(name: str) -> list[str]:
         "use it when": can.regime,
         "guarantee": can.guarantee,
         "cost of a step": can.cost,
-        "memory beside the rows": can.memory,
+        "memory besides the rows": can.memory,
+        "time of a fit, roughly": f"{_duration(can)} for {SIZES['n']} rows with {SIZES['D']} "
+        f"features and {SIZES['c']} normals, on one core",
         "affine subspaces": AFFINE[can.affine],
         "new rows": "labels and scores" if can.out_of_sample else "no: only those of the fit",
         "arrays of": ", ".join(can.backends),
@@ -82,6 +87,14 @@ def _capabilities(name: str) -> tuple[str, Any]:
     cls = getattr(perpend, name)
     first = (cls.__doc__ or "").partition("\n")[0].rstrip(".")
     return cls.capabilities.solves or first, cls.capabilities
+
+
+def _duration(can: Any) -> str:
+    """Return the time of a fit in words; the formula is not better than a factor of a few."""
+    seconds = can.seconds(**SIZES)
+    if seconds > 100:
+        return f"{seconds / 60:.0f} minutes"
+    return f"{seconds:.0f} s" if seconds > 1.5 else f"{seconds:.1f} s"
 
 
 def _line(cells: "list[str] | tuple[str, ...]") -> str:

@@ -53,6 +53,8 @@ _HOMES = {
     "RobustStandardizer": "perpend.standardizer",
     "as_rows": "perpend.rows",
     "callbacks": "perpend",
+    "compare": "perpend.comparison",
+    "comparison": "perpend",
     "correspondences": "perpend",
     "datasets": "perpend",
     "dpcp_batch": "perpend.batch",
@@ -63,6 +65,7 @@ _HOMES = {
     "homography": "perpend.correspondences",
     "load": "perpend.persistence",
     "metrics": "perpend",
+    "open_rows": "perpend.storage",
     "peel": "perpend.peeling",
     "plots": "perpend",
     "save": "perpend.persistence",
@@ -70,14 +73,15 @@ _HOMES = {
     "subspace_distance": "perpend.metrics",
     "subspace_error": "perpend.metrics",
     "theory": "perpend",
-    **dict.fromkeys([*_METHODS, *_METHODS.values()], "perpend.methods"),
-    **dict.fromkeys([*_LABELS_ONLY, *_LABELS_ONLY.values()], "perpend.methods"),
+    **{name: f"perpend.methods.{module}" for name, module in (_METHODS | _LABELS_ONLY).items()},
+    **{module: f"perpend.methods.{module}" for module in (_METHODS | _LABELS_ONLY).values()},
 }
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604  names, all of them
 
 if TYPE_CHECKING:  # for editors and type checkers; a method works without its line here
     from perpend import callbacks as callbacks
+    from perpend import comparison as comparison
     from perpend import correspondences as correspondences
     from perpend import datasets as datasets
     from perpend import export as export
@@ -87,6 +91,7 @@ if TYPE_CHECKING:  # for editors and type checkers; a method works without its l
     from perpend import theory as theory
     from perpend.batch import BatchSolution as BatchSolution
     from perpend.batch import dpcp_batch as dpcp_batch
+    from perpend.comparison import compare as compare
     from perpend.correspondences import fundamental_matrix as fundamental_matrix
     from perpend.correspondences import homography as homography
     from perpend.methods.coherence_pursuit import CoherencePursuit as CoherencePursuit
@@ -147,6 +152,7 @@ if TYPE_CHECKING:  # for editors and type checkers; a method works without its l
     from perpend.sparse import OrthogonalDictionary as OrthogonalDictionary
     from perpend.sparse import sparsest_vector as sparsest_vector
     from perpend.standardizer import RobustStandardizer as RobustStandardizer
+    from perpend.storage import open_rows as open_rows
 
 
 def __getattr__(name: str) -> Any:

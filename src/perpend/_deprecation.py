@@ -5,7 +5,7 @@ users. `until` is the version without the old name.
 """
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from importlib import import_module
 from typing import Any, TypeVar
@@ -44,12 +44,15 @@ def renamed_parameters(*, until: str, **names: str) -> Callable[[F], F]:
             for old in names.keys() & kwargs.keys():
                 new = names[old]
                 if new in kwargs:
-                    raise TypeError(f"{new} is given twice: {old} is its old name. Leave that out.")
+                    raise TypeError(
+                        f"{new} is given twice: {old} is its old name. Leave {old} out."
+                    )
                 _warn(f"The parameter {old}", new, until)
                 kwargs[new] = kwargs.pop(old)
             return function(*args, **kwargs)
 
-        return call  # type: ignore[return-value]
+        accepting: F = _accepts(call, names)
+        return accepting
 
     return decorate
 
@@ -65,6 +68,38 @@ def renamed_attribute(owner: str, old: str, new: str, *, until: str) -> Any:
         return getattr(self, new)
 
     return property(find, doc=f"The old name of `{new}`.")
+
+
+def removed_parameters(
+    *names: str, until: str, instead: str, former: Callable[..., Any] | None = None
+) -> Callable[[F], F]:
+    """Let a function take parameters that it no longer has, and say what to do `instead`.
+
+    They are ignored. Where the result depended on them, `former` is the function as it was.
+    """
+
+    def decorate(function: F) -> F:
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            old = [name for name in names if name in kwargs]
+            if not old:
+                return function(*args, **kwargs)
+            message = f"{function.__name__} has no parameter {' or '.join(old)} any more: {instead}"
+            warnings.warn(f"{message} It works until perpend {until}.", FutureWarning, stacklevel=2)
+            if former is not None:
+                return former(*args, **kwargs)
+            return function(*args, **{k: v for k, v in kwargs.items() if k not in old})
+
+        accepting: F = _accepts(call, names)
+        return accepting
+
+    return decorate
+
+
+def _accepts(call: Any, names: Iterable[str]) -> Any:
+    """Note the names that the signature of `call` does not show."""
+    call.old_parameters = {*names, *getattr(call, "old_parameters", ())}
+    return call
 
 
 def _warn(old: str, new: str, until: str) -> None:

@@ -10,7 +10,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from textwrap import indent
-from typing import Any
+from typing import Any, TypeVar
+
+Thing = TypeVar("Thing")
 
 SECTION = re.compile(r"^(?=\S[^\n]*\n-{3,}$)", re.MULTILINE)  # where one begins
 
@@ -18,16 +20,16 @@ EVIDENCE = {
     "inlier_spectrum": "second moments of the inliers along their principal axes in the span of "
     "the rows, ascending; about their mean if affine",
     "inlier_gap": "ratio of two neighbours in that spectrum, from across to along the subspace",
-    "inlier_gap_runner_up": "the largest ratio elsewhere",
+    "inlier_gap_runner_up": "the largest such ratio elsewhere",
     "inlier_share": "share of the rows that are inliers, by the two-group model",
     "rows_on_subspace": "rows up to the threshold; equal rows count once",
-    "rows_on_any_subspace": "rows that some subspace of this dimension holds anyway",
+    "rows_on_any_subspace": "rows that always lie on some subspace of this dimension",
     "rows_on_smaller": "rows on a smaller subspace inside, if there may be one",
-    "gain": "how much likelier the rows are with the subspace, a logarithm",
+    "gain": "logarithm of how much likelier the rows are with the subspace",
     "gain_needed": "the gain that chance alone reaches",
-    "plateau_length": "range of scales over which it is seen, a logarithm",
+    "plateau_length": "logarithm of the range of scales over which it is seen",
     "plateau_clearness": "how far it is ahead of other codimensions; at least 1 is clear",
-    "ellipse_evidence": "evidence against a single elliptical cloud, a logarithm",
+    "ellipse_evidence": "evidence against a single elliptical cloud (logarithm)",
     "ellipse_gap": "gap in the axes of that cloud",
     "exact_codimension": "codimension of a larger subspace on which all rows lie exactly",
     "outlier_misfit": "how far the outliers' distances are from those of random directions; "
@@ -42,7 +44,7 @@ EVIDENCE = {
     "affine_codimension": "its codimension",
     "origin_distance": "how far it is from the origin",
     "origin_error": "standard error of that, in each coordinate",
-    "origin_chance": "chance that a subspace through the origin seems this far from it",
+    "origin_chance": "probability of that distance if the subspace passes through the origin",
 }
 """Every key of `evidence_`, in order."""
 
@@ -69,6 +71,14 @@ SHARED = _sections(
 PARAMETERS, ATTRIBUTES = _entries(SHARED["Parameters"]), _entries(SHARED["Attributes"])
 OF_FUNCTION = _entries(SHARED["Functions"])
 """What only the functional forms take."""
+OF_ROWS = {
+    "X": "array-like of shape (n_samples, n_features)",
+    "y": "ignored",
+    "groups": "array-like of shape (n_samples,), optional\nRows with the same id are inliers or "
+    "outliers together, as in `fit`.",
+    "return Self": "self : object\n    The fitted estimator.",
+}
+"""What methods of a class take and return that are about rows, for `complete`."""
 
 
 def completed(cls: type[Any], attributes: Iterable[str] | None = None) -> str | None:
@@ -119,6 +129,16 @@ def complete(things: Iterable[Any], shared: Mapping[str, str]) -> None:
             function = getattr(member, "__func__", member)  # of a class method
             if inspect.isfunction(function) and not name.startswith("_") and function.__doc__:
                 function.__doc__ = member.__doc__ = _complete(function, shared)
+
+
+def explained(shared: Mapping[str, str]) -> Callable[[Thing], Thing]:
+    """Complete the docstrings of a class or function, as `complete` does."""
+
+    def completing(thing: Thing) -> Thing:
+        complete((thing,), shared)
+        return thing
+
+    return completing
 
 
 def _complete(function: Any, shared: Mapping[str, str]) -> str:

@@ -3,10 +3,13 @@
 This half of the estimator reads the learned attributes and changes nothing.
 """
 
+import copy
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from inspect import get_annotations
+from functools import partial, wraps
+from inspect import get_annotations, signature
 from numbers import Real
-from typing import TYPE_CHECKING, Any, dataclass_transform
+from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -17,8 +20,9 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import gen_batches
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
+from perpend._docs import OF_ROWS, explained
 from perpend._groups import Groups, factor
 from perpend._score import log_evidence
 from perpend._spread import Spread
@@ -28,16 +32,47 @@ from perpend.exceptions import InputError, of_earlier_version
 from perpend.geometry import axis_shares
 from perpend.rows import as_rows, scan_distances
 from perpend.rows.centred import centred_norms, centred_products
-from perpend.rows.kinds import computing_on, is_tensor, like, per_row, to_numpy
+from perpend.rows.kinds import computing_on, is_dask, is_lazy, is_tensor, like, per_row, to_numpy
 from perpend.rows.preparation import row_norms
 from perpend.structure.labels import OutlierOdds, labels, outlier_probability
 
 if TYPE_CHECKING:
     from perpend._uncertainty import Uncertainty
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
 JOINT_ROWS = 2**14  # at a time: they are copied to double precision
 
 
+def by_blocks(method: Method) -> Method:
+    """Let a method that gives something for each row return a lazy Dask array of a Dask array.
+
+    Rows of a group may be in several blocks: with groups, the values are computed at once.
+    """
+
+    @wraps(method)
+    def of_any(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_dask(X):
+            return method(self, X, *args, **kwargs)
+        if signature(method).bind(self, X, *args, **kwargs).arguments.get("groups") is not None:
+            return method(self, X, *args, **kwargs)
+        from perpend.rows.dask import mapped
+
+        check_is_fitted(self)
+        named = X._meta
+        if X.shape[1] == self.n_features_in_:
+            _check_feature_names(self, named, reset=False)
+        unused = {"feature_names_in_", "callback", "history_", "_others"}
+        unused |= {"labels_"} if self.missing == "error" else set()
+        small = copy.copy(self)
+        small.__dict__ = {k: v for k, v in vars(self).items() if k not in unused}
+        small.__dict__["callback"] = None
+        return mapped(partial(method, small), X, *args, **kwargs)
+
+    return of_any  # type: ignore[return-value]
+
+
+@explained(OF_ROWS)
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
 class FittedSubspace(
     ClassNamePrefixFeaturesOutMixin,
@@ -68,6 +103,7 @@ class FittedSubspace(
     profile_: dict[str, Array] | None
     _outlier_odds: dict[str, Any]
     _normals_error: dict[str, Any] | None  # None where the method does not refine
+    _inlier_variances: Array | None  # (D,) along normals and components; None likewise
     _spread: dict[str, Any] | None  # with outliers="both"
     _law: dict[str, Any] | None  # with missing="mask"
     _distance_record: dict[str, Any] | None
@@ -81,12 +117,9 @@ class FittedSubspace(
             dataclass(eq=False, repr=False, kw_only=True)(cls)
             cls.__doc__ = doc  # without one, a dataclass would give it its signature
 
+    @by_blocks
     def transform(self, X: Array) -> Array:
         """Return the coordinates of the rows in the subspace, (n_samples, n_components_).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
 
         Returns
         -------
@@ -94,7 +127,7 @@ class FittedSubspace(
         """
         with computing_on(X, self.device) as place:
             X, _ = self._complete(checked(self, X, place, reset=False))
-            if self.affine_:
+            if self.affine_ or is_lazy(X):
                 C = to_numpy(self.components_).astype(float).T
                 return place.back(centred_products(X, to_numpy(self.location_), C))
             C = like(self.components_, X).T  # (D, d)
@@ -102,6 +135,7 @@ class FittedSubspace(
             coordinates -= like(self.location_, X) @ C  # in place: there may be many rows
             return place.back(coordinates)
 
+    @by_blocks
     def inverse_transform(self, X: Array) -> Array:
         """Return the points of the subspace that have these coordinates.
 
@@ -127,12 +161,9 @@ class FittedSubspace(
             points += like(self.location_, X)
             return place.back(points)
 
+    @by_blocks
     def distance(self, X: Array) -> Array:
         """Return the Euclidean distance of each row to the subspace, in the data's own units.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
 
         Returns
         -------
@@ -146,17 +177,12 @@ class FittedSubspace(
                 distance = self._relative_distance(X) * row_norms(X)
             return place.back(distance if share is None else np.where(share > 0, distance, np.nan))
 
+    @by_blocks
     def score_samples(self, X: Array, groups: Any = None) -> Array:
         """Return minus the distance that decides the labels; larger is more normal.
 
-        With ``outliers="both"`` it is the distance from the middle of all rows, in robust standard
-        deviations of every direction.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        groups : array-like of shape (n_samples,), optional
-            Rows with the same id are inliers or outliers together, as in `fit`.
+        With ``outliers="both"`` that is the distance from the centre of the rows, in robust
+        standard deviations of every direction.
 
         Returns
         -------
@@ -174,11 +200,11 @@ class FittedSubspace(
         """Return the mean log-evidence of the rows for the subspace, in nats per row.
 
         It says how much likelier the rows are with the subspace than without any: 0 for
-        codimension 0, and below 0 if the rows speak against the subspace. On rows that were not
-        fitted it is larger for the true codimension than for others, so that
-        ``GridSearchCV(DPCP(), {"codimension": range(8)})`` finds it. Compare linear models with
-        linear ones and affine with affine: a linear subspace explains the rows' directions, an
-        affine one their positions.
+        codimension 0, and below 0 if the subspace makes the rows less likely. On rows that were
+        not fitted it is larger for the true codimension than for others, so that
+        ``GridSearchCV(DPCP(), {"codimension": range(8)})`` finds it. Compare linear models only
+        with linear ones, and affine with affine: a linear subspace explains the directions of
+        rows, an affine one their positions.
 
         Parameters
         ----------
@@ -214,14 +240,9 @@ class FittedSubspace(
                 X, weight = complete_only(X, weight)
             return float(np.average(log_evidence(self, X), weights=weight))
 
+    @by_blocks
     def decision_function(self, X: Array, groups: Any = None) -> Array:
         """Return `score_samples` minus `offset_`: not negative for inliers.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        groups : array-like of shape (n_samples,), optional
-            Rows with the same id are inliers or outliers together, as in `fit`.
 
         Returns
         -------
@@ -229,12 +250,12 @@ class FittedSubspace(
         """
         return self.score_samples(X, groups) - self.offset_
 
+    @by_blocks
     def predict(self, X: Array, threshold: float | None = None, groups: Any = None) -> Array:
         """Return +1 for inliers and -1 for outliers.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
         threshold : float, optional
             Use this threshold instead of the fitted one; no refit is needed.
         groups : array-like of shape (n_samples,), optional
@@ -250,6 +271,7 @@ class FittedSubspace(
             raise InputError(f"threshold={limit!r}; expected a number that is not negative.")
         return labels(-scores, float(limit))
 
+    @by_blocks
     def outlier_probability(self, X: Array, groups: Any = None) -> Array:
         """Return the probability that each row is an outlier, between 0 and 1.
 
@@ -288,15 +310,16 @@ class FittedSubspace(
             p = outlier_probability(distance.astype(float), odds, times)
             return place.back(self._prior(p, known).astype(distance.dtype))
 
+    @by_blocks
     def explain(self, X: Array) -> Array:
-        """Return how far each column explains that a row is off the subspace.
+        """Return how much of each row's distance to the subspace each column explains.
 
         Entry (i, j) is the share of the squared distance of row i that would vanish if column j
         alone were changed to the value that fits the others best (a reconstruction-based
         contribution [1]_). It is between 0 and 1. If one column of an inlier is wrong, that
-        column's share is the largest, and 1 apart from the noise. Several shares are near 1 if a
-        change of any of these columns would do. If no share is large, no single column explains
-        the distance. With ``outliers="both"`` the distance is the one that `score_samples` has.
+        column's share is the largest, and 1 apart from the noise. Several shares are near 1 if
+        changing any one of these columns would be enough. If no share is large, no single column
+        explains the distance. With ``outliers="both"`` it is the distance of `score_samples`.
 
         Parameters
         ----------
@@ -333,6 +356,9 @@ class FittedSubspace(
         """
         with computing_on(X, self.device) as place:
             X, _ = self._complete(checked(self, X, place, reset=False), joint=True)
+            if is_lazy(X):  # the result is as large
+                X.check_room(len(X), "explain some rows only: explain(X[labels == -1])")
+                X = X[:]
             if (spread := self._both) is not None:
                 return place.back(spread.shares(to_numpy(X).astype(float)))
             xp, N, norms = namespace(X), like(self.normals_, X), row_norms(X)
@@ -363,7 +389,7 @@ class FittedSubspace(
         Parameters
         ----------
         level : float, default=0.95
-            The chance that the true angle, in the direction that is known least, is within the
+            The probability that the true angle, in the least certain direction, is at most the
             returned one; the same for the offset along a normal.
 
         Returns
@@ -373,10 +399,10 @@ class FittedSubspace(
 
         Notes
         -----
-        This is the error that the noise of the inliers makes, from the weights of the last steps
-        of the fit (a sandwich estimate). Noise is taken to be independent and alike everywhere.
-        What is no plane, such as a road that bends, or an error that many points share, comes on
-        top.
+        This is the error caused by the noise of the inliers, from the weights of the last steps of
+        the fit (a sandwich estimate). Noise is assumed to be independent and equal everywhere. It
+        does not include deviations from a plane, such as a road that bends, or errors that many
+        points share.
 
         Examples
         --------
@@ -397,19 +423,19 @@ class FittedSubspace(
         return bounds(self, level)
 
     def p_value(self, normals: Array, intercept: Array | None = None) -> float:
-        """Return the chance that errors of the fit are as large as the difference from a subspace.
+        """Test whether another subspace differs from this one by more than the errors of the fit.
 
         Parameters
         ----------
         normals : array-like of shape (codimension_, n_features)
-            Of the other subspace; a single one may have one dimension. Their length is free.
+            Of the other subspace, of any length; a single one may be an array of one dimension.
         intercept : array-like of shape (codimension_,), optional
             The other subspace is ``normals @ x = intercept``; 0 by default.
 
         Returns
         -------
         float
-            Below 0.05 the other subspace is outside of the 95 % region.
+            The p-value: below 0.05, the other subspace is outside the 95 % region.
         """
         from perpend._uncertainty import p_value
 
@@ -435,7 +461,7 @@ class FittedSubspace(
         scores = self._complete_scores(X)
         if (together := Groups.checked(groups, len(X))) is not None:
             if share is not None:
-                raise InputError("Rows of groups have no gaps: give groups of complete rows.")
+                raise InputError("X has missing entries, and groups need complete rows.")
             return like(-together.distance(to_numpy(-scores), self), X), None
         if share is None:
             return scores, None
@@ -451,10 +477,7 @@ class FittedSubspace(
     def _complete_scores(self, X: Array) -> Array:
         if (spread := self._both) is None:
             return -self._across(X)
-        joint = np.empty(X.shape[0], dtype=to_numpy(X[:0]).dtype)
-        for rows in gen_batches(len(joint), JOINT_ROWS):
-            joint[rows] = np.sqrt(spread.squares(to_numpy(X[rows]).astype(float)))
-        return like(-joint, X)
+        return like(-np.concatenate(X.map(_joint, spread)) if is_lazy(X) else -_joint(X, spread), X)
 
     @property
     def _both(self) -> Spread | None:
@@ -477,8 +500,17 @@ class FittedSubspace(
     def _relative_distance(self, X: Array) -> Array:
         """Return ||N (x / ||x||)||, the sine of the angle to the subspace; 0 for zero rows."""
         # Enough memory for one value per row, not for another copy of X.
-        rows = as_rows(X, memory_budget=X.nbytes - 1, n_jobs=effective_n_jobs(self.n_jobs))
+        budget = None if is_lazy(X) else X.nbytes - 1
+        rows = as_rows(X, memory_budget=budget, n_jobs=effective_n_jobs(self.n_jobs))
         V, U = to_numpy(self.normals_).T, to_numpy(self.components_).T
         kept = scan_distances(rows, V, U).kept
         assert kept is not None
         return per_row(rows, kept)
+
+
+def _joint(X: Array, spread: Spread) -> Array:
+    """Return the distances (n,) of rows from the middle of all, in deviations."""
+    joint = np.empty(X.shape[0], dtype=to_numpy(X[:0]).dtype)
+    for rows in gen_batches(len(joint), JOINT_ROWS):
+        joint[rows] = np.sqrt(spread.squares(to_numpy(X[rows]).astype(float)))
+    return joint

@@ -19,13 +19,18 @@ that a fit has read off its rows, which are only nearly quadratic.
 
 A group is the evidence of one row, however many it has, as they may be nearly alike: each of them
 counts 1 / g in the contrast of `perpend.structure.profile`, and any subspace runs through d groups.
+
+What a group says about the subspace is what its rows span. A rotation of its rows among themselves,
+:math:`X_G \to Q X_G`, changes neither that nor J_G. So a structure that holds parts of groups, as
+the rows that are zero in the same columns, one of each correspondence, is one of how the rows were
+chosen: the search is repeated with rotated rows, and keeps what holds more of the groups.
 """
 
 import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import special
+from scipy import sparse, special
 
 from perpend._typing import Array
 from perpend.exceptions import InputError, of_earlier_version
@@ -71,9 +76,37 @@ class Groups(NamedTuple):
                 )
         return None if len(size) == n else cls(of, size)
 
+    @classmethod
+    def to_fit(cls, ids: Any, n: int, weight: Array | None = None) -> "Groups | None":
+        """Return the groups of the rows of a fit, which needs more than a single one.
+
+        All rows in one are inliers or outliers as one: nothing tells which.
+        """
+        groups = cls.checked(ids, n, weight)
+        if groups is not None and len(groups.size) == 1:
+            raise InputError(
+                f"groups gives all {n} rows the same id. They would be inliers or outliers all "
+                "together, which no data can tell. Give rows an id of their own if they are "
+                "independent, or leave groups out."
+            )
+        return groups
+
     def sizes(self) -> Array:
         """Return the rows (n,) of each row's group."""
         return self.size[self.of]
+
+    def whole(self, near: Array) -> float:
+        """Return the share of the rows that are near whose groups are near as a whole."""
+        n_near = np.bincount(self.of, near, minlength=len(self.size))
+        return float(n_near[n_near == self.size].sum()) / max(float(n_near.sum()), 1.0)
+
+    def turned(self, X: Array, rng: np.random.Generator) -> Array:
+        """Reflect the rows of each group among themselves: X_G - 2 v (v^T X_G), |v| = 1, random."""
+        v = rng.standard_normal(len(self.of))
+        v /= np.sqrt(np.bincount(self.of, np.square(v)))[self.of]
+        along = sparse.csr_array((v, (self.of, np.arange(len(v))))) @ X
+        turned = X - 2 * v[:, None] * along[self.of]
+        return np.where(self.sizes()[:, None] > 1, turned, X).astype(X.dtype, copy=False)
 
     def distance(self, J: Array, model: Any) -> Array:
         """Return J_G / sqrt(kappa_g) (n,) for each row, from the rows' own distances J (n,)."""
@@ -159,9 +192,10 @@ def weighed(
         evidence |= {"gain": T + needed, "gain_needed": needed}
     doubts = solution.doubts
     if most < min(k.SURE, solution.confidence):
-        there = "lie on the subspace" if solution.normals.shape[1] else "are there"
+        there = " on the subspace" if solution.normals.shape[1] else ""
         what = (
-            f"only {near:.0f} groups {there}, and the rows of a group are no evidence of their own"
+            f"there are only {near:.0f} groups{there}, and a group counts once, however many rows "
+            "it has"
         )
         doubts = (*doubts, str(Doubt("groups", what, "more groups would help")))
     least = min(solution.confidence, most)

@@ -18,8 +18,8 @@ def known_subspace(model: Any, init: Any) -> Known | None:
     name = type(model).__name__
     if not (isinstance(init, FittedSubspace) and hasattr(init, "normals_")):
         raise InputError(
-            f"init of fit is {type(init).__name__!s}; expected a fitted model of perpend, as that "
-            "of the last frame. Start directions are a parameter of DPCP: DPCP(init=directions)."
+            f"init of fit is {type(init).__name__!s}; expected a fitted model of perpend, such as "
+            "that of the last frame. For start directions use DPCP(init=directions)."
         )
     if not model._may_follow_scales:
         raise InputError(
@@ -37,7 +37,9 @@ def known_subspace(model: Any, init: Any) -> Known | None:
             "one."
         )
     if not init.affine_ and init.normalize != model.normalize:
-        raise InputError(f"init has normalize={init.normalize}, and this {name} the opposite.")
+        raise InputError(
+            f"init has normalize={init.normalize}, and this {name} has {model.normalize}."
+        )
     codimension = model._given_codimension()
     if codimension not in ("auto", init.codimension_):
         raise InputError(

@@ -14,26 +14,31 @@ from sklearn.base import BaseEstimator, OutlierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 
 from perpend._capabilities import Capabilities
-from perpend._docs import completed
+from perpend._docs import OF_ROWS, completed, explained
 from perpend._typing import Array
-from perpend._validation import SHARE, UP_TO_HALF, checked
+from perpend._validation import SHARE, UP_TO_HALF, checked, constraints_of
 from perpend.rows.kinds import computing_on, to_numpy
+from perpend.rows.preparation import check_powers
 from perpend.solvers import Run, Status
 from perpend.solvers.loop import Callback
-
-RANK = 1e-3  # singular values below this share of the largest are noise
+from perpend.structure.low_rank import LEAST_SINGULAR
 
 LABELS_ONLY: dict[str, type["LabelsOnly"]] = {}
 """Every such method by its class name; filled as the classes are defined."""
 
 
-OF_NEW_ROWS = {
+OF_SUBSPACES = {
     *("predict", "score_samples", "decision_function", "outlier_probability", "explain", "score"),
-    *("transform", "fit_transform", "inverse_transform", "distance"),
+    *("transform", "fit_transform", "inverse_transform", "distance", "get_feature_names_out"),
+    *("plot", "report", "save", "summary", "choose", "p_value", "uncertainty", "partial_fit"),
+    *("normals_", "components_", "codimension_", "location_", "intercept_", "directions_"),
+    *("singular_values_", "normals_covariance_", "confidence_", "doubts_", "evidence_"),
+    *("noise_", "threshold_", "structures_", "profile_"),
 }
 """What methods that find a subspace have, and these do not."""
 
 
+@explained(OF_ROWS)
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
 @dataclass(eq=False, repr=False, kw_only=True)
 class LabelsOnly(OutlierMixin, BaseEstimator):
@@ -56,6 +61,7 @@ class LabelsOnly(OutlierMixin, BaseEstimator):
         if any(name in vars(cls) for name in own if name[0] != "_"):  # else it inherits __init__
             dataclass(eq=False, repr=False, kw_only=True)(cls)
             cls.__doc__ = doc
+        cls._parameter_constraints = constraints_of(cls)
         cls.__doc__ = completed(cls, ("labels_", "n_features_in_", "feature_names_in_"))
         LABELS_ONLY[cls.__name__] = cls
 
@@ -71,14 +77,10 @@ class LabelsOnly(OutlierMixin, BaseEstimator):
         ----------
         X : array-like or torch tensor of shape (n_samples, n_features)
         y : ignored
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
         """
         with computing_on(X, None) as place:
             X = to_numpy(checked(self, X, place, reset=True)).astype(float)
+            check_powers(float(np.max(np.abs(X))), 2, "The largest entry of X is")
             scores, offset = self._scores(X)
             if self.contamination is not None:
                 offset = float(np.quantile(scores, self.contamination))
@@ -90,11 +92,6 @@ class LabelsOnly(OutlierMixin, BaseEstimator):
     def fit_predict(self, X: Array, y: Any = None) -> Array:
         """Return +1 for inliers and -1 for outliers among the rows of X.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : ignored
-
         Returns
         -------
         array of int of shape (n_samples,)
@@ -102,11 +99,11 @@ class LabelsOnly(OutlierMixin, BaseEstimator):
         return self.fit(X, y).labels_
 
     def __getattr__(self, name: str) -> Any:
-        if name in OF_NEW_ROWS:
+        if name in OF_SUBSPACES:
             raise AttributeError(
-                f"{type(self).__name__} has no {name}: it has no map for new rows, and labels and "
-                "scores those of the fit alone. Use fit_predict(X), labels_ and scores_; for new "
-                "rows use a method that finds a subspace, for example DPCP."
+                f"{type(self).__name__} has no {name}: it has no map for new rows and no normals, "
+                "and labels and scores of the fit alone. Use fit_predict(X), labels_ and scores_; "
+                "for more, a method that finds a subspace, for example DPCP."
             )
         return object.__getattribute__(self, name)  # which raises the usual error
 
@@ -115,7 +112,7 @@ def learn_parts(model: Any, run: Run[Any]) -> tuple[Array, float]:
     """Let a model learn the parts L and S of a table, and return scores and offset of its rows."""
     L, S, name = run.state.L, run.state.S, type(model).__name__
     model.low_rank_, model.sparse_, model.objective_ = L, S, run.state.objective
-    model.n_components_ = int(np.linalg.matrix_rank(L, rtol=RANK))
+    model.n_components_ = int(np.linalg.matrix_rank(L, rtol=LEAST_SINGULAR))
     model.n_iter_, model.converged_ = run.n_steps, run.status is Status.CONVERGED
     if not model.converged_:
         text = f"{name} did not converge ({run.n_steps} iterations). Raise max_iter or tol."

@@ -17,11 +17,15 @@ from sklearn.utils.extmath import svd_flip
 from perpend._docs import EVIDENCE
 from perpend._fitted import FittedSubspace
 from perpend._groups import Groups, Seen, weighed
+from perpend._spread import with_relations
 from perpend._typing import Array, namespace
 from perpend.exceptions import InputError, of_earlier_version
 from perpend.kernels import logarithmic_bins
 from perpend.rows import RowSource
+from perpend.rows.centred import centred_norms
 from perpend.rows.kinds import Place, like, per_row, to_numpy
+from perpend.rows.preparation import row_norms
+from perpend.rows.views import whole_view
 from perpend.solvers import Solution, TwoGroups
 from perpend.structure import AffineFit
 from perpend.structure.labels import (
@@ -38,6 +42,7 @@ OF_SUBSPACE = (  # what every structure has of its own,
     *("components_", "normals_", "n_components_", "codimension_", "location_", "intercept_"),
     *("confidence_", "evidence_", "doubts_", "converged_", "noise_", "threshold_", "offset_"),
     *("labels_", "_distance_record", "_n_features_out", "_normals_error", "_outlier_odds"),
+    *("_inlier_variances", "_spread"),
 )
 # and what all have in common where descents proposed them.
 OF_DESCENTS = ("directions_", "singular_values_", "n_starts_", "objective_", "n_iter_")
@@ -144,9 +149,13 @@ def linear_subspace(model: Any, solution: Solution, rows: RowSource, data: Data)
         location=None,
         noise=inlier_noise(solution, rows.unit, linear=True, unit_rows=len(rows.norms) == 1),
         odds=solution_odds(solution, exact, rows.unit),
-        distance=None if known is None else per_row(rows, known) * rows.unit,
+        distance=None if known is None else _in_units(per_row(rows, known), rows.unit),
         record=DistanceRecord.of(solution.groups, rows.norms, (solution.rank - d, d), rows.unit),
     )
+
+
+def _in_units(distance: Array, unit: float) -> Array:
+    return distance if unit == 1 else distance * unit  # there may be very many rows
 
 
 def affine_subspace(found: AffineFit, data: Data) -> Subspace:
@@ -174,12 +183,16 @@ def attributes(model: Any, found: Subspace, data: Data) -> dict[str, Any]:
     if record is not None and found.location is not None:
         # The final steps leave out rows that are far away.
         record = record.counted(to_numpy(distance), data.weight)
-    if model._spread is not None:
-        distance, limit = -model._complete_scores(data.X), float(np.sqrt(model._both.limit))
     table |= {
         "_outlier_odds": found.odds._asdict(),
         "_distance_record": None if record is None else record._asdict(),
+        "_spread": None,
     }
+    if model._spread is not None:
+        spread = with_relations(model._both, with_attributes(model, table), data.X, data.weight)
+        table["_spread"] = spread._asdict()
+        distance = -with_attributes(model, table)._complete_scores(data.X)
+        limit = float(np.sqrt(spread.limit))
     if data.groups is not None:
         own = data.groups.distance(to_numpy(distance), with_attributes(model, table))
         distance = like(own, data.X)
@@ -194,7 +207,15 @@ def attributes(model: Any, found: Subspace, data: Data) -> dict[str, Any]:
         "offset_": -threshold,
         "labels_": data.place.back(labels(distance, threshold)),
         "_normals_error": None if error is None else error._asdict(),
+        "_inlier_variances": found.solution.variances,
     }
+
+
+def whole_share(model: Any, found: Subspace, data: Data) -> float:
+    """Return the share of the rows near a subspace whose groups are near it as a whole."""
+    assert data.groups is not None
+    J = to_numpy(with_attributes(model, _bases(found, data.place))._across(data.X))
+    return data.groups.whole(found.odds.threshold >= J)
 
 
 def in_groups(model: Any, found: Subspace, data: Data) -> Subspace:
@@ -205,9 +226,11 @@ def in_groups(model: Any, found: Subspace, data: Data) -> Subspace:
     if record is not None:
         J = to_numpy(with_attributes(model, _bases(found, data.place))._across(data.X))
         lengths = np.ones(1)
-        if affine or not model.normalize:
-            X = to_numpy(data.X)
-            lengths = np.linalg.norm(X - np.median(X, axis=0) * affine, axis=1)
+        if affine:
+            centre = whole_view(data.X, None, np.random.default_rng(0)).centre
+            lengths = to_numpy(centred_norms(data.X, centre)).astype(float)
+        elif not model.normalize:
+            lengths = to_numpy(row_norms(data.X)).astype(float)
         sizes = (record.codimension, record.dimension - affine)
         limits = (record.scale, found.odds.threshold)
         seen = Seen(J.astype(float), lengths[lengths > 0], sizes, *limits, affine)
@@ -317,6 +340,23 @@ def others_in_order(
     return [None if one["chosen"] else next(kept) for one in seen]
 
 
+def as_confirmed(
+    seen: list[dict[str, Any]], chosen: dict[str, Any], others: list[dict[str, Any] | None]
+) -> list[dict[str, Any]]:
+    """Return the structures with noise and members as all rows show them, not only a sample."""
+    records = [(other or chosen)["_distance_record"] for other in others]
+    return [
+        one
+        if record is None
+        else {
+            **one,
+            "noise": 0.0 if record["scale"] <= record["edges"][1] else float(record["scale"]),
+            "members": round(float(record["n_inliers"])),
+        }
+        for one, record in zip(seen, records, strict=True)
+    ]
+
+
 def _kept(table: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
     """Return some attributes, with inliers marked by a byte each: there may be many rows."""
     return {**{name: table[name] for name in names}, "labels_": table["labels_"] == 1}
@@ -341,6 +381,8 @@ def choose(model: Model, i: int) -> Model:
         others[old], others[new] = _kept(vars(model), table), None
         labels = namespace(table["labels_"]).where(table["labels_"], 1, -1)
         table = {**table, "labels_": labels, "_others": others}
+        if getattr(model, "_stream", None) is not None:  # it is that of the other subspace
+            table["_stream"] = None
     table["structures_"] = [{**one, "chosen": j == new} for j, one in enumerate(seen)]
     return with_attributes(model, table)
 

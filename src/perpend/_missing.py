@@ -21,6 +21,7 @@ from scipy import special
 
 from perpend._learned import Data, DistanceRecord, frame, threshold_of, with_attributes
 from perpend._observed import has_gaps, shares
+from perpend._spread import with_relations
 from perpend._typing import Array
 from perpend.exceptions import InputError, MissingWarning
 from perpend.geometry import complement
@@ -32,15 +33,16 @@ from perpend.structure.constants import DOUBTFUL
 from perpend.structure.labels import labels
 
 ROUNDS = 6  # at the most; two or three are the rule
-SAME, OTHER = 0.01, 0.1  # sine of an angle: up to the first it has settled, beyond the other not
+SETTLED_TURN = 0.01  # sine of the angle between two rounds: up to this it has settled,
+MOVED_TURN = 0.1  # and beyond this it has not
 SHARPER = 0.8  # times the deviation before: noise that falls no faster has settled
-LOST = 0.1  # inliers with Gaussian noise that the limit for members loses, of all rows
-TRIMS, STEPS, TURN = 10, 100, 1e-3  # of the members, and of the law in each; it ends them
-EXACT = 1e-7  # of the size of rows: smaller noise is none, and has no limit
+INLIERS_CUT_OFF = 0.1  # of all rows, so many members are beyond the limit, by Gaussian noise
+TRIMS, STEPS, TOL = 10, 100, 1e-3  # of the members, and of the law in each; it ends them
+ROUNDING_NOISE = 1e-7  # of the size of rows: smaller noise is none, and has no limit
 LEAST_LEFT = 0.1  # share of the members' squares across that is not taken for their own turn
 LEAST_SAMPLE, SAMPLE_PER_COLUMN = 8192, 48  # rows that take part in the rounds; then all do
 MOST_ROWS = 20_000  # that say how inliers vary
-SHOWN = 5  # rows that a warning names
+NAMED_ROWS, LISTED_IN = 5, "listed in undecided_"  # rows that a warning names; where all are
 
 
 class _Rows(NamedTuple):
@@ -56,7 +58,7 @@ class _Rows(NamedTuple):
         return _Rows(X, Gaps(X), self.count[chosen])
 
 
-class _Found(NamedTuple):
+class _Candidate(NamedTuple):
     """A candidate."""
 
     law: Law
@@ -73,12 +75,12 @@ class _Found(NamedTuple):
         """Return what the distances (n,) of complete rows are divided by."""
         return _norms(X) if self.relative else np.ones(len(X))
 
-    def likeliest(self, rows: _Rows, norms: Array, **how: Any) -> "_Found":
+    def likeliest(self, rows: _Rows, norms: Array, **how: Any) -> "_Candidate":
         """Return the subspace under which the observed entries of the inliers are likeliest."""
         some = rows.some(self.inlier, norms)
         return self._replace(law=likeliest(*some, self.law, moves=self.affine, **how))
 
-    def settled(self, rows: _Rows) -> "_Found":
+    def settled(self, rows: _Rows) -> "_Candidate":
         """Correct the noise for the inliers having turned the subspace towards themselves.
 
         Of as many squares as they show, each of the c d numbers that are a subspace takes up one;
@@ -113,15 +115,20 @@ def fit_masked(
         Z, share = _drawn(rows, start, found, rng)
         some = _worth(share * (rows.count > 0), rng)
         if found is not None and len(some) <= found.sizes[1]:
-            doubt = f"the observed entries that could confirm it are worth {len(some)} rows"
+            doubt = f"the observed entries say no more than {len(some)} complete rows would"
             break
         solution = fit(
             Z[some].astype(data.X.dtype), None if weight is None else weight[sample[some]]
         )
         before, found = found, _refined(model, rows, Z)
         sine, fell = _change(before, found)
-        doubt = "the subspace changes as missing entries are filled anew" if sine > OTHER else ""
-        if fell > SHARPER and (sine <= SAME or (before is not None and model.confidence_ < SURE)):
+        doubt = (
+            "the subspace changes with every filling of the missing entries"
+            if sine > MOVED_TURN
+            else ""
+        )
+        unsure = before is not None and model.confidence_ < SURE
+        if fell > SHARPER and (sine <= SETTLED_TURN or unsure):
             break
     assert found is not None
     if doubt:
@@ -165,7 +172,7 @@ def _rows(model: Any, data: Data) -> _Rows:
 
 
 def _drawn(
-    rows: _Rows, start: Law, found: _Found | None, rng: np.random.Generator
+    rows: _Rows, start: Law, found: _Candidate | None, rng: np.random.Generator
 ) -> tuple[Array, Array]:
     """Return rows with random entries, and the share (n,) of its relations that each can test.
 
@@ -192,7 +199,7 @@ def _worth(share: Array, rng: np.random.Generator) -> Array:
     return np.sort(order[:n])
 
 
-def _refined(model: Any, rows: _Rows, Z: Array) -> _Found:
+def _refined(model: Any, rows: _Rows, Z: Array) -> _Candidate:
     """Return the likeliest subspace of the inliers, given their observed entries alone.
 
     They are within the model's threshold, and within what Gaussian noise reaches: a search that saw
@@ -201,7 +208,7 @@ def _refined(model: Any, rows: _Rows, Z: Array) -> _Found:
     X, gaps, count = rows
     N, centre = to_numpy(model.normals_).astype(float).T, to_numpy(model.location_).astype(float)
     (D, c), relative = N.shape, model.normalize and not model.affine_
-    found = _Found(Law(centre, N, *_basis(N)), count < 0, model.affine_, relative)
+    found = _Candidate(Law(centre, N, *_basis(N)), count < 0, model.affine_, relative)
     if not c:
         return found
     norms, limit = found.norms(Z), float(model._outlier_odds["threshold"])
@@ -214,17 +221,17 @@ def _refined(model: Any, rows: _Rows, Z: Array) -> _Found:
         if step == 0:
             w = count[near, None]
             found = found._replace(law=Law.of((Y[near] * w).T @ Y[near] / w.sum(), centre, c))
-        found = found.likeliest(rows, norms, steps=STEPS, tol=TURN)
+        found = found.likeliest(rows, norms, steps=STEPS, tol=TOL)
         law, fill = found.law, found.law.fill(X, gaps)
         share, norms = shares(c, fill.lost), found.norms(fill.X)
         J2 = np.square(np.linalg.norm((fill.X - law.centre) @ law.normals, axis=1) / norms)
         known, size2 = (share > 0) & (count > 0), float(np.mean([*law.variances, law.noise]))
-        reach = np.maximum(_reach(J2, c * share, near & known), EXACT**2 * size2)
+        reach = np.maximum(_reach(J2, c * share, near & known), ROUNDING_NOISE**2 * size2)
         near = known & (np.minimum(reach, limit**2 * share) >= J2)
     return found.settled(rows)
 
 
-def _among_all(model: Any, rows: _Rows, found: _Found) -> _Found:
+def _among_all(model: Any, rows: _Rows, found: _Candidate) -> _Candidate:
     """Return the same with all rows, of which a sample was searched."""
     X, gaps, count = rows
     fill = found.law.fill(X, gaps)
@@ -243,11 +250,11 @@ def _reach(J2: Array, freedom: Array, inlier: Array) -> Array:
     if not inlier.any():
         return np.full(len(J2), np.inf)
     scale = np.median(J2[inlier] / special.gammaincinv(freedom[inlier] / 2, 0.5))
-    reach: Array = scale * special.gammaincinv(freedom / 2, 1 - LOST / len(J2))
+    reach: Array = scale * special.gammaincinv(freedom / 2, 1 - INLIERS_CUT_OFF / len(J2))
     return reach
 
 
-def _change(before: _Found | None, found: _Found) -> tuple[float, float]:
+def _change(before: _Candidate | None, found: _Candidate) -> tuple[float, float]:
     """Return the sine of the angle between two subspaces, and the ratio of the noise of both."""
     if before is None:
         return 1.0, 0.0
@@ -271,7 +278,7 @@ def _basis(N: Array) -> tuple[Array, Array, float]:
 # -- what is learned -------------------------------------------------------------------------------
 
 
-def _learn(model: Any, found: _Found, data: Data, Z: Array) -> None:
+def _learn(model: Any, found: _Candidate, data: Data, Z: Array) -> None:
     """Turn the last candidate into attributes, and label all rows by their observed entries."""
     (X, weight, place, _), law = data, found.law
     if found.sizes[0]:
@@ -281,6 +288,8 @@ def _learn(model: Any, found: _Found, data: Data, Z: Array) -> None:
         model._law = {"variances": law.variances[order], "noise": law.noise}
         model._normals_error = None  # that of the drawn rows, which know more than was observed
     _keep_laws(model, Z)
+    if model._spread is not None:
+        model._spread = with_relations(model._both, model, Z, None)._asdict()
     chosen = _labelled(model, X, weight)
     model.__dict__.update({**chosen, "labels_": place.back(chosen["labels_"])})
     if model.noise_ > 0 and found.sizes[0]:
@@ -293,11 +302,13 @@ def _learn(model: Any, found: _Found, data: Data, Z: Array) -> None:
         inlier = model.labels_ == 1 if table is None else table["labels_"]
         seen["members"] = int(inlier.sum())
     if n := len(model.undecided_):
-        shown = ", ".join(str(i) for i in model.undecided_[:SHOWN])
+        shown = ", ".join(str(i) for i in model.undecided_[:NAMED_ROWS])
+        one, more = n == 1, f", ... {LISTED_IN}" if n > NAMED_ROWS else ""
         warnings.warn(
-            f"{n} of {len(X)} rows have too few observed entries to be compared with a subspace of "
-            f"codimension {model.codimension_} ({shown}{', ...' if n > SHOWN else ''}; all in "
-            "undecided_). They took no part, and have the label +1.",
+            f"{n} of {len(X)} rows {'has' if one else 'have'} too few observed entries to be "
+            f"compared with a subspace of codimension {model.codimension_} "
+            f"(row{'' if one else 's'} {shown}{more}, counting from 0). "
+            f"{'It was' if one else 'They were'} left out, with the label +1.",
             MissingWarning,
             stacklevel=5,
         )

@@ -10,7 +10,7 @@ from perpend.exceptions import InputError
 from perpend.rows.kinds import is_tensor, to_numpy
 from perpend.rows.masked import Gaps, Law, filled
 
-LEAST = 0.5  # relation that the observed entries must test: one entry too many leaves next to none
+LEAST_RELATION = 0.5  # that observed entries must test: one entry too many leaves next to none
 
 
 def complete(model: Any, X: Array, spread: Spread | None) -> tuple[Array, Array | None]:
@@ -33,7 +33,7 @@ def complete(model: Any, X: Array, spread: Spread | None) -> tuple[Array, Array 
 def shares(all_: int, lost: Array) -> Array:
     """Return which share of the degrees of freedom is left, 0 if it is too little."""
     left = all_ - lost
-    return np.where(left >= LEAST, left / max(all_, 1), float(all_ == 0))
+    return np.where(left >= LEAST_RELATION, left / max(all_, 1), float(all_ == 0))
 
 
 def law_of(model: Any) -> Law:
@@ -54,8 +54,8 @@ def complete_only(X: Array, weight: Array | None) -> tuple[Array, Array | None]:
     whole = ~np.isnan(X).any(axis=1)
     if not whole.any():
         raise InputError(
-            "Every row of X has a missing entry, and score needs complete ones. Give some that are "
-            "complete."
+            "score needs complete rows, and every row of X has a missing entry. Give some complete "
+            "rows."
         )
     return X[whole], None if weight is None else weight[whole]
 
@@ -66,7 +66,7 @@ def has_gaps(X: Array) -> bool:
         return bool(np.isnan(X).any())
     if bool(X.isnan().any()):
         raise InputError(
-            f"X has missing entries and is on {X.device}; they are treated in memory only. "
+            f"X has missing entries and is on {X.device}; they are supported on the CPU only. "
             'Pass X.cpu(), with device=None or "cpu".'
         )
     return False

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 NEARLY_ALL = 0.9  # share of the rows of a structure that another one must have to hold it
-CHOSEN, HOLDS_IT, INSIDE_IT, BESIDE_IT = "answer", "holds it", "inside it", "beside it"
+CHOSEN, HOLDS_IT, INSIDE_IT, BESIDE_IT = "chosen", "holds it", "inside it", "beside it"
 
 
 def relations(model: Any) -> list[str]:

@@ -4,6 +4,10 @@ A normal n with offset b = n.m at the location m errs by turns towards the compo
 itself; these errors are uncorrelated (`perpend.structure.labels.normals_error`):
 
     cov [n, b] = sum_k v_k g_k g_k^T + v e e^T,    g_k = [u_k, u_k.m],    e = [0, 1].
+
+The noise in v was estimated from the members, with nu = n_members - d - 1 degrees of freedom (where
+weights fall, members count less). So errors over their deviations follow Student's t, and a sum of
+k squares over k follows F(k, nu).
 """
 
 from typing import Any, NamedTuple
@@ -15,6 +19,8 @@ from perpend._typing import Array
 from perpend.exceptions import InputError, of_earlier_version
 from perpend.rows.kinds import to_numpy
 from perpend.structure.labels import NormalsError
+
+NO_NORMALS = "The model has codimension 0: it has no normals. Check codimension_ first."
 
 
 class Uncertainty(NamedTuple):
@@ -38,7 +44,9 @@ def bounds(model: Any, level: float) -> Uncertainty:
     if not 0 < level < 1:
         raise InputError(f"level={level!r}; expected a number between 0 and 1.")
     error, _, _ = _parts(model)
-    times = float(stats.norm.ppf((1 + level) / 2))
+    if not len(error.across):
+        raise InputError(NO_NORMALS)
+    times = float(stats.t.ppf((1 + level) / 2, error.free))
     most = np.max(error.across, initial=0.0)
     angle = times * np.sqrt(most * np.max(error.along, initial=0.0))
     offset = times * np.sqrt(most * error.offset)
@@ -49,20 +57,28 @@ def p_value(model: Any, normals: Array, intercept: Array | None) -> float:
     """Return the chance of errors as large as the difference from normals @ x = intercept.
 
     N' = R (N + T U) with the turn T (c, d) of the normals N to the components U, and the offset is
-    h = R^-1 (b' - N' m) at the location m. Squares over variances add up to chi-squared.
+    h = R^-1 (b' - N' m) at the location m. The mean of k squares over variances follows F(k, nu).
     """
     error, U, location = _parts(model)
     N, N2 = to_numpy(model.normals_).astype(float), np.atleast_2d(np.asarray(normals, dtype=float))
     c = len(N)
+    if not c:
+        raise InputError(NO_NORMALS)
     b2 = np.zeros(c) if intercept is None else np.ravel(np.asarray(intercept, dtype=float))
     if N2.shape != N.shape or len(b2) != c:
         raise InputError(
             f"normals of shape {N2.shape} and {len(b2)} numbers as intercept; expected "
             f"{N.shape} and {c}, as this model has."
         )
+    if not np.all(np.isfinite(N2)) or np.linalg.matrix_rank(N2) < c:
+        what = "is zero or not finite" if c == 1 else "are not finite, or linearly dependent"
+        raise InputError(
+            f"normals {what}, which gives no subspace. Give {c} independent direction"
+            f"{'s' * (c > 1)}, of any length."
+        )
     R = N2 @ N.T
-    if c == 0 or np.linalg.matrix_rank(R) < c:
-        return float(c == 0)  # no normals, or one at a right angle to all of ours
+    if np.linalg.matrix_rank(R) < c:
+        return 0.0  # one is at a right angle to all of ours
     off, variance = np.linalg.solve(R, N2 @ U.T), np.outer(error.across, error.along)
     if model.affine_:
         h = np.linalg.solve(R, b2 - N2 @ location)
@@ -73,7 +89,8 @@ def p_value(model: Any, normals: Array, intercept: Array | None) -> float:
         return 0.0  # where there is no noise, nothing may differ
     if not np.any(known):
         return 1.0
-    return float(stats.chi2.sf(np.sum(off[known] ** 2 / variance[known]), np.count_nonzero(known)))
+    mean = np.mean(off[known] ** 2 / variance[known])
+    return float(stats.f.sf(mean, np.count_nonzero(known), error.free))
 
 
 def _parts(model: Any) -> tuple[NormalsError, Array, Array]:
@@ -82,9 +99,8 @@ def _parts(model: Any) -> tuple[NormalsError, Array, Array]:
         raise of_earlier_version("no uncertainty")
     if model._normals_error is None:
         raise InputError(
-            "The uncertainty of a subspace is known where complete rows, each for itself, have "
-            f"refined it; this {type(model).__name__} is not. Use "
-            'DPCP(refine="auto") without groups and missing entries.'
+            f"This {type(model).__name__} has no uncertainty: that needs a subspace which was "
+            'refined by complete rows. Use DPCP(refine="auto") without groups and missing entries.'
         )
     U, location = to_numpy(model.components_).astype(float), to_numpy(model.location_)
     return NormalsError(**model._normals_error), U, location.astype(float)

@@ -5,16 +5,33 @@ scikit-learn gets a stand-in of the same shape without memory, so that the messa
 """
 
 from collections.abc import Callable
-from numbers import Real
+from inspect import signature
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import HasMethods, Interval
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils import get_tags
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_sample_weight,
+    check_is_fitted,
+    validate_data,
+)
 
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.rows.kinds import Place, in_memory, is_tensor, stand_in, to_numpy
+from perpend.rows.kinds import (
+    Place,
+    in_memory,
+    is_dask,
+    is_lazy,
+    is_sparse,
+    is_tensor,
+    stand_in,
+    text_named,
+    to_numpy,
+)
 from perpend.rows.preparation import NotFinite, not_finite
 from perpend.standardizer import QUARTILES_OF_GAUSSIAN
 
@@ -34,6 +51,22 @@ class Constraint(HasMethods):  # type: ignore[misc]  # scikit-learn is untyped
         return self.expected
 
 
+class Count(Interval):  # type: ignore[misc]  # scikit-learn is untyped
+    """A constraint on a whole number; Python counts booleans among them, and no user does."""
+
+    def __init__(self, least: int, most: int | None = None) -> None:
+        super().__init__(Integral, least, most, closed="left" if most is None else "both")
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        """Tell whether a value is such a number."""
+        is_count: bool = super().is_satisfied_by(val)
+        return is_count and not isinstance(val, bool)
+
+
+THREADS = Constraint(
+    "an int other than 0",
+    lambda val: not isinstance(val, bool) and isinstance(val, Integral) and val != 0,
+)
 TORCH_DEVICE = Constraint(
     "a torch.device",  # recognised without torch
     lambda val: f"{type(val).__module__}.{type(val).__name__}" == "torch.device",
@@ -49,34 +82,89 @@ UP_TO_HALF = Interval(Real, 0, 0.5, closed="right")
 UP_TO_HALF.hidden = True
 
 
-def checked(model: Any, X: Any, place: Place, *, reset: bool) -> Array:
+def constraints_of(cls: type[Any]) -> dict[str, Any]:
+    """Return the constraints on the parameters of a method: its own, and those of its bases."""
+    known: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        known |= vars(base).get("_parameter_constraints", {})
+    parameters = signature(cls).parameters
+    if "codimension" in parameters and parameters["codimension"].default == "auto":
+        known["codimension"] = [StrOptions({"auto"}), Count(0)]
+    return {name: known[name] for name in parameters if name in known}
+
+
+def checked(
+    model: Any,
+    X: Any,
+    place: Place,
+    *,
+    reset: bool,
+    least: int | None = None,
+    may_mask: bool = True,
+) -> Array:
     """Return X as finite floats of the right width, at its place; or say what is wrong and where.
 
-    With `reset` the model learns number and names of the features; else they must be the same.
+    With `reset` the model learns number and names of the features; else they must be the same. A
+    fit needs two rows, anything else one, unless `least` says how many. The error about NaN
+    advises ``missing="mask"`` unless the caller has no use for it.
     """
-    if not reset:
+    if not reset and least is None:
         check_is_fitted(model)
+    if not get_tags(model).input_tags.sparse:
+        _check_in_one_piece(model, X)
+    elif is_sparse(X):
+        from perpend.rows.sparse import SparseRows
+
+        X = SparseRows(X)
+    named = None
+    if is_dask(X):
+        from perpend.rows.dask import dask_rows
+
+        named, X = X._meta, dask_rows(X, getattr(model, "device", None))
     if is_tensor(X):
         X = place.checked("X", X)
-        _validated(model, stand_in(X), reset=reset)
+    if is_tensor(X) or is_lazy(X):
+        _validated(model, stand_in(X), reset=reset, least=least)
+        if named is not None:
+            _check_feature_names(model, named, reset=reset)
     else:
-        X = _validated(model, X, reset=reset)
+        X = _validated(model, X, reset=reset, least=least)
     missing = getattr(model, "missing", "")
     bad = not_finite(in_memory(X), nan=missing != "mask")
     if bad is not None:
-        text = _where_not_finite(bad, getattr(model, "feature_names_in_", None))
-        if bad.is_nan and missing == "error":
-            text += ' DPCP(missing="mask") lets rows take part by their other entries.'
+        where = X.place_of(bad.row) if is_lazy(X) else ""
+        text = _where_not_finite(bad, where, getattr(model, "feature_names_in_", None))
+        if bad.is_nan and missing == "error" and may_mask and not is_lazy(X):
+            text += ' Or use DPCP(missing="mask"), which uses the other entries of such rows.'
         raise InputError(text)
     return place.bring(X)
+
+
+def _check_in_one_piece(model: Any, X: Any) -> None:
+    """Say so if a model that needs an array gets rows in blocks, or sparse ones."""
+    kinds = [
+        (is_sparse(X), "sparse", "X.toarray()"),
+        (is_dask(X), "a Dask collection", "X.compute()"),
+        (is_lazy(X), "read in blocks", "X[:]"),
+    ]
+    for is_kind, kind, whole in kinds:
+        if is_kind:
+            who, also = type(model).__name__, ""
+            if getattr(model, "missing", "") == "mask":
+                who += '(missing="mask")'
+                also = ', or fill in the missing entries and use missing="error"'
+            raise InputError(
+                f"{who} needs all rows in an array, and X is {kind}. Pass {whole}, if that fits "
+                f"into memory{also}."
+            )
 
 
 def checked_weight(weight: Any, X: Array, place: Place) -> Array | None:
     """Return the weights of the rows of X as a NumPy array, or None if there are none."""
     if weight is None:
         return None
-    weight = place.to_numpy("sample_weight", weight)
-    X = stand_in(X) if is_tensor(X) else X
+    weight = weight.compute() if is_dask(weight) else place.to_numpy("sample_weight", weight)
+    X = stand_in(X) if is_tensor(X) or is_lazy(X) else X
     return _check_sample_weight(weight, X, ensure_non_negative=True)
 
 
@@ -106,53 +194,43 @@ def different_units(X: Array, names: Array | None) -> str | None:
     shown = [str(j) if names is None else f'"{names[j]}"' for j in used[[wide, narrow]]]
     return (
         f"The spreads of columns {shown[0]} and {shown[1]} differ by a factor of "
-        f"10^{least[wide] - most[narrow]:.0f}, so units decide what is found. If columns have "
+        f"10^{least[wide] - most[narrow]:.0f}, so the units decide the result. If columns have "
         "different units, standardise them: "
         "make_pipeline(perpend.RobustStandardizer(), model).fit(X)."
     )
 
 
-def _validated(model: Any, X: Any, *, reset: bool) -> Array:
+def _validated(model: Any, X: Any, *, reset: bool, least: int | None) -> Array:
     """Return X as an array of floats of the right width; it may still hold NaN."""
     try:
-        return validate_data(
-            model,
-            X,
-            reset=reset,
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-            ensure_min_samples=2 if reset else 1,
-        )
+        with text_named(X):
+            return validate_data(
+                model,
+                X,
+                reset=reset,
+                dtype=[np.float64, np.float32],
+                ensure_all_finite=False,
+                ensure_min_samples=least or (2 if reset else 1),
+            )
     except ValueError as error:
-        if "could not convert" in str(error):
-            raise InputError(_first_text(X)) from error
         if "Complex data" in str(error):
             raise InputError(
                 "Complex data not supported: X has complex entries. Use its real part, or put "
                 "real and imaginary parts side by side as columns."
             ) from error
+        if type(X).__name__ == "LazyFrame":  # of polars, or of narwhals around another library
+            native = " or, if it stands for a Dask dataframe, X.to_native()"
+            raise InputError(
+                "X is a LazyFrame, whose rows are not computed yet. Pass X.collect()"
+                f"{native if hasattr(X, 'to_native') else ''}."
+            ) from error
         raise
 
 
-def _where_not_finite(bad: NotFinite, names: Array | None) -> str:
+def _where_not_finite(bad: NotFinite, where: str, names: Array | None) -> str:
     name = bad.column if names is None else f'"{names[bad.column]}"'
     return (
         f"Input X contains {'NaN' if bad.is_nan else 'inf'}: {bad.n_entries} entries in "
-        f"{bad.n_rows} rows are NaN or inf (first: row {bad.row}, column {name}). Drop these rows "
-        "or columns, or impute them first."
+        f"{bad.n_rows} rows are NaN or inf (first: row {bad.row}{where}, column {name}). Drop "
+        "these rows or columns, or impute them first."
     )
-
-
-def _first_text(X: Any) -> str:
-    """Say where the first entry is that is not a number."""
-    table = np.asarray(X, dtype=object)
-    for position, entry in np.ndenumerate(table):
-        try:
-            float(entry)
-        except ValueError:
-            place = ", ".join(str(int(i)) for i in position)
-            return (
-                f"could not convert string to float: X[{place}] is {entry!r}. "
-                "Encode text as numbers, or drop that column."
-            )
-    return "could not convert X to an array of numbers."

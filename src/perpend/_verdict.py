@@ -10,31 +10,55 @@ if TYPE_CHECKING:
     from perpend._uncertainty import Uncertainty
 
 
+def confidence(value: float) -> str:
+    """Return a confidence as text; one that is not sure never reads like one that is.
+
+    >>> confidence(0.9999), confidence(0.9499), confidence(0.42)
+    ('1.00', '0.94', '0.42')
+    """
+    return f"{value if value >= SURE else min(value, SURE - 0.01):.2f}"
+
+
 def summary(model: Any) -> str:
     """Return the result in a few lines of text."""
     affine, doubts = ", affine" if model.affine_ else "", getattr(model, "doubts_", ())
     lines = [
         ("subspace", f"dimension {model.n_components_}, codimension {model.codimension_}{affine}"),
-        ("confidence", f"{model.confidence_:.2f} ({_sureness(model)})"),
+        ("confidence", f"{confidence(model.confidence_)} ({_sureness(model)})"),
         *(("" if i else "because", text) for i, text in enumerate(doubts)),
         ("outliers", _outliers(model)),
         ("threshold", f"{model.threshold_:.3g}"),
         ("noise", f"{model.noise_:.3g}"),
     ]
     if missing := getattr(model, "n_missing_", 0):
-        text = f"{missing} entries; {len(model.undecided_)} rows have too few others to be compared"
+        text = f"{missing} entries; {len(model.undecided_)} rows have too few left to be compared"
         lines += [("missing", text)]
+    if seen_rows := getattr(model, "n_samples_seen_", 0):
+        text = f"{seen_rows} rows in {model.n_batches_} batches; outliers are those of the last one"
+        lines += [("stream", text), *(("drift", drift(one)) for one in model.drifts_[-1:])]
     if (off := plane_uncertainty(model)) is not None:
         lines += [("uncertainty", f"{off.angle:.2g} degrees, {off.offset:.2g} (95 %)")]
     seen = getattr(model, "structures_", [])  # files of earlier versions have none
     if len(seen) > 1:
         # what the subspace is inside of, as a plane in a slab, and how to get the others
         words = Words(model.n_features_in_, affine=model.affine_)
-        lines += [("seen", words.sentence(seen, relations(model)))]
+        lines += [("structures", words.sentence(seen, relations(model)))]
         others = [(i, one) for i, one in enumerate(seen) if not one["chosen"]]
         texts = [f"model.choose({i}): {words.structure(one)}" for i, one in others]
         lines += [("" if i else "others", text) for i, text in enumerate(texts)]
     return "\n".join(f"{key:<12}{text}" for key, text in lines)
+
+
+def drift(report: dict[str, Any]) -> str:
+    """Say what `partial_fit` has reported."""
+    before, now = report["codimension"], report["codimension_now"]
+    what = f"the subspace turned by about {report['angle']:.2g} degrees"
+    if now is None:
+        what = "the subspace changed, and the new one is not sure yet"
+    elif before != now:
+        what = f"the codimension was {before} and is {now} now"
+    chance = f" (by chance in {report['chance']:.1g} of cases)" if report["chance"] >= 0 else ""
+    return f"{what}: seen in batch {report['batch']}, since row {report['row']}{chance}"
 
 
 def verdict(model: Any) -> str:
@@ -42,7 +66,7 @@ def verdict(model: Any) -> str:
     return (
         f"codimension {model.codimension_} of {model.n_features_in_} features"
         f"{', affine' if model.affine_ else ''}; {_sureness(model)} "
-        f"(confidence {model.confidence_:.2f}); outliers: {_outliers(model)}"
+        f"(confidence {confidence(model.confidence_)}); outliers: {_outliers(model)}"
     )
 
 

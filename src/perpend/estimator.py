@@ -1,9 +1,9 @@
 """What every method has in common: scikit-learn's estimator contract.
 
 Normalising, fitting and warnings live here. `perpend._validation` checks what users pass,
-`perpend._learned` turns solutions into attributes, and `perpend._fitted` has what a fitted model
-does with rows. A method supplies its parameters and ``_function(rows, *, ..., rng) ->
-Solution``, and never sees an array of data.
+`perpend._learned` turns solutions into attributes, `perpend._fitted` has what a fitted model does
+with rows, and `perpend._shown` how it is shown and kept. A method supplies its parameters and
+``_function(rows, *, ..., rng) -> Solution``, and never sees an array of data.
 """
 
 import copy
@@ -13,63 +13,65 @@ from contextlib import contextmanager
 from dataclasses import field
 from functools import partial
 from inspect import signature
-from numbers import Integral, Real
+from numbers import Real
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from perpend._capabilities import Capabilities
 from perpend._docs import completed, completed_function
-from perpend._fitted import FittedSubspace
 from perpend._groups import Groups
 from perpend._learned import (
     Data,
     Subspace,
     affine_subspace,
+    as_confirmed,
     attributes,
-    choose,
     in_groups,
     linear_subspace,
     others_in_order,
     structures,
+    whole_share,
 )
 from perpend._score import Reference
+from perpend._shown import ShownModel
 from perpend._spread import sampled_spread
 from perpend._typing import Array, RandomState
 from perpend._validation import (
     SHARE,
+    THREADS,
     TORCH_DEVICE,
     UP_TO_HALF,
+    Count,
     checked,
     checked_weight,
+    constraints_of,
     different_units,
 )
-from perpend._verdict import summary, verdict, visual_block
+from perpend._verdict import confidence
 from perpend.callbacks import CallbackSupport, Recorder, watching, with_callbacks
 from perpend.exceptions import CodimensionWarning, InputError, UnitsWarning
 from perpend.geometry import as_generator
 from perpend.rows import RowSource, as_rows
-from perpend.rows.kinds import Place, computing_on
+from perpend.rows.kinds import Place, computing_on, is_elsewhere, is_lazy, like, to_numpy
 from perpend.solvers import Solution
 from perpend.solvers.loop import Callback
 from perpend.structure import AffineFit, find_affine, sample_size, solve_lifted
 
-if TYPE_CHECKING:
-    from perpend.plots import AnswerDisplay
-
-__all__ = ["METHODS", "HasMethods", "Interval", "StrOptions", "SubspaceEstimator"]
+__all__ = ["METHODS", "Count", "HasMethods", "Interval", "StrOptions", "SubspaceEstimator"]
 
 METHODS: dict[str, type["SubspaceEstimator"]] = {}
 """Every method by its class name; filled as the classes are defined."""
+HALF_WHOLE = 0.5  # of a subspace's rows: with fewer in whole groups, it is another one's
+OF_STREAM = ("_stream", "drifts_", "n_batches_", "n_samples_seen_")  # of `partial_fit`, not `fit`
 
 
-class SubspaceEstimator(CallbackSupport, FittedSubspace):
+class SubspaceEstimator(CallbackSupport, ShownModel):
     """Base of all methods: a transformer and an outlier detector at once."""
 
     codimension: Any = field(default=None, kw_only=False)
@@ -88,8 +90,8 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
     capabilities: ClassVar[Capabilities] = Capabilities()  # what it needs, does and costs
     _function: ClassVar[Callable[..., Solution]]  # the method itself: rows in, a solution out
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "codimension": [None, Interval(Integral, 0, None, closed="left")],
-        "n_components": [None, Interval(Integral, 0, None, closed="left")],
+        "codimension": [None, Count(0)],
+        "n_components": [None, Count(0)],
         "normalize": ["boolean"],
         "affine": ["boolean", StrOptions({"auto"})],
         "outliers": [StrOptions({"across", "both"})],
@@ -97,17 +99,18 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         "threshold": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "contamination": [None, UP_TO_HALF, SHARE],
         "device": [None, str, TORCH_DEVICE],
-        "n_jobs": [None, Integral],
+        "n_jobs": [None, THREADS],
         "random_state": ["random_state", np.random.Generator],
         "callback": [None, callable],
         # of those that iterate
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Count(1)],
         "tol": [Interval(Real, 0, None, closed="neither")],
     }
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         METHODS[cls.__name__] = cls
+        cls._parameter_constraints = constraints_of(cls)
         cls.__doc__ = completed(cls)
         cls._function.__doc__ = completed_function(cls._function, cls.__name__)
 
@@ -145,7 +148,8 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         if len(given) == 2:
             both = " and ".join(f"{name}={size}" for name, size in given.items())
             raise InputError(
-                f"Both {both} are given, and each sets the other. Leave one of them at its default."
+                f"Both {both} are given, and each sets the other. Leave one of them at its "
+                "default; a grid search over one needs an estimator without the other."
             )
         for name, size in given.items():
             if size > D:
@@ -158,6 +162,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.input_tags.allow_nan = self.missing == "mask"
+        tags.input_tags.sparse = self.missing == "error"
         return tags
 
     # -- fitting -----------------------------------------------------------------------------------
@@ -172,13 +177,15 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         groups: Any = None,
         *,
         init: Any = None,
+        checkpoint: str | PathLike[str] | None = None,
     ) -> Self:
         """Find the subspace of the inliers among the rows of X.
 
         Parameters
         ----------
         X : array-like or torch tensor of shape (n_samples, n_features)
-            After a fit on a tensor the learned arrays are tensors on its device.
+            After a fit on a tensor the learned arrays are tensors on its device. The rows of a Dask
+            array or dataframe stay on its workers.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight w counts like w equal rows.
@@ -186,12 +193,20 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
             Rows with the same id, a number or text, are inliers or outliers together: the two rows
             of a correspondence, or all rows of a frame. Their squared distances are added up for
             labels, scores and probabilities, and they are one piece of evidence for the confidence.
-            The subspace is that of the rows. A group has one weight.
+            The subspace is that of all rows, unless that one holds mostly parts of groups: then the
+            rows of each group are rotated among themselves, and the search is repeated. All rows of
+            a group must have the same weight.
         init : fitted estimator, optional
-            A model of similar rows, as that of the last frame of a scanner: the fit begins at its
-            subspace and noise. If that is still there, and sure, nothing else is searched;
-            otherwise the result is that of a fit without it. Only `DPCP` with its own search can
-            use it; start directions are a parameter of the constructor instead.
+            A model of similar rows, such as the last frame of a scanner. The fit begins at its
+            subspace and noise. If that subspace is still there, and sure, nothing else is searched;
+            otherwise the result is that of a fit without `init`. Only `DPCP` with its own search
+            can use it. For start directions see the parameter `init` of the constructor.
+        checkpoint : str or path, optional
+            A file to which the state of the fit is saved every few seconds, and when it fails or is
+            interrupted. If the file exists, the fit continues from it, and ends bit for bit as
+            without the interruption. Rows, parameters and version must be the same. If
+            `random_state` is not a number, it is set to the state that the first fit began with.
+            The file stays when the fit is complete: delete it once the model is saved.
 
         Returns
         -------
@@ -205,7 +220,9 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
             _all_or_nothing(self),
             computing_on(X, self.device) as place,
         ):
-            solution = self._fit(X, sample_weight, groups, place, callback, init=init)
+            solution = self._fit(
+                X, sample_weight, groups, place, callback, init=init, checkpoint=checkpoint
+            )
         self._warn(solution)
         return self
 
@@ -237,6 +254,7 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
         callback: Callback | None,
         *,
         init: Any,
+        checkpoint: str | PathLike[str] | None,
     ) -> Solution:
         X = checked(self, X, place, reset=True)
         if self.missing == "error":
@@ -248,17 +266,30 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
             )
         self._given_codimension()  # raises if it is wrong
         weight, rng = checked_weight(sample_weight, X, place), as_generator(self.random_state)
+        for name in OF_STREAM:
+            self.__dict__.pop(name, None)
         self._law, self.n_missing_, self.undecided_ = None, 0, np.zeros(0, dtype=int)
-        together = None if groups is None else Groups.checked(groups, X.shape[0], weight)
+        together = None if groups is None else Groups.to_fit(groups, X.shape[0], weight)
         how: dict[str, Any] = {"place": place, "rng": rng, "callback": callback}
+        if checkpoint is None:
+            return self._fit_any(X, weight, together, init, **how)
+        from perpend.rows.journal import saving_to
+
+        with saving_to(checkpoint, self, X, weight, rng):
+            return self._fit_any(X, weight, together, init, **how)
+
+    def _fit_any(
+        self, X: Array, weight: Array | None, together: Groups | None, init: Any, **how: Any
+    ) -> Solution:
         if self.missing == "error":
             return self._fit_complete(X, weight, together, init, **how)
         if together is not None or init is not None:
-            raise InputError('groups and init need missing="error", and rows without gaps.')
+            raise InputError('groups and init need missing="error", and complete rows.')
         from perpend._missing import fit_masked, typical
 
         self._warn_of_units(typical(X))
-        return fit_masked(self, Data(X, weight, place), rng, partial(self._fit_complete, **how))
+        complete = partial(self._fit_complete, **how)
+        return fit_masked(self, Data(X, weight, how["place"]), how["rng"], complete)
 
     def _fit_complete(
         self,
@@ -287,16 +318,9 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
             self.history_ = recorder.history._asdict()
         if found is not None and (self.affine != "auto" or found.is_needed):
             return self._learn_affine(found, data)
-        rows = as_rows(
-            X,
-            weight=weight,
-            normalize=self.normalize,
-            n_jobs=effective_n_jobs(self.n_jobs),
-            fused=self._may_fuse,
-        )
         of_linear = Recorder(recorder.callback)
         own = known if known is not None and not init.affine_ else None
-        solution = self._solve(rows, rng, place, of_linear, own)
+        solution, rows = self._find_linear(data, rng, of_linear, own)
         if found is not None and found.is_better_than(solution):
             return self._learn_affine(found, data)
         self.history_ = of_linear.history._asdict()
@@ -306,6 +330,34 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
             for one in (solution, *solution.others)
         ]
         return self._learn([linear_subspace(self, one, rows, data) for one in all_], data)
+
+    def _find_linear(
+        self, data: Data, rng: np.random.Generator, callback: Callback, known: Any
+    ) -> tuple[Solution, RowSource]:
+        """Return the solution, and the rows among which it was found."""
+
+        def among(X: Array) -> tuple[Solution, RowSource]:
+            rows = as_rows(
+                X,
+                weight=data.weight,
+                normalize=self.normalize,
+                n_jobs=effective_n_jobs(self.n_jobs),
+                fused=self._may_fuse,
+            )
+            return self._solve(rows, rng, data.place, callback, known), rows
+
+        found, groups = among(data.X), data.groups
+        if groups is None or is_elsewhere(data.X) or is_lazy(data.X):
+            return found
+
+        def share(found: tuple[Solution, RowSource]) -> float:
+            return whole_share(self, linear_subspace(self, *found, data), data)
+
+        whole = share(found)
+        if whole >= HALF_WHOLE:
+            return found
+        turned = among(like(groups.turned(to_numpy(data.X), rng), data.X))
+        return turned if share(turned) > whole else found
 
     def _learn_affine(self, found: AffineFit, data: Data) -> Solution:
         all_ = [affine_subspace(one, data) for one in (found, *found.others)]
@@ -319,9 +371,10 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
             found = [in_groups(self, one, data) for one in found]
         chosen, *others = (attributes(self, one, data) for one in found)
         self.__dict__.update(chosen)
-        self.structures_ = structures(found[0], chosen)
+        seen = structures(found[0], chosen)
         self.profile_ = found[0].solution.profile
-        self._others = others_in_order(self.structures_, chosen, others)
+        self._others = others_in_order(seen, chosen, others)
+        self.structures_ = as_confirmed(seen, chosen, self._others)
         self._reference = None
         return found[0].solution
 
@@ -347,8 +400,11 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
             size = getattr(self, "sample_size", "auto")  # of the first subsample; None: all rows
             size = sample_size(data.X.shape[1]) if isinstance(size, str) else size
             codimension = self._given_codimension()
-            how |= {"codimension": codimension, "sample": size, "known": known}
-            return find_affine(data.X, data.weight, **how)
+            more = {"codimension": codimension, "sample": size, "known": known}
+            found = find_affine(data.X, data.weight, **how, **more)
+            # Too few different rows have no profile of scales: then as the other methods do.
+            if codimension == "auto" or found.solution.normals.shape[1] >= codimension:
+                return found
         return solve_lifted(
             data.X,
             data.weight,
@@ -376,129 +432,10 @@ class SubspaceEstimator(CallbackSupport, FittedSubspace):
             reasons = "; ".join(solution.doubts)
             warnings.warn(
                 f"codimension {self.codimension_} is not sure (confidence "
-                f"{self.confidence_:.2f}): {reasons}.",
+                f"{confidence(self.confidence_)}): {reasons}.",
                 CodimensionWarning,
                 stacklevel=3,
             )
-
-    # -- choosing ----------------------------------------------------------------------------------
-
-    def choose(self, i: int) -> Self:
-        """Return another of the structures that the fit has seen, as a fitted model.
-
-        The fit has kept the attributes of each of `structures_`, so this needs no data and no time,
-        and works after `perpend.load`, too. This model stays as it is.
-
-        Parameters
-        ----------
-        i : int
-            The index in `structures_`; negative numbers count from its end.
-
-        Returns
-        -------
-        self : object
-            A new model with the same parameters, whose learned attributes are those of
-            ``structures_[i]``. It is never sure, unless it is the one that the fit chose: its
-            `doubts_` say that it was chosen by hand.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from perpend import DPCP
-        >>> rng = np.random.default_rng(0)
-        >>> street = rng.uniform([-20, -20, -1], [20, 20, 1], (3000, 3))
-        >>> street[:1200, 2] = rng.normal(0, 0.05, 1200)  # the road
-        >>> road = DPCP(affine=True, random_state=1000).fit(street)
-        >>> slab = road.choose(1)
-        >>> bool(slab.threshold_ > 5 * road.threshold_)
-        True
-        """
-        check_is_fitted(self)
-        return choose(self, i)
-
-    # -- telling -----------------------------------------------------------------------------------
-
-    def summary(self) -> str:
-        """Return the result in a few lines of text.
-
-        Returns
-        -------
-        str
-        """
-        check_is_fitted(self)
-        return summary(self)
-
-    def _sk_visual_block_(self) -> Any:
-        """Return the block in scikit-learn's HTML; after a fit the verdict is its caption."""
-        return visual_block(self, verdict(self) if hasattr(self, "labels_") else None)
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted model to a file that `perpend.load` reads; no pickle is involved.
-
-        Parameters
-        ----------
-        path : str or path
-            The file, usually ``.npz``. An existing file is replaced once the new one is complete.
-        """
-        from perpend.persistence import save
-
-        check_is_fitted(self)
-        save(self, path)
-
-    def report(
-        self,
-        path: str | PathLike[str],
-        X: Array | None = None,
-        *,
-        title: str | None = None,
-        groups: Any = None,
-    ) -> None:
-        """Write one HTML page about the result: verdict, evidence, pictures, outliers, equation.
-
-        Parameters
-        ----------
-        path : str or path
-            The file. It holds the whole page and needs no network.
-        X : array-like of shape (n_samples, n_features), optional
-            The rows of the fit, or others. Without them the page shows no distances and no rows.
-            Columns without names are counted from 1 on the page: "column 1" is ``X[:, 0]``.
-        title : str, optional
-            The heading of the page.
-        groups : array-like of shape (n_samples,), optional
-            Ids of rows that are inliers or outliers together, as in `fit`.
-        """
-        from perpend.report import write_report
-
-        check_is_fitted(self)
-        write_report(path, self, X, title=title, groups=groups)
-
-    def plot(self) -> "AnswerDisplay":
-        """Draw four pictures that show whether the result can be trusted.
-
-        What decided: the profile of scales, or the gap in the singular values of the directions
-        if that was clear; the rows' distances with the threshold and the two groups; how the
-        loops converged; and how the inliers spread along and across the subspace. It is a pyplot
-        figure: ``plt.show()`` and notebooks show it. Needs matplotlib:
-        ``pip install 'perpend[plots]'``.
-
-        Returns
-        -------
-        perpend.plots.AnswerDisplay
-            With `figure_`, the four panels in `ax_`, and a `description` in words.
-
-        Examples
-        --------
-        >>> from perpend import DPCP
-        >>> from perpend.datasets import make_subspace
-        >>> X = make_subspace(300, 100, n_features=8, codimension=4, random_state=0).X
-        >>> display = DPCP(random_state=1).fit(X).plot()
-        >>> print(display.verdict)
-        Sure (confidence 1.00): a subspace of dimension 4 in 8 features, codimension 4;
-        100 of 400 rows (25.0 %) are outliers.
-        """
-        from perpend.plots import AnswerDisplay
-
-        return AnswerDisplay.from_estimator(self)
 
 
 @contextmanager

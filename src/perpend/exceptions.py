@@ -5,13 +5,16 @@
     PerpendError
     ├── InputError(ValueError)          data or a file that cannot be used: what, where, how to fix
     │   └── TooLargeError(MemoryError)  a file that needs more memory than there is
+    ├── ClusterError(RuntimeError)      a cluster without workers or scheduler: what to do
     ├── DeviceMemoryError(MemoryError)  a GPU is full: what is needed, and what needs less
     ├── NumericalError(ArithmeticError) a non-finite value appeared during the computation
     ├── ModelFileError(ValueError)      a saved model that is damaged, foreign or too new
+    ├── CheckpointError(ValueError)     a checkpoint that is damaged, or of another fit
     └── MissingExtraError(ImportError)  an optional package is needed: which, and how to install it
 
     UserWarning
     ├── CodimensionWarning              the codimension is not sure: why, and what would help
+    ├── DriftWarning                    rows that arrive show another subspace: since when
     ├── MissingWarning                  rows have too few observed entries to be labelled: which
     └── UnitsWarning                    columns differ so much in size that their units decide
 
@@ -19,8 +22,11 @@ A solver that runs out of iterations warns with scikit-learn's ``ConvergenceWarn
 """
 
 __all__ = [
+    "CheckpointError",
+    "ClusterError",
     "CodimensionWarning",
     "DeviceMemoryError",
+    "DriftWarning",
     "InputError",
     "MissingExtraError",
     "MissingWarning",
@@ -44,6 +50,10 @@ class TooLargeError(InputError, MemoryError):
     """A file needs more memory than there is; the message says how much, and what needs less."""
 
 
+class ClusterError(PerpendError, RuntimeError):
+    """A cluster has lost its workers or its scheduler; the message says what to do."""
+
+
 class DeviceMemoryError(PerpendError, MemoryError):
     """A device has too little memory; the message says what is needed and what would need less."""
 
@@ -56,19 +66,27 @@ class ModelFileError(PerpendError, ValueError):
     """A saved model that is damaged, foreign, or written by a newer version."""
 
 
+class CheckpointError(PerpendError, ValueError):
+    """A checkpoint that is damaged, or of another fit; the message says what differs."""
+
+
 class MissingExtraError(PerpendError, ImportError):
     """An optional package is needed; the message says which and how to install it."""
 
 
-def of_earlier_version(kept: str) -> InputError:
-    """Return the error for a loaded model that lacks something; `kept` says what its file has."""
+def of_earlier_version(stored: str) -> InputError:
+    """Return the error for a loaded model that lacks something; `stored` says what its file has."""
     return InputError(
-        f"This model is from a file of an earlier version, which kept {kept}. Fit it again."
+        f"This model was saved by an earlier version, which stored {stored}. Fit it again."
     )
 
 
 class CodimensionWarning(UserWarning):
     """The recovered codimension is not sure; the message says why and what would help."""
+
+
+class DriftWarning(UserWarning):
+    """Rows that arrive show another subspace than those before; the message says since when."""
 
 
 class UnitsWarning(UserWarning):

@@ -8,7 +8,8 @@ and the labels compare :math:`\|N \hat x\|` or the distance with the threshold, 
 Rows are scaled by their largest entry before anything is squared, so that nothing over- or
 underflows, and zero rows are on the subspace. An affine subspace is at
 :math:`\|N (x - \text{location})\|`, in double precision as in the model: a cloud may be far from
-the origin.
+the origin. With ``outliers="both"`` the labels compare :math:`\sqrt q` of `perpend._spread`, the
+norm of a linear map of the centred rows, in double precision as well.
 """
 
 import json
@@ -16,10 +17,12 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import linalg
 
 from perpend import __version__
 from perpend._files import writing
 from perpend._pipelines import Scaled, opened
+from perpend._spread import Spread
 from perpend._typing import Array
 from perpend.estimator import SubspaceEstimator
 from perpend.exceptions import InputError, MissingExtraError
@@ -87,11 +90,6 @@ def to_onnx(
     """
     _onnx()
     scaled = opened(model)
-    if getattr(scaled.model, "outliers", "across") == "both":
-        raise InputError(
-            'outliers="both" has no ONNX form yet. Fit with outliers="across", or save the model '
-            "with model.save(path)."
-        )
     precision = np.dtype(to_numpy(scaled.model.normals_).dtype if dtype is None else dtype)
     if precision not in (np.float32, np.float64):
         raise InputError(f"dtype={dtype!r}; expected float32 or float64.")
@@ -180,10 +178,40 @@ class _Graph:
         shadow = self.node("MatMul", inside, self.weight("components_T", U.T, dtype))
         return self.node("Sub", rows, shadow)
 
+    def deviations(self, spread: Spread) -> str:
+        """Add sqrt(q): the norm of (x - mean) A R^-T, joined by what is orthogonal to the axes A.
+
+        R R^T is the scatter along the axes. Off a sure subspace it may be more: see `squares`.
+        """
+        double, axes = np.dtype(float), spread.axes
+        own = axes @ linalg.solve_triangular(spread.root, np.eye(len(spread.root)), lower=True).T
+        mean = self.weight("middle", spread.mean, double)
+        centred = self.node("Sub", self.cast(self.rows, double), mean)
+        parts = self.node("MatMul", centred, self.weight("deviations", own, double))
+        if axes.shape[1] < len(axes):
+            inside = self.node("MatMul", centred, self.weight("axes", axes, double))
+            shadow = self.node("MatMul", inside, self.weight("axes_T", axes.T, double))
+            rest = self.node("Sub", centred, shadow)
+            rest = self.node("Div", rest, self.weight("noise", spread.noise, double))
+            parts = self.node("Concat", parts, rest, axis=1)
+        within = self.norm(parts, double)[0]
+        if not len(spread.normals):
+            return self.cast(within, self.dtype)
+        rows = self.cast(self.rows, double)
+        centred = self.node("Sub", rows, self.weight("location", spread.location, double))
+        if spread.relative:
+            centred = self.norm(rows, double)[1]
+        steep = spread.normals.T * np.sqrt(spread.per_distance)
+        off = self.node("MatMul", centred, self.weight("relations", steep, double))
+        largest = self.node("Max", within, self.norm(off, double)[0])
+        return self.cast(largest, self.dtype)
+
 
 def _proto(model: SubspaceEstimator, graph: _Graph, names: Array | None) -> "ModelProto":
     onnx, helper = graph.onnx, graph.onnx.helper
     distance, deciding = _distances(model, graph)
+    if (spread := model._both) is not None:
+        deciding = graph.deviations(spread)
     limit = graph.weight("threshold", model.threshold_, graph.dtype)
     labels = [graph.weight(name, v, np.int64) for name, v in (("in", 1), ("out", -1))]
     last = graph.weight("last_axis", [1], np.int64)
@@ -241,6 +269,7 @@ def _metadata(model: SubspaceEstimator, names: Array | None) -> dict[str, str]:
         "threshold": repr(float(model.threshold_)),
         "affine": json.dumps(bool(model.affine_)),
         "normalize": json.dumps(bool(model.normalize)),
+        "outliers": model.outliers,
     }
     if names is not None:
         found["feature_names"] = json.dumps([str(name) for name in names])

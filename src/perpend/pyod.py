@@ -1,4 +1,4 @@
-"""A detector for PyOD: the distance to the subspace that `DPCP` finds, behind PyOD's interface."""
+"""A detector for PyOD: rows that are far off the subspace or far out within it."""
 
 from typing import Any, Self
 
@@ -7,9 +7,10 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from perpend._docs import OF_ROWS, explained
 from perpend._typing import Array, RandomState
 from perpend.exceptions import MissingExtraError
-from perpend.methods import DPCP
+from perpend.methods.dpcp import DPCP
 from perpend.standardizer import RobustStandardizer
 
 try:
@@ -22,26 +23,27 @@ except ImportError as error:
 __all__ = ["DPCPDetector"]
 
 
+@explained(OF_ROWS)
 class DPCPDetector(BaseDetector):
-    """Rows that break the relations between columns, as a detector of PyOD.
+    """Rows that break the relations between columns or are far out, as a detector of PyOD.
 
-    The score of a row is its distance to the subspace of the inliers, in robustly standardised
-    columns. As in all of PyOD, 0 means inlier, 1 means outlier, and the threshold is the quantile
-    that `contamination` gives.
+    The score of a row is that of ``DPCP(affine=True, outliers="both")`` in robustly standardised
+    columns, which the guide recommends for tables. As in all of PyOD, 0 means inlier, 1 means
+    outlier, and the threshold is the quantile that `contamination` gives.
 
     Parameters
     ----------
     contamination : float in (0, 0.5], or an object of PyThresh
         The share of outliers; scores do not depend on it.
     estimator : a method of perpend, or a pipeline that ends with one, optional
-        By default ``make_pipeline(RobustStandardizer(), DPCP(affine=True))``.
+        By default ``make_pipeline(RobustStandardizer(), DPCP(affine=True, outliers="both"))``.
     random_state : int, Generator or RandomState, optional
         That of the default estimator.
 
     Attributes
     ----------
     decision_scores_ : array of shape (n_samples,)
-        The scores of the fitted rows: distances.
+        The scores of the fitted rows.
     threshold_ : float
     labels_ : array of int of shape (n_samples,)
         0 for inliers and 1 for outliers.
@@ -70,40 +72,26 @@ class DPCPDetector(BaseDetector):
         self.random_state = random_state
 
     def fit(self, X: Array, y: Any = None) -> Self:
-        """Find the subspace, and set the threshold.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        self : object
-        """
+        """Find the subspace, and set the threshold."""
         self._set_n_classes(y)
         model = self.estimator
         if model is None:
-            default = DPCP(affine=True, random_state=self.random_state)
+            default = DPCP(affine=True, outliers="both", random_state=self.random_state)
             model = make_pipeline(RobustStandardizer(), default)
         self.estimator_ = clone(model).fit(X)
-        self.decision_scores_ = self._distances(X)
+        self.decision_scores_ = self._scores_of(X)
         self._process_decision_scores()
         return self
 
     def decision_function(self, X: Array) -> Array:
-        """Return the distances of the rows; larger is more abnormal.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
+        """Return the scores of the rows; larger is more abnormal.
 
         Returns
         -------
         array of shape (n_samples,)
         """
         check_is_fitted(self, "decision_scores_")
-        return self._distances(X)
+        return self._scores_of(X)
 
-    def _distances(self, X: Array) -> Array:
+    def _scores_of(self, X: Array) -> Array:
         return -np.asarray(self.estimator_.score_samples(X), dtype=float)

@@ -13,7 +13,7 @@ subspace: theory, algorithms, and applications. arXiv 2001.06970, 2020.
 import math
 import warnings
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -27,8 +27,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from perpend._docs import OF_ROWS, explained
 from perpend._typing import Array, RandomState
-from perpend._validation import checked
+from perpend._validation import Count, checked
 from perpend.exceptions import InputError
 from perpend.geometry import as_generator, complement, orthonormal, random_directions
 from perpend.rows import as_rows
@@ -40,10 +41,10 @@ from perpend.solvers.program import least_crossing
 __all__ = ["OrthogonalDictionary", "SparseVector", "sparsest_vector"]
 
 ZERO = 1e-6  # entries below this share of the largest are zero
-SAME = 0.5  # a cosine above this: two descents have found the same atom, as atoms are orthogonal
-ALL = (
-    0.9  # least singular value of so many atoms as features, if these are orthogonal but for noise
-)
+SAME_ATOM = 0.5  # two descents with a cosine above this ended at one atom: atoms are orthogonal
+# Of as many unit atoms as features: a least singular value above this says that they are orthogonal
+# but for noise.
+ALL_ATOMS = 0.9
 RULE = AutoStep(armijo=0.01)  # longer steps than those of DPCP: single minima, not their diversity
 
 
@@ -66,8 +67,8 @@ def sparsest_vector(
 ) -> SparseVector:
     """Find the sparsest vector in the span of some columns.
 
-    Descents of the l1 norm on the unit sphere of the span, from random starts; the best is rounded
-    by a linear program, after which its zeros are exact.
+    Descents of the l1 norm on the unit sphere of the span start at random directions. A linear
+    program makes the zeros of the best one exact.
 
     Parameters
     ----------
@@ -98,6 +99,7 @@ def sparsest_vector(
     >>> found.n_nonzero == int(np.count_nonzero(sparse))
     True
     """
+    _check_options(n_starts, max_iter, tol)
     A = np.asarray(A, dtype=float)
     if A.ndim != 2 or not np.all(np.isfinite(A)):
         raise InputError(f"A has shape {A.shape}; expected finite numbers of shape (n, k).")
@@ -120,11 +122,22 @@ def sparsest_vector(
     return SparseVector(vector, coefficients, int(np.count_nonzero(vector)), objective)
 
 
+def _check_options(n_starts: int | str, max_iter: int, tol: float) -> None:
+    """Refuse values with which there is nothing to descend."""
+    if n_starts != "auto" and not Count(1).is_satisfied_by(n_starts):
+        raise InputError(f'n_starts={n_starts!r}; expected "auto" or a whole number from 1 on.')
+    if not Count(1).is_satisfied_by(max_iter):
+        raise InputError(f"max_iter={max_iter!r}; expected a whole number from 1 on.")
+    if not (isinstance(tol, Real) and tol > 0):
+        raise InputError(f"tol={tol!r}; expected a number above 0, such as 1e-9.")
+
+
 def _starts(k: int) -> int:
     """Return 5 k log k, with which every atom is found with high probability."""
     return math.ceil(5 * k * math.log(max(k, 2)))
 
 
+@explained(OF_ROWS)
 @dataclass(eq=False, repr=False, kw_only=True)
 class OrthogonalDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """All directions of an orthogonal dictionary, along which rows have sparse coordinates.
@@ -188,8 +201,8 @@ class OrthogonalDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     callback: Callback | None = None
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_starts": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_starts": [StrOptions({"auto"}), Count(1)],
+        "max_iter": [Count(1)],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state", np.random.Generator],
         "callback": [None, callable],
@@ -197,18 +210,7 @@ class OrthogonalDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Array, y: Any = None) -> Self:  # noqa: ARG002
-        """Find the atoms of the rows of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
+        """Find the atoms of the rows of X."""
         with computing_on(X, None) as place:
             X = to_numpy(checked(self, X, place, reset=True)).astype(float)
         D = X.shape[1]
@@ -230,12 +232,13 @@ class OrthogonalDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
             found = more if found is None else found.join(more)
             atoms = _distinct(W @ found.B, found.objective)
             least = np.linalg.svd(atoms, compute_uv=False)[-1]
-            self.converged_ = bool(atoms.shape[1] == D and least > ALL)
+            self.converged_ = bool(atoms.shape[1] == D and least > ALL_ATOMS)
         assert found is not None
         if not self.converged_:
             text = (
-                f"OrthogonalDictionary found no orthogonal atoms from {found.B.shape[1]} starts, "
-                f"but {atoms.shape[1]} others. The codes may not be sparse; or raise n_starts."
+                f"OrthogonalDictionary found {atoms.shape[1]} directions from {found.B.shape[1]} "
+                f"starts, but not {D} orthogonal atoms. The codes may not be sparse; or raise "
+                "n_starts."
             )
             warnings.warn(text, ConvergenceWarning, stacklevel=3)
             atoms = np.hstack([atoms, complement(orthonormal(atoms))[:, : D - atoms.shape[1]]])
@@ -249,10 +252,6 @@ class OrthogonalDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     def transform(self, X: Array) -> Array:
         """Return the codes of the rows, ``X @ components_.T``.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
         Returns
         -------
         array of shape (n_samples, n_features)
@@ -264,10 +263,6 @@ class OrthogonalDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
 
     def inverse_transform(self, X: Array) -> Array:
         """Return the rows that have these codes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
 
         Returns
         -------
@@ -282,6 +277,6 @@ def _distinct(ends: Array, objective: Array) -> Array:
     ends = ends / np.linalg.norm(ends, axis=0)
     atoms = np.zeros((len(ends), 0))
     for j in np.argsort(objective, kind="stable"):
-        if atoms.shape[1] < len(atoms) and np.all(np.abs(atoms.T @ ends[:, j]) < SAME):
+        if atoms.shape[1] < len(atoms) and np.all(np.abs(atoms.T @ ends[:, j]) < SAME_ATOM):
             atoms = np.column_stack([atoms, ends[:, j]])
     return atoms

@@ -1,18 +1,30 @@
 """Columns in comparable units, whatever the outliers."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_n_features,
+    check_is_fitted,
+    validate_data,
+)
 
+from perpend._docs import OF_ROWS, explained
 from perpend._typing import Array
+from perpend.rows.kinds import is_dask, is_lazy, stand_in, text_named
+from perpend.rows.lazy import Computed
+from perpend.rows.quartiles import column_spread
+from perpend.rows.stored import floats_for
 
 __all__ = ["RobustStandardizer"]
 
 QUARTILES_OF_GAUSSIAN = 1.3489795003921634  # interquartile range of a standard deviation of one
 
 
+@explained(OF_ROWS)
 class RobustStandardizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Subtract each column's median, and divide by a robust standard deviation.
 
@@ -21,10 +33,10 @@ class RobustStandardizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     hardly any influence. The scale of a column is
 
     1. its interquartile range over 1.349, which is the standard deviation of a Gaussian column;
-    2. where the quartiles are equal, as in a column that is mostly zero, the standard deviation;
-    3. where that is zero, too, 1: a constant column becomes zero.
+    2. if the quartiles are equal, as in a column that is mostly zero, the standard deviation;
+    3. if that is zero, too, 1: a constant column becomes zero.
 
-    scikit-learn's ``RobustScaler`` leaves columns as they are where the quartiles are equal.
+    If the quartiles are equal, scikit-learn's ``RobustScaler`` leaves the column as it is.
 
     Parameters
     ----------
@@ -51,6 +63,10 @@ class RobustStandardizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     NaN stands for a missing value, as in scikit-learn's scalers: the fit leaves it out, and
     `transform` keeps it.
 
+    Rows of :func:`perpend.open_rows` are read twice for their exact quartiles, and standardised
+    whenever they are read. The blocks of a Dask array stay on the workers, and `transform` returns
+    a lazy Dask array.
+
     Examples
     --------
     >>> import numpy as np
@@ -76,21 +92,24 @@ class RobustStandardizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
     def fit(self, X: Array, y: Any = None) -> Self:  # noqa: ARG002
-        """Learn the medians and the scales.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        self : object
-        """
+        """Learn the medians and the scales."""
         self._validate_params()
-        X = self._checked(X, reset=True)
-        columns = [_centre_and_scale(X[:, j]) for j in range(X.shape[1])]
-        self.center_, self.scale_ = (np.array(values) for values in zip(*columns, strict=True))
+        named = None
+        if is_dask(X):
+            from perpend.rows.dask import dask_rows
+
+            named, X = X._meta, dask_rows(X)
+        if is_lazy(X):
+            self._checked(stand_in(X), reset=True)
+            if named is not None:
+                _check_feature_names(self, named, reset=True)
+            (low, self.center_, high), deviation = column_spread(X)
+            scale = np.where(high > low, (high - low) / QUARTILES_OF_GAUSSIAN, deviation)
+            self.scale_ = np.where(scale > 0, scale, 1.0)
+        else:
+            X = self._checked(X, reset=True)
+            columns = [_centre_and_scale(X[:, j]) for j in range(X.shape[1])]
+            self.center_, self.scale_ = (np.array(values) for values in zip(*columns, strict=True))
         if not self.with_centering:
             self.center_ = np.where(np.isnan(self.center_), np.nan, 0.0)
         return self
@@ -98,19 +117,11 @@ class RobustStandardizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def transform(self, X: Array) -> Array:
         """Return the columns in units of their scales, about their medians.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
         Returns
         -------
         array of shape (n_samples, n_features)
         """
-        check_is_fitted(self)
-        X = self._checked(X, reset=False, copy=True)
-        X -= self.center_
-        X /= self.scale_
-        return X
+        return self._each(_scaled, X)
 
     def inverse_transform(self, X: Array) -> Array:
         """Return the columns in their own units.
@@ -124,22 +135,47 @@ class RobustStandardizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         array of shape (n_samples, n_features)
         """
-        check_is_fitted(self)
-        X = self._checked(X, reset=False, copy=True)
-        X *= self.scale_
-        X += self.center_
-        return X
+        return self._each(_unscaled, X)
 
-    def _checked(self, X: Array, *, reset: bool, copy: bool = False) -> Array:
-        return validate_data(
-            self,
-            X,
-            reset=reset,
-            copy=copy,
-            dtype=[np.float64, np.float32],
-            ensure_all_finite="allow-nan",
-            force_writeable=copy,
-        )
+    def _each(self, function: Callable[..., Array], X: Any) -> Any:
+        """Return what a function gives for the rows: at once, or where they are read."""
+        check_is_fitted(self)
+        if is_dask(X):
+            from perpend.rows.dask import as_dask_array, mapped
+
+            named, X = X._meta, as_dask_array(X)
+            if X.shape[1] == self.n_features_in_:
+                _check_feature_names(self, named, reset=False)
+            _check_n_features(self, np.empty((0, X.shape[1])), reset=False)
+            return mapped(function, X, self.center_, self.scale_)
+        if is_lazy(X):
+            self._checked(stand_in(X), reset=False)
+            return Computed(X, function, self.center_, self.scale_, n_features=X.shape[1])
+        return function(self._checked(X, reset=False), self.center_, self.scale_)
+
+    def _checked(self, X: Array, *, reset: bool) -> Array:
+        with text_named(X):
+            return validate_data(
+                self,
+                X,
+                reset=reset,
+                dtype=[np.float64, np.float32],
+                ensure_all_finite="allow-nan",
+            )
+
+
+def _scaled(rows: Array, centre: Array, scale: Array) -> Array:
+    X = np.array(rows, floats_for(rows.dtype, "X"))  # a copy; blocks may hold integers
+    X -= centre
+    X /= scale
+    return X
+
+
+def _unscaled(rows: Array, centre: Array, scale: Array) -> Array:
+    X = np.array(rows, floats_for(rows.dtype, "X"))
+    X *= scale
+    X += centre
+    return X
 
 
 def _centre_and_scale(column: Array) -> tuple[float, float]:

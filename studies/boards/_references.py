@@ -1,4 +1,7 @@
-"""Short versions of methods that stand beside ours on the boards. None of them is tuned."""
+"""Short versions of methods that stand beside ours on the boards. None of them is tuned.
+
+Methods that perpend has are the public ones: see `PEERS` of the boards. PCA is scikit-learn's.
+"""
 
 from collections.abc import Callable
 
@@ -12,9 +15,10 @@ QUANTILE = 0.975  # of Gaussian rows that ROBPCA and the MCD do not flag, as pub
 
 def pca_plane(points: Array) -> Array:
     """Return the homogeneous normal (4,) of the least-squares plane through points (n, 3)."""
-    centre = points.mean(axis=0)
-    normal = np.linalg.eigh(np.cov(points.T))[1][:, 0]
-    return np.append(normal, -normal @ centre)
+    from perpend.comparison import PCABaseline  # late, as it loads all of perpend
+
+    model = PCABaseline(1, affine=True).fit(points)
+    return np.append(model.normals_[0], -model.normals_[0] @ model.location_)
 
 
 def rx_scores(X: Array) -> Array:
@@ -101,31 +105,17 @@ def residuals(X: Array, basis: Array) -> Array:
 
 
 def principal_axes(X: Array, d: int) -> Array:
-    """Return the d right singular vectors (d, D) of X with the largest singular values."""
-    if len(X) < X.shape[1]:
-        return np.asarray(np.linalg.svd(X, full_matrices=False)[2][:d])
-    return np.asarray(np.linalg.eigh(X.T @ X)[1][:, ::-1][:, :d].T)
+    """Return the first d axes (d, D) of scikit-learn's PCA, through the origin."""
+    from perpend.comparison import PCABaseline
+
+    axes: Array = PCABaseline(n_components=d, normalize=False).fit(X).components_
+    return axes
 
 
 def unit_rows(X: Array) -> Array:
     """Return rows scaled to unit norm; zero rows stay."""
     length = np.linalg.norm(X, axis=1, keepdims=True)
     return np.asarray(X / np.where(length > 0, length, 1))
-
-
-def spherical_pca(X: Array, d: int) -> Array:
-    """Return the principal axes of the rows scaled to unit norm."""
-    return principal_axes(unit_rows(X), d)
-
-
-def reweighted_pca(X: Array, d: int, *, floor: float = 1e-3, steps: int = 50) -> Array:
-    """Minimise the sum of distances of unit rows by reweighted PCA (fast median subspace)."""
-    X = unit_rows(X)
-    basis = principal_axes(X, d)
-    for _ in range(steps):
-        weight = 1 / np.maximum(residuals(X, basis), floor)
-        basis = principal_axes(X * np.sqrt(weight)[:, None], d)
-    return basis
 
 
 def transfer_errors(H: Array, a: Array, b: Array) -> Array:

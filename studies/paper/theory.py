@@ -32,7 +32,7 @@ def numbers(results: Results) -> dict[str, Any]:
         "rows": rows,
         "share": share,
         "conditions": {
-            name: [[row for row in rows if bool(row[column]) is held] for held in (True, False)]
+            name: [[row for row in rows if bool(row[column]) is met] for met in (True, False)]
             for name, column in CONDITIONS.items()
         },
         "sums": {name: sum(row[name] for row in rows) for name in (*sums, *_STARTS)},
@@ -58,6 +58,27 @@ def numbers(results: Results) -> dict[str, Any]:
         "negative": int(np.sum(np.isinf(printed))),
         "exceeded": int(np.sum(printed > 1)),
         "outside": _outside(),
+        "finite": _finite(results),
+    }
+
+
+def _finite(results: Results) -> Row:
+    """Return the problems of the corrected Theorem 7, each over its trials, and those it covers."""
+    rows = []
+    for trials in results.groups("finite", "D", "c", "N", "M", "k").values():
+        sums = {name: sum(row[name] for row in trials) for name in ("draws", "spanned")}
+        worst = {name: max(row[name] for row in trials) for name in ("right", "delta")}
+        worst["singular"] = min(row["singular"] for row in trials)
+        rows.append({**trials[0], **worst, **sums, "holds": all(row["holds"] for row in trials)})
+    held = [row for row in rows if row["holds"]]
+    return {
+        "rows": rows,
+        "n_held": len(held),
+        "beyond": sum(not row["holds"] and row["spanned"] == row["draws"] for row in rows),
+        "promised": min((row["probability"] for row in held), default=None),
+        **{name: sum(row[name] for row in held) for name in ("draws", "spanned")},
+        "wider": min((row["singular"] / row["left"] for row in held), default=None),
+        "smaller": max((row["delta"] / row["right"] for row in held), default=None),
     }
 
 
@@ -105,9 +126,9 @@ def _lemma6(rows: list[Row]) -> list[tuple[str, list[float], list[float]]]:
     found = []
     for name, few in (("all k starts", ""), ("c starts", "_few")):
         for label, column in (("Lemma 6", "lemma6"), ("corrected", "corrected")):
-            held, rest = (
+            met, rest = (
                 [row["reached" + few] for row in rows if bool(row[column + few]) is value]
                 for value in (True, False)
             )
-            found.append((f"{label}, {name}", held, rest))
+            found.append((f"{label}, {name}", met, rest))
     return found

@@ -14,7 +14,7 @@ from perpend.datasets import make_subspace
 FAR = np.array([3.0, -2.0, 5.0, 1.0, 4.0, -3.0])
 
 
-def answered(run, name, *options):
+def fitted(run, name, *options):
     """Fit a file; return what the line of the summary says, and the result."""
     done = run("fit", name, "-o", "out", "--force", "--no-report", *options)
     result = json.loads(Path("out/result.json").read_text(encoding="utf-8"))
@@ -31,7 +31,7 @@ def points():
 
 
 def test_a_standardised_table(run, csv):
-    said, result = answered(run, csv)
+    said, result = fitted(run, csv)
     assert said == "yes (the default for a standardised table)"
     assert (result["affine"], result["parameters"]["affine"]) == (True, True)
     assert result["codimension"] == 2
@@ -39,14 +39,14 @@ def test_a_standardised_table(run, csv):
 
 @pytest.mark.parametrize("option", ["no", "auto"])
 def test_a_standardised_table_keeps_its_origin_where_that_counts(run, csv, option):
-    said, result = answered(run, csv, "--affine", option)
+    said, result = fitted(run, csv, "--affine", option)
     assert said.startswith("no")
     assert result["codimension"] == 2
     assert set(result["standardize"]["center"]) == {0.0}
 
 
 def test_a_table_through_the_origin(run, csv):
-    said, result = answered(run, csv, "--standardize", "none")
+    said, result = fitted(run, csv, "--standardize", "none")
     assert said == "no: no subspace clearly misses the origin (auto, the default for a table)"
     assert (result["affine"], result["parameters"]["affine"]) == (False, "auto")
     assert result["codimension"] == 2
@@ -54,7 +54,7 @@ def test_a_table_through_the_origin(run, csv):
 
 def test_a_table_away_from_the_origin(run, csv, data):
     np.savetxt("far.csv", data.X + FAR, delimiter=",")
-    said, result = answered(run, "far.csv", "--standardize", "none")
+    said, result = fitted(run, "far.csv", "--standardize", "none")
     assert re.fullmatch(
         r"yes: it misses the origin by \S+, by chance about \S+ \(auto, the default for a table\)",
         said,
@@ -73,7 +73,7 @@ def test_arrays_are_tables(run, home, data, suffix):
         from scipy.io import savemat
 
         savemat("x.mat", {"X": data.X})
-    said, result = answered(run, f"x.{suffix}")
+    said, result = fitted(run, f"x.{suffix}")
     assert "(auto, the default for a table)" in said
     assert result["parameters"]["affine"] == "auto"
 
@@ -91,14 +91,14 @@ def test_scans(run, home, suffix):
         )
         rows = "\n".join(" ".join(map(str, row)) for row in X)
         Path("scan.pcd").write_text(f"{head}POINTS 600\nDATA ascii\n{rows}\n", encoding="ascii")
-    said, result = answered(run, f"scan.{suffix}")
+    said, result = fitted(run, f"scan.{suffix}")
     assert said == "yes (the default for a point cloud)"
     assert (result["affine"], result["parameters"]["affine"]) == (True, True)
 
 
 def test_scenes(run, home, data):
     np.save("scene.npy", (data.X + FAR).reshape(20, 10, 6))
-    said, result = answered(run, "scene.npy")
+    said, result = fitted(run, "scene.npy")
     assert said == "yes (the default for a scene)"
     assert (result["affine"], result["parameters"]["affine"]) == (True, True)
 
@@ -126,10 +126,10 @@ def test_the_option_beats_the_default(run, csv):
         (csv, "yes", "yes (--affine yes)"),
         ("scan.xyz", "no", "no (--affine no)"),
     ):
-        said, result = answered(run, name, "--affine", option)
+        said, result = fitted(run, name, "--affine", option)
         assert said == says
         assert result["affine"] is (option == "yes")
-    said, _ = answered(run, "scan.xyz", "--affine", "auto")
+    said, _ = fitted(run, "scan.xyz", "--affine", "auto")
     assert re.fullmatch(r"yes: it misses the origin by .* \(--affine auto\)", said)
 
 
@@ -137,7 +137,7 @@ def test_a_linear_subspace_that_explains_more(run, home):
     """Rows on a cone through the origin: an affine subspace fits some of them, by chance."""
     X = make_subspace(300, 300, n_features=5, codimension=2, random_state=0).X
     np.save("rays.npy", X * np.random.default_rng(0).uniform(1, 9, (600, 1)))
-    said, result = answered(run, "rays.npy")
+    said, result = fitted(run, "rays.npy")
     assert said.startswith("no: ")
     assert result["affine"] is False
 

@@ -29,7 +29,7 @@ def test_the_folder_of_results_is_enough(run, csv, fitted):
     found = json.loads(done.out)
     assert found["command"] == "apply"
     assert found["codimension"] == 2
-    assert set(found["files"]) == {"labels.csv", "scan-answer.csv"}
+    assert set(found["files"]) == {"labels.csv", "scan-labelled.csv"}
 
 
 def test_columns_are_found_by_name(run, csv, fitted):
@@ -75,8 +75,8 @@ def test_data_of_another_kind_is_pointed_out(run, csv, fitted):
     (remark,) = found["warnings"]
     fits = 2000 - found["outliers"]
     assert fits < 20
-    assert remark.startswith(f"{fits} of 2 000 rows fit the subspace of out/model.npz")
-    assert "60 % of the rows it was fitted to do" in remark
+    assert remark.startswith(f"only {fits} of 2 000 rows fit the subspace of out/model.npz")
+    assert "60 % of the rows of the fit" in remark
     assert "Check the units, the order of the columns and the preprocessing." in remark
     assert labels.err == f"warning: {remark}\n"
 

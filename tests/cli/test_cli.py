@@ -196,7 +196,7 @@ def test_fit_writes_labels_model_and_result(run, csv, tmp_path):
     assert "dimension 4 of 6, codimension 2" in out
     assert "200 rows x 6 columns" in out
     folder = tmp_path / "results"
-    names = ["labels.csv", "model.npz", "report.html", "report.json", "scan-answer.csv"]
+    names = ["labels.csv", "model.npz", "report.html", "report.json", "scan-labelled.csv"]
     assert sorted(p.name for p in folder.iterdir()) == sorted([*names, "result.json"])
 
     pipeline = perpend.load(folder / "model.npz")
@@ -233,9 +233,9 @@ def test_fit_writes_labels_model_and_result(run, csv, tmp_path):
     assert result["warnings"] == []
     assert set(result["timings"]) == {"read", "fit"}
     assert result["files"] == {name: _output.sha256(folder / name) for name in names}
-    answer = pd.read_csv(folder / "scan-answer.csv")
-    assert list(answer) == [*COLUMNS, "distance", "probability", "inlier"]
-    np.testing.assert_array_equal(answer["inlier"], inlier)
+    table = pd.read_csv(folder / "scan-labelled.csv")
+    assert list(table) == [*COLUMNS, "distance", "probability", "inlier"]
+    np.testing.assert_array_equal(table["inlier"], inlier)
     assert "scan.csv" in (folder / "report.html").read_text(encoding="utf-8")
 
 
@@ -455,7 +455,7 @@ def test_a_bug_in_the_report_costs_nothing_else(run, csv, monkeypatch, tmp_path)
     code, out, err = run("fit", csv, "-o", "results")
     assert code == 0
     assert err.startswith("warning: there is no report.html: ZeroDivisionError")
-    assert "results/labels.csv  model.npz  scan-answer.csv  result.json" in out
+    assert "results/labels.csv  model.npz  scan-labelled.csv  result.json" in out
     result = json.loads((tmp_path / "results" / "result.json").read_text())
     assert len(result["warnings"]) == 1
 

@@ -8,6 +8,9 @@ import pytest
 
 import perpend
 
+DAYS = np.random.default_rng(0).choice(  # as 20260131
+    pd.date_range("1999-01-01", "2026-12-31").strftime("%Y%m%d").astype(int), 200
+)
 KEEP = "To keep such columns, name all that you want by --columns."
 
 
@@ -39,6 +42,10 @@ def result(folder="out"):
         ("sample", np.arange(1, 201), "numbers the rows"),
         ("sample", np.arange(1000, 3000, 10), "numbers the rows"),
         ("Unnamed: 0", np.arange(200), "numbers the rows"),
+        ("Unnamed: 0", np.arange(200) ** 2, "numbers the rows"),
+        ("", np.random.default_rng(0).permutation(200), "numbers the rows"),
+        ("day", np.sort(DAYS), "dates"),
+        ("day", np.where(np.arange(200) < 50, np.nan, DAYS), "dates"),
         ("site", np.ones(200), "constant"),
         ("site", np.where(np.arange(200) < 50, np.nan, 7.0), "constant"),
         ("notes", np.full(200, np.nan), "empty"),
@@ -47,7 +54,8 @@ def result(folder="out"):
 def test_columns_that_are_left_out(run, table, name, values, why):
     with_column(table, name, values).to_csv("t.csv", index=False)
     said = run("inspect", "t.csv")
-    remark = f'perpend fit leaves out column "{name.strip()}" ({why}). {KEEP}'
+    column = f'"{name.strip()}"' if name else "1"
+    remark = f"perpend fit leaves out column {column} ({why}). {KEEP}"
     assert f"remark      {remark}\n" in said.out
     assert json.loads(run("inspect", "t.csv", "--json").out)["remarks"] == [remark]
 
@@ -63,6 +71,8 @@ def test_columns_that_are_left_out(run, table, name, values, why):
         ("sample", np.where(np.arange(200) < 2, np.inf, np.arange(200))),
         ("id", np.arange(200) // 2),
         ("id", np.random.default_rng(0).standard_normal(200)),
+        ("pressure", np.where(np.arange(200) == 7, 20261331, DAYS)),
+        ("pressure", DAYS + 0.5),
         ("humid", np.random.default_rng(0).permutation(200)),
         ("site", np.where(np.arange(200) == 7, 0.5, 0.0)),
     ],
@@ -148,3 +158,15 @@ def test_a_table_that_may_lie_on_its_side(run, home):
     assert "hint" not in done.out
     assert run("apply", "turned", "t.csv", "--transpose", "-o", "new", "-q").code in (0, 4)
     assert len(pd.read_csv("new/labels.csv")) == 24
+
+
+def test_numbers_that_may_mean_missing_values_are_named(run, home):
+    X = np.random.default_rng(0).normal(10, 2, (200, 3))
+    X[::40, 0] = X[::50, 1] = -999
+    np.savetxt("t.csv", X, delimiter=",", header="a,b,c", comments="", fmt="%.4f")
+    hint = '-999 stands far out again and again in columns "a", "b". If missing values are meant, '
+    hint += "add --missing-value -999 --nan mask."
+    assert hint in run("inspect", "t.csv").out
+    told = run("inspect", "t.csv", "--missing-value", "-999")
+    assert "far out again" not in told.out
+    assert told.code in (0, 3)

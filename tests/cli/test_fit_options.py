@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import perpend.methods
+import perpend
+from helpers import PUBLISHED
 from perpend.cli import _progress
 from perpend.cli._options import METHODS
 from perpend.datasets import make_subspace
@@ -32,7 +33,7 @@ def test_the_methods_are_those_of_the_registry():
 def test_every_method(run, csv, method):
     name = method.lower()
     code = run("fit", csv, "-o", "out", "--method", name, "--codimension", 2, "-q").code
-    assert code in (0, 4)  # some are not sure
+    assert code in ((0,) if method in PUBLISHED else (0, 4))  # some of the others are not sure
     assert type(perpend.load("out/model.npz")[-1]).__name__ == method
     assert (result()["method"], result()["codimension"]) == (method, 2)
 
@@ -106,9 +107,9 @@ def test_rows_with_gaps_can_be_left_out(run, gaps):
     assert "left out    2 of 200 records (2 with missing values)" in done.out
     rows = np.loadtxt("out/labels.csv", delimiter=",", skiprows=1)[:, 0]
     assert set(range(200)) - set(rows.astype(int)) == {3, 50}
-    answer = pd.read_csv("out/gaps-answer.csv")
-    assert len(answer) == 200
-    assert answer["distance"].isna().sum() == 2
+    table = pd.read_csv("out/gaps-labelled.csv")
+    assert len(table) == 200
+    assert table["distance"].isna().sum() == 2
 
 
 def test_columns_with_gaps_can_be_left_out(run, gaps):
@@ -122,7 +123,7 @@ def test_columns_with_gaps_can_be_left_out(run, gaps):
 def test_rows_with_gaps_can_take_part(run, gaps):
     done = run("fit", gaps, "-o", "out", "--missing", "mask")
     assert done.code == 0
-    assert "missing     2 values (0.2 %); 0 rows have too few others" in done.out
+    assert "missing     2 values (0.2 %); 0 rows have too few left" in done.out
     assert result()["missing"] == 2
     assert len(np.loadtxt("out/labels.csv", delimiter=",", skiprows=1)) == 200
     assert run("apply", "out", gaps, "-o", "new").code == 0  # as in the fit
@@ -139,9 +140,9 @@ def test_text_columns_are_left_out_and_guarded(run, csv):
     table.insert(0, "name", ["=HYPERLINK(1)"] + [f"s{i}" for i in range(199)])
     table.to_csv("named.csv", index=False)
     assert run("fit", "named.csv", "-o", "out", "--no-report").code == 0
-    answer = pd.read_csv("out/named-answer.csv")
-    assert list(answer["name"][:2]) == ["'=HYPERLINK(1)", "s0"]
-    assert len(answer) == 200
+    table = pd.read_csv("out/named-labelled.csv")
+    assert list(table["name"][:2]) == ["'=HYPERLINK(1)", "s0"]
+    assert len(table) == 200
 
 
 def test_standard_input(run, csv, monkeypatch):
@@ -182,7 +183,7 @@ def test_no_standard_input(run, home, monkeypatch, stdin, says):
 def test_an_image_gets_a_mask(run, home, data):
     np.save("scene.npy", data.X.reshape(20, 10, 6))
     assert run("fit", "scene.npy", "-o", "out").code == 0
-    mask = np.load("out/scene-answer.npy")
+    mask = np.load("out/scene-labelled.npy")
     assert mask.shape == (20, 10)
     labels = np.loadtxt("out/labels.csv", delimiter=",", skiprows=1)[:, 3]
     np.testing.assert_array_equal(mask.ravel(), labels)
@@ -226,11 +227,11 @@ def test_a_road_in_a_street(run, home):
     np.savetxt("street.xyz", street)
     done = run("fit", "street.xyz", "-o", "out", "--no-report")
     assert re.search(
-        r"^seen +a plane with noise 0\.0\d+ \(1 \d+ points\), inside a slab of 0\.\d+$",
+        r"^structures +a plane with noise 0\.0\d+ \(1 \d+ points\), inside a slab of 0\.\d+$",
         done.out,
         re.MULTILINE,
     )
     road, slab = result()["structures"]
     assert (road["chosen"], slab["chosen"]) == (True, False)
     assert perpend.load("out/model.npz").choose(1).structures_[1]["chosen"]
-    assert run("fit", "street.xyz", "-o", "two", "--codimension", 1).out.count("\nseen") == 1
+    assert run("fit", "street.xyz", "-o", "two", "--codimension", 1).out.count("\nstructures") == 1

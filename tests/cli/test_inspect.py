@@ -25,7 +25,7 @@ def test_a_table(run, csv):
     assert "table, 200 rows x 6 columns, float64" in done.out
     assert "1 rows with NaN or infinite values, 0 marked as no data, 1 all zero" in done.out
     assert "left out    columns id" in done.out
-    assert "next        perpend fit t.csv -o RESULTS --nan drop-rows" in done.out
+    assert "next        perpend fit t.csv -o RESULTS --nan mask" in done.out
 
 
 def test_a_cloud_needs_no_option(run, home):
@@ -43,7 +43,7 @@ def test_the_labels_of_a_cloud_in_plain_text_are_plain_text(run, home):
     assert "xyz" in done.out.splitlines()[0]
     assert "cloud, 200 points x 3 fields, float64 (stored as text)" in done.out
     assert run("fit", "scan.xyz", "-o", "out").code == 0
-    assert np.loadtxt("out/scan-answer.xyz").shape == (200, 7)
+    assert np.loadtxt("out/scan-labelled.xyz").shape == (200, 7)
     assert run("apply", "out", "scan.xyz", "-o", "new").code == 0
 
 

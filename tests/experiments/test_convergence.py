@@ -65,13 +65,14 @@ def test_frames_are_watched_at_accepted_steps_only(data, name):
     measure, options = largest_tangent(data), {"rule": STEPS[name], "tol": 1e-12}
     rows = as_rows(data.X)
     start = spectral_starts(row_span(rows), 2)
-    _, (path,) = watch(riemannian, data.X, start, measure, max_iter=80, **options)
+    watched, (path,) = watch(riemannian, data.X, start, measure, max_iter=80, **options)
     for n in (0, 1, 4, 80):
         end = riemannian(rows, start, max_iter=n, **options) if n else None
         V, i = (start, 0) if end is None else (end.B, end.n_iter[0])
-        np.testing.assert_allclose(path.tangents[i], measure(V)[0], rtol=1e-12)
+        np.testing.assert_allclose(path.tangents[i], measure(V)[0], rtol=1e-9, atol=1e-14)
     assert len(path.tangents) - 1 == end.n_iter[0]
-    assert path.scans[-1] <= end.n_evaluations
+    assert end.n_evaluations <= watched.n_evaluations  # watched rules try one step size in a scan
+    assert path.scans[-1] <= watched.n_evaluations
 
 
 def test_irls_is_watched(data):

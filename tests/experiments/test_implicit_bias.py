@@ -33,7 +33,7 @@ def fits():
     for kind in (compute.FREE, compute.LONG, compute.ORTHOGONAL):
         for start in ("random", "spectral"):
             case = {**SMALL, "part": "ablation", "start": start, "kind": kind}
-            with warnings.catch_warnings():  # that the answer is not sure, as it should be
+            with warnings.catch_warnings():  # that the result is not sure, as it should be
                 warnings.simplefilter("ignore")
                 found[kind, start] = [
                     EXPERIMENT.run({**case, "seed": seed})["ablation"][0] for seed in range(4)

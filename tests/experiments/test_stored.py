@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from helpers import CARDS
 from perpend.experiments import PAPER
 from perpend.experiments._store import read_results
 from studies._pages import BOARDS, boards_page, page, write_joint_page
@@ -120,20 +121,84 @@ def test_rsgm_given_too_much_fails_everywhere_and_the_page_names_who_falls_behin
             assert f"({N}, {M})" in text
 
 
-def test_sure_answers_are_right_and_right_answers_sure():
-    answers = results("calibration").rows("answers", suite="first")
-    assert len(answers) == 600
-    sure = [answer["right"] for answer in answers if answer["sure"]]
+def test_geometric_steps_recover_where_the_line_search_jams():
+    """Counts of 8 that independent code found with the same schedule and data."""
+    from perpend.experiments.phase_transition import GEOMETRIC, PSGM
+    from studies.paper.phase_transition import recovered
+
+    found = {(1000, 1500): (0, 6), (1250, 2500): (2, 7), (1500, 3500): (3, 8), (1500, 4000): (0, 6)}
+    content = results("phase-transition")
+    for cell, counts in found.items():
+        assert tuple(recovered(content, m, *cell).sum() for m in (PSGM, GEOMETRIC)) == counts
+
+
+def test_sure_estimates_are_right_and_right_estimates_sure():
+    estimates = results("calibration").rows("estimates", suite="first")
+    assert len(estimates) == 600
+    sure = [estimate["right"] for estimate in estimates if estimate["sure"]]
     assert np.mean(sure) >= 0.99
-    right = [answer["sure"] for answer in answers if answer["right"]]
+    right = [estimate["sure"] for estimate in estimates if estimate["right"]]
     assert np.mean(right) >= 0.8
 
 
 def test_the_second_suite_is_stored_beside_and_low_confidence_warns():
     content = results("calibration")
-    assert len(content.rows("answers", suite="second")) == 600
-    for answer in content.rows("answers"):
-        assert answer["warned"] == (not answer["sure"])
+    assert len(content.rows("estimates", suite="second")) == 600
+    for estimate in content.rows("estimates"):
+        assert estimate["warned"] == (not estimate["sure"])
+
+
+def test_every_method_takes_part_in_every_cell_of_the_field():
+    from studies.field._methods import COSTLY, DICTIONARY, OURS
+    from studies.field._problems import GRIDS
+
+    content = results("field")
+    known = content.values("trials", "method")
+    assert {OURS, *CARDS} - {"DPCP"} <= set(known)  # a method without a card may be new
+    cells = content.groups("trials", "grid", "x", "y", "trial")
+    assert len(cells) == 3 * sum(len(grid.xs) * len(grid.ys) for grid in GRIDS.values())
+    for (grid, *_), rows in cells.items():
+        left_out = set() if grid == "dictionary" else {DICTIONARY}
+        assert {row["method"] for row in rows} == set(known) - left_out
+        assert all(row["recovered"] is not None or row["note"] == COSTLY for row in rows)
+
+
+def test_the_page_of_the_field_names_who_is_ahead_of_dpcp():
+    from studies.field.field import numbers
+
+    said = numbers(results("field"))
+    text = (STORED / "field" / "page.md").read_text(encoding="utf-8")
+    assert "not the best choice" in text
+    assert sum(map(len, said["behind"].values())) > 0
+    for name, methods in said["ahead"].items():
+        for method, won, lost in methods:
+            assert f"`{method}` ({won} : {lost})" in text
+        for x, y, *_ in said["behind"][name]:
+            assert f"({x}; {y}) by" in text
+
+
+def test_the_field_is_quoted_as_it_is_stored():
+    from perpend.experiments._trials import percent
+    from studies.field.field import numbers
+
+    said = numbers(results("field"))
+    own, (best, *_, third) = said["overall"], said["ranking"][:3]
+    rest = ", ".join(f"`{name}` {percent(own[name])}" for name in (best, third))
+    text = (STORED.parent / "results.md").read_text(encoding="utf-8")
+    assert f"recovered in {percent(own['DPCP()'])} ({rest});" in text
+    assert f"{len(said['ranking'])} methods" in text
+
+
+def test_a_sweep_over_the_codimension_is_dearer_than_dpcp():
+    from studies.field.sweep import OURS
+
+    content = results("sweep")
+    ours = content.column("selected", "seconds", method=OURS)
+    for (method, rule), rows in content.groups("selected", "method", "rule").items():
+        if method != OURS:
+            seconds = content.column("selected", "seconds", method=method, rule=rule)
+            assert len(rows) == len(ours) == 6
+            assert np.median(seconds) > np.median(ours)
 
 
 def boards():
@@ -150,8 +215,8 @@ def test_the_boards_have_all_their_peers_and_a_page():
     assert text == (STORED / BOARDS / "page.md").read_text(encoding="utf-8")
 
 
-# Which targets of which boards: labels of anomalies; a plane of a scan that cuts through two.
-MISSED = {"boards/rooms": [1]}
+# Which targets of which boards: a plane of a scan that cuts through two; the time on few faces.
+MISSED = {"boards/rooms": [1], "boards/faces": [0, 1, 2]}
 
 
 def test_the_targets_of_the_boards_are_met_but_for_those_that_are_stated():
@@ -177,7 +242,7 @@ def quotes():
     road = planes.GROUPS["roads"]
     names = ("", planes.MARKED, planes.OPEN3D)
     ours, own, open3d = (value(planes, "f1", name, road) for name in names)
-    yield f"F1 within 10 cm {ours} (the road's own plane {own}, Open3D {open3d}) |"
+    yield f"F1 within 10 cm {ours} (a plane fitted to the marked road {own}, Open3D {open3d}) |"
     right = results("boards/rooms").column("scores", "right", group=rooms.ROOMS, method=rooms.OWN)
     yield f"all planes, and no other, in {int(right.sum())} of {len(right)} |"
     for group in (homographies.HOMOGR, homographies.GROUPS["F"]):
@@ -190,20 +255,10 @@ def test_the_boards_are_quoted_as_they_are_stored():
     said = list(quotes())
     assert [quote for quote in said if quote not in text] == []
     readme = (STORED.parents[1] / "README.md").read_text(encoding="utf-8")
-    for quote in (said[0], said[2], said[4]):  # tables, roads, homographies
-        assert f"{first_number(quote)} on " in readme
+    rows = {0: "24 public tables | mean AUC", 2: "two road scans | mean F1"}
+    for i, row in (rows | {4: "8 homographies | mean F1"}).items():
+        assert f"| {row} | {first_number(said[i])} |" in readme
 
 
 def first_number(text):
     return re.search(r"0\.\d+", text)[0]
-
-
-def test_faces_take_no_longer_than_reweighted_pca_with_the_dimension_given():
-    """In the run that is stored: both in turn, processor time."""
-    content = results("boards/faces")
-
-    def seconds(method, group):
-        return np.median(content.column("scores", "seconds", method=method, group=group))
-
-    for group in content.values("scores", "group"):
-        assert seconds("DPCP()", group) < seconds("reweighted PCA, given d = 9", group)

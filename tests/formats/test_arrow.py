@@ -9,7 +9,7 @@ import pytest
 
 from helpers import refused
 from perpend.exceptions import InputError, MissingExtraError, TooLargeError
-from perpend.formats import Answer, Counts, read, without_missing, write_answer
+from perpend.formats import Counts, Labelled, read, without_missing, write_labelled
 
 pa = pytest.importorskip("pyarrow")
 feather = pytest.importorskip("pyarrow.feather")
@@ -153,9 +153,9 @@ def test_memory(tmp_path, monkeypatch, suffix):
 def test_the_labels_are_beside_all_columns(tmp_path, suffix):
     table = TABLE.append_column("distance", pa.array([7, 8, 9]))
     data = without_missing(read(write(tmp_path / f"x{suffix}", table)))
-    answer = Answer(np.array([1, -1]), np.array([0.25, 2.0]), np.array([0.5, 1.0]))
-    written = write_answer(data, answer, tmp_path / "out")
-    assert written == tmp_path / "out" / f"x-answer{suffix}"
+    labelled = Labelled(np.array([1, -1]), np.array([0.25, 2.0]), np.array([0.5, 1.0]))
+    written = write_labelled(data, labelled, tmp_path / "out")
+    assert written == tmp_path / "out" / f"x-labelled{suffix}"
     if suffix == ".parquet":
         table = parquet.read_table(tmp_path / "x.parquet")  # has no timestamps in seconds
         result = parquet.read_table(written)
@@ -172,7 +172,7 @@ def test_a_file_that_changed_meanwhile(tmp_path, suffix):
     data = read(write(tmp_path / f"x{suffix}"))
     write(tmp_path / f"x{suffix}", TABLE.slice(0, 2))
     with pytest.raises(InputError, match="has changed since it was read"):
-        write_answer(data, Answer(*np.ones((3, 3))), tmp_path / "out")
+        write_labelled(data, Labelled(*np.ones((3, 3))), tmp_path / "out")
     assert list((tmp_path / "out").iterdir()) == []
 
 
@@ -201,8 +201,8 @@ def test_files_of_polars(by_polars, tmp_path):
     assert data.columns == ("x", "n")
     assert data.counts == Counts(nan=1, dropped_columns=("id", "cat"))
     np.testing.assert_array_equal(data.X, [[1.5, 1], [np.nan, 2], [3, 3]])
-    answer = Answer(np.array([1, -1]), np.array([0.1, 0.9]), np.array([0.0, 1.0]))
-    back = feather.read_table(write_answer(without_missing(data), answer, tmp_path / "out"))
+    labelled = Labelled(np.array([1, -1]), np.array([0.1, 0.9]), np.array([0.0, 1.0]))
+    back = feather.read_table(write_labelled(without_missing(data), labelled, tmp_path / "out"))
     assert back.column_names[:4] == ["x", "n", "id", "cat"]
     assert back["distance"].to_pylist() == [0.1, None, 0.9]
 

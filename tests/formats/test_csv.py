@@ -146,8 +146,9 @@ def test_tsv_is_separated_by_tabs_only(tmp_path):
         ("a,b\n1,2\n3,\x1b[31m\n", r'cannot read "\\x1b\[31m"'),
         ("a\n" + "9x" * 1000 + "\n", r'cannot read "(9x){20}\.\.\."'),
         ("a\n" + "1" * 200_000 + "\n", "line 2: field larger than field limit"),
-        (b"a,b\n1,2\n3,\xe9\n", "line 3: is not UTF-8 text"),
-        (b"\xff\xfea\x00,\x00b\x00", "is not UTF-8 text .UTF-16, or binary.*Save it as UTF-8"),
+        (b"a,b\n1,2\n3,\xe9\n", 'line 3, column "b": cannot read "\xe9" as a number'),
+        (b"a,b\n1,2\n\x00\x00,3\n", "is not text but binary.*Save it as UTF-8"),
+        (b"\xff\xfea\x00,\x00b\x00", "no rows in this table, only a header"),
     ],
 )
 def test_unreadable(tmp_path, content, message):

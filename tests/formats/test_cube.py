@@ -192,10 +192,10 @@ def test_no_permission(tmp_path, monkeypatch, suffix):
 
 def test_scipy_io_is_imported_only_for_mat_files():
     code = "import sys, perpend.formats; print('scipy.io' in sys.modules)"
-    answer = subprocess.run(
+    printed = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, check=True, text=True
     )
-    assert answer.stdout.strip() == "False"
+    assert printed.stdout.strip() == "False"
 
 
 # --- real scenes ------------------------------------------------------------------------------

@@ -4,8 +4,8 @@ from hypothesis import given
 
 from helpers import refused
 from perpend.exceptions import InputError
-from perpend.formats import read, write_answer
-from scene_files import QUICK, SEEDS, damage, in_records, some_answer, survives
+from perpend.formats import read, write_labelled
+from scene_files import QUICK, SEEDS, damage, in_records, some_labels, survives
 
 spectral = pytest.importorskip("spectral", reason="spectral is not installed")
 envi = pytest.importorskip("spectral.io.envi")
@@ -132,19 +132,19 @@ def test_the_labels_are_a_georeferenced_classification(tmp_path):
     cube[1, 2] = 0
     header = HEADER + f"data ignore value = 0\n{MAP}\n{CRS}\n"
     dataset = read(scene(tmp_path, header, cube.tobytes()))
-    answer = some_answer(dataset)
-    out = write_answer(dataset, answer, tmp_path / "out")
-    assert out == tmp_path / "out" / "cube-answer.hdr"
+    labelled = some_labels(dataset)
+    out = write_labelled(dataset, labelled, tmp_path / "out")
+    assert out == tmp_path / "out" / "cube-labelled.hdr"
     mask = envi.open(str(out))
-    classes = np.where(answer.labels == 1, 1, 2)
+    classes = np.where(labelled.labels == 1, 1, 2)
     expected = in_records(dataset, classes, 0).reshape(LINES, SAMPLES)
     np.testing.assert_array_equal(mask.read_band(0), expected)
     assert mask.metadata["class names"] == ["no data", "inlier", "outlier"]
     assert mask.metadata["file type"] == "ENVI Classification"
     assert mask.metadata["map info"][3:5] == ["500000.0", "4100000.0"]
     assert 'PROJCS["UTM_Zone_11N"' in ",".join(mask.metadata["coordinate system string"])
-    values = envi.open(str(tmp_path / "out" / "cube-answer-distance.hdr"))
-    for band, column in enumerate([answer.distance, answer.probability]):
+    values = envi.open(str(tmp_path / "out" / "cube-labelled-distance.hdr"))
+    for band, column in enumerate([labelled.distance, labelled.probability]):
         expected = in_records(dataset, column, np.nan).reshape(LINES, SAMPLES)
         np.testing.assert_array_equal(values.read_band(band), expected.astype("f4"))
     assert read(out).shape == dataset.shape  # and we read our own

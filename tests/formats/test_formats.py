@@ -9,12 +9,14 @@ import scipy.io
 
 from perpend import formats
 from perpend.exceptions import InputError, MissingExtraError, TooLargeError
-from perpend.formats import FORMATS, Answer, Counts, read, without_missing, write_answer
+from perpend.formats import FORMATS, Counts, Labelled, read, without_missing, write_labelled
 from perpend.formats import _memory as memory
 from perpend.formats._registry import BY_SUFFIX, optional_package
 
 X = np.arange(1.0, 13.0).reshape(4, 3)
-ANSWER = Answer(np.array([1, -1, 1, 1]), np.array([0.0, 2.5, 0.1, 0.2]), np.array([0, 1, 0.5, 0.1]))
+LABELLED = Labelled(
+    np.array([1, -1, 1, 1]), np.array([0.0, 2.5, 0.1, 0.2]), np.array([0, 1, 0.5, 0.1])
+)
 
 
 def gappy():
@@ -51,8 +53,8 @@ def test_the_format_overrides_the_suffix(tmp_path):
     np.testing.assert_array_equal(data.X, [[1, 2], [3, 4]])
     with pytest.raises(InputError, match=r'of type "xls". Known types: .*csv, .*npy'):
         read(path, format="xls")
-    written = write_answer(data, Answer(*np.ones((3, 2))), tmp_path)
-    assert written.name == "scan-answer.csv"
+    written = write_labelled(data, Labelled(*np.ones((3, 2))), tmp_path)
+    assert written.name == "scan-labelled.csv"
 
 
 def test_a_missing_package_is_one_line_with_a_way_out(tmp_path):
@@ -69,9 +71,9 @@ def test_text_tables_keep_their_text(tmp_path):
     path.write_text('# remark\nid,"a;x",distance\n\n"s,1",01,2\ns2,3.50,nan\nß,5,6\n', "utf-8")
     data = without_missing(read(path))
     assert data.counts == Counts(nan=1, dropped_columns=("id",))
-    answer = Answer(np.array([1, -1]), np.array([0.25, 2.0]), np.array([0.5, 1.0]))
-    written = write_answer(data, answer, tmp_path / "new" / "folder")
-    assert written == tmp_path / "new" / "folder" / "scan-answer.csv"
+    labelled = Labelled(np.array([1, -1]), np.array([0.25, 2.0]), np.array([0.5, 1.0]))
+    written = write_labelled(data, labelled, tmp_path / "new" / "folder")
+    assert written == tmp_path / "new" / "folder" / "scan-labelled.csv"
     assert written.read_text("utf-8").splitlines() == [
         "id,a;x,distance,perpend_distance,probability,inlier",
         '"s,1",01,2,0.25,0.5,1',
@@ -85,8 +87,8 @@ def test_text_tables_keep_their_text(tmp_path):
 def test_text_tables_without_a_header(tmp_path):
     path = tmp_path / "scan.tsv"
     path.write_text("1\t2\n3\t4\n")
-    written = write_answer(read(path), Answer(*np.array([[1, -1], [0, 1], [0, 1]])), tmp_path)
-    assert written.name == "scan-answer.tsv"
+    written = write_labelled(read(path), Labelled(*np.array([[1, -1], [0, 1], [0, 1]])), tmp_path)
+    assert written.name == "scan-labelled.tsv"
     assert written.read_text() == "1\t2\t0.0\t0.0\t1\n3\t4\t1.0\t1.0\t0\n"
 
 
@@ -97,7 +99,7 @@ def test_text_that_changed_meanwhile(tmp_path, content):
     data = read(path)
     path.write_text(content)
     with pytest.raises(InputError, match="has changed since it was read"):
-        write_answer(data, Answer(*np.ones((3, 2))), tmp_path / "out")
+        write_labelled(data, Labelled(*np.ones((3, 2))), tmp_path / "out")
     assert list((tmp_path / "out").iterdir()) == []
 
 
@@ -106,9 +108,9 @@ def test_npy_tables_get_three_more_columns(tmp_path, order, monkeypatch):
     monkeypatch.setattr("perpend.formats._npy.ROWS", 3)  # several blocks
     np.save(tmp_path / "x.npy", np.asarray(gappy(), order=order))
     data = without_missing(read(tmp_path / "x.npy"))
-    answer = Answer(*(values[[0, 1, 3]] for values in ANSWER))
-    table = np.load(write_answer(data, answer, tmp_path))
-    expected = np.column_stack([X, ANSWER.distance, ANSWER.probability, [1, 0, 1, 1]])
+    labelled = Labelled(*(values[[0, 1, 3]] for values in LABELLED))
+    table = np.load(write_labelled(data, labelled, tmp_path))
+    expected = np.column_stack([X, LABELLED.distance, LABELLED.probability, [1, 0, 1, 1]])
     expected[2] = np.nan
     np.testing.assert_array_equal(table, expected)
 
@@ -117,11 +119,11 @@ def test_npy_tables_get_three_more_columns(tmp_path, order, monkeypatch):
 def test_archives_get_three_arrays(tmp_path, suffix):
     path = tmp_path / f"x{suffix}"
     np.savez(path, a=X) if suffix == ".npz" else scipy.io.savemat(path, {"a": X})
-    written = write_answer(read(path), ANSWER, tmp_path / "out")
-    assert written == tmp_path / "out" / f"x-answer{suffix}"
+    written = write_labelled(read(path), LABELLED, tmp_path / "out")
+    assert written == tmp_path / "out" / f"x-labelled{suffix}"
     loaded = np.load(written) if suffix == ".npz" else scipy.io.loadmat(written)
-    np.testing.assert_array_equal(np.ravel(loaded["distance"]), ANSWER.distance)
-    np.testing.assert_array_equal(np.ravel(loaded["probability"]), ANSWER.probability)
+    np.testing.assert_array_equal(np.ravel(loaded["distance"]), LABELLED.distance)
+    np.testing.assert_array_equal(np.ravel(loaded["probability"]), LABELLED.probability)
     np.testing.assert_array_equal(np.ravel(loaded["inlier"]), [1, 0, 1, 1])
 
 
@@ -129,11 +131,11 @@ def test_images_get_a_mask(tmp_path):
     scene = gappy().reshape(2, 2, 3)
     np.save(tmp_path / "x.npy", scene)
     np.savez(tmp_path / "x.npz", scene=scene)
-    answer = Answer(*(values[[0, 1, 3]] for values in ANSWER))
-    mask = np.load(write_answer(read(tmp_path / "x.npy"), answer, tmp_path))
+    labelled = Labelled(*(values[[0, 1, 3]] for values in LABELLED))
+    mask = np.load(write_labelled(read(tmp_path / "x.npy"), labelled, tmp_path))
     assert mask.dtype == np.uint8
     np.testing.assert_array_equal(mask, [[1, 0], [255, 1]])
-    with np.load(write_answer(read(tmp_path / "x.npz"), answer, tmp_path)) as written:
+    with np.load(write_labelled(read(tmp_path / "x.npz"), labelled, tmp_path)) as written:
         np.testing.assert_array_equal(written["inlier"], [[1, 0], [255, 1]])
         np.testing.assert_array_equal(written["distance"], [[0, 2.5], [np.nan, 0.2]])
 
@@ -141,7 +143,7 @@ def test_images_get_a_mask(tmp_path):
 def test_labels_of_another_length(tmp_path):
     np.save(tmp_path / "x.npy", X)
     with pytest.raises(ValueError, match="the dataset has 4 rows"):
-        write_answer(read(tmp_path / "x.npy"), Answer(*np.ones((3, 5))), tmp_path)
+        write_labelled(read(tmp_path / "x.npy"), Labelled(*np.ones((3, 5))), tmp_path)
 
 
 # --- columns and gaps -------------------------------------------------------------------------

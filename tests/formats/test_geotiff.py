@@ -1,4 +1,7 @@
+import gc
+import logging
 import sys
+import warnings
 from contextlib import suppress
 from pathlib import Path
 
@@ -8,8 +11,8 @@ from hypothesis import example, given
 
 from helpers import refused
 from perpend.exceptions import InputError, MissingExtraError
-from perpend.formats import read, write_answer
-from scene_files import QUICK, SEEDS, damage, in_records, some_answer, survives
+from perpend.formats import open_blocks, read, write_labelled
+from scene_files import QUICK, SEEDS, damage, in_records, some_labels, survives
 
 rasterio = pytest.importorskip("rasterio", reason="rasterio is not installed")
 tifffile = pytest.importorskip("tifffile", reason="tifffile is not installed")
@@ -194,19 +197,19 @@ def test_the_labels_are_a_mask_in_the_same_place(tmp_path, library):
     cube = SCENE.astype(float)
     cube[1, 2] = -1
     dataset = read(geotiff(tmp_path / "a.tif", cube, nodata=-1))
-    answer = some_answer(dataset)
-    out = write_answer(dataset, answer, tmp_path / "out")
-    assert out == tmp_path / "out" / "a-answer.tif"
+    labelled = some_labels(dataset)
+    out = write_labelled(dataset, labelled, tmp_path / "out")
+    assert out == tmp_path / "out" / "a-labelled.tif"
     with rasterio.open(out) as file:
         assert file.crs == rasterio.crs.CRS.from_string(UTM["crs"])
         assert file.transform == rasterio.Affine(*UTM["transform"])
         assert file.nodata == 255
-        expected = in_records(dataset, answer.labels == 1, 255).reshape(HEIGHT, WIDTH)
+        expected = in_records(dataset, labelled.labels == 1, 255).reshape(HEIGHT, WIDTH)
         np.testing.assert_array_equal(file.read(1), expected)
-    with rasterio.open(tmp_path / "out" / "a-answer-distance.tif") as file:
+    with rasterio.open(tmp_path / "out" / "a-labelled-distance.tif") as file:
         assert file.crs == rasterio.crs.CRS.from_string(UTM["crs"])
         assert np.isnan(file.nodata)
-        for band, values in enumerate(answer[1:], start=1):
+        for band, values in enumerate(labelled[1:], start=1):
             expected = in_records(dataset, values, np.nan).astype("f4").reshape(HEIGHT, WIDTH)
             np.testing.assert_array_equal(file.read(band), expected)
     assert read(out).counts.ignored == 1  # and we read our own
@@ -215,9 +218,9 @@ def test_the_labels_are_a_mask_in_the_same_place(tmp_path, library):
 def test_the_labels_of_a_plain_tiff(tmp_path, library):
     tifffile.imwrite(tmp_path / "a.tif", np.arange(20, dtype="u2").reshape(4, 5))
     dataset = read(tmp_path / "a.tif")
-    answer = some_answer(dataset)
-    out = write_answer(dataset, answer, tmp_path / "out")
-    expected = (answer.labels == 1).reshape(4, 5)
+    labelled = some_labels(dataset)
+    out = write_labelled(dataset, labelled, tmp_path / "out")
+    expected = (labelled.labels == 1).reshape(4, 5)
     np.testing.assert_array_equal(tifffile.imread(out), expected)
 
 
@@ -227,7 +230,7 @@ def test_ground_control_points_stay(tmp_path):
     path = tmp_path / "a.tif"
     geotiff(path, gcps=points, transform=None)
     dataset = read(path)
-    out = write_answer(dataset, some_answer(dataset), tmp_path / "out")
+    out = write_labelled(dataset, some_labels(dataset), tmp_path / "out")
     with rasterio.open(out) as file:
         assert [(p.row, p.col, p.x, p.y) for p in file.gcps[0]] == [
             (p.row, p.col, p.x, p.y) for p in points
@@ -244,6 +247,26 @@ def test_refused(tmp_path, library):
     refused(path, "no pixel has data: 20 of 20")
     geotiff(path)
     refused(path, 'no column "red"', columns=["red"])
+
+
+def test_a_scene_that_stays_open_changes_nothing_else(tmp_path, library, monkeypatch):
+    monkeypatch.setattr("perpend.formats._tiff.STRIP", 1)  # a line at a time
+    logger = logging.getLogger(library)
+
+    def settings():
+        return warnings.filters[:], logger.level, rasterio.env.hasenv()
+
+    path, before = geotiff(tmp_path / "a.tif", blockysize=1), settings()
+    scenes = [open_blocks(path) for _ in range(2)]
+    for start in range(0, 3 * WIDTH, WIDTH):  # in turns, and not to the end
+        for scene in scenes:
+            np.testing.assert_array_equal(
+                scene.read(start, start + WIDTH), PIXELS[start : start + WIDTH]
+            )
+            assert settings() == before
+    scenes.clear()
+    gc.collect()
+    assert settings() == before
 
 
 def test_absurd_sizes_in_a_small_file(tmp_path, library):

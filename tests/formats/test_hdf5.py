@@ -8,7 +8,7 @@ import scipy.io
 
 from helpers import refused
 from perpend.exceptions import MissingExtraError
-from perpend.formats import Answer, read, write_answer
+from perpend.formats import Labelled, read, write_labelled
 
 h5py = pytest.importorskip("h5py")
 
@@ -113,8 +113,8 @@ def test_matlab_v73_is_transposed(tmp_path):
 
 def test_the_labels_of_v73_are_a_mat_file_of_version_5(tmp_path):
     path = write_mat73(tmp_path / "x.mat", X=("double", X))
-    answer = Answer(np.ones(50), np.arange(50.0), np.zeros(50))
-    loaded = scipy.io.loadmat(write_answer(read(path), answer, tmp_path))
+    labelled = Labelled(np.ones(50), np.arange(50.0), np.zeros(50))
+    loaded = scipy.io.loadmat(write_labelled(read(path), labelled, tmp_path))
     np.testing.assert_array_equal(loaded["distance"], np.arange(50.0)[:, None])
 
 
@@ -272,8 +272,8 @@ def test_other_files(tmp_path):
 def test_the_labels_are_an_hdf5_file(tmp_path):
     data = read(write(tmp_path / "x.hdf5", data=SCENE))
     labels = np.where(np.arange(30) % 3 == 0, -1, 1)
-    written = write_answer(data, Answer(labels, np.arange(30.0), np.zeros(30)), tmp_path)
-    assert written.name == "x-answer.hdf5"
+    written = write_labelled(data, Labelled(labels, np.arange(30.0), np.zeros(30)), tmp_path)
+    assert written.name == "x-labelled.hdf5"
     with h5py.File(written) as file:
         np.testing.assert_array_equal(file["inlier"][()], (labels == 1).reshape(6, 5))
         np.testing.assert_array_equal(file["distance"][()], np.arange(30.0).reshape(6, 5))

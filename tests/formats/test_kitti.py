@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 
 from helpers import refused
-from perpend.formats import read, write_answer
-from scene_files import QUICK, SEEDS, damage, in_records, some_answer, survives
+from perpend.formats import read, write_labelled
+from scene_files import QUICK, SEEDS, damage, in_records, some_labels, survives
 
 
 def scan(path, n=50, seed=0):
@@ -44,9 +44,9 @@ def test_the_labels_are_a_ply_in_the_order_of_the_scan(tmp_path):
     points.tofile(tmp_path / "a.bin")
     dataset = read(tmp_path / "a.bin")
     assert dataset.counts[:3] == (2, 0, 1)
-    answer = some_answer(dataset)
-    out = write_answer(dataset, answer, tmp_path / "out")
-    assert out.name == "a-answer.ply"
+    labelled = some_labels(dataset)
+    out = write_labelled(dataset, labelled, tmp_path / "out")
+    assert out.name == "a-labelled.ply"
     data = out.read_bytes()
     body = data[data.index(b"end_header\n") + 11 :]
     names = [line.split()[-1] for line in data[: -len(body)].decode().splitlines()[3:-1]]
@@ -55,9 +55,9 @@ def test_the_labels_are_a_ply_in_the_order_of_the_scan(tmp_path):
     assert names == ["x", "y", "z", "reflectance", "distance", "probability", "inlier"]
     for j, name in enumerate(names[:4]):
         np.testing.assert_array_equal(cloud[name], points[:, j])
-    expected = in_records(dataset, answer.labels == 1, 255)
+    expected = in_records(dataset, labelled.labels == 1, 255)
     np.testing.assert_array_equal(cloud["inlier"], expected)
-    expected = in_records(dataset, answer.distance, np.nan).astype("f4")
+    expected = in_records(dataset, labelled.distance, np.nan).astype("f4")
     np.testing.assert_array_equal(cloud["distance"], expected)
 
 

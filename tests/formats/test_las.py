@@ -6,8 +6,8 @@ from hypothesis import given
 
 from helpers import refused
 from perpend.exceptions import MissingExtraError
-from perpend.formats import read, write_answer
-from scene_files import QUICK, SEEDS, damage, some_answer, survives
+from perpend.formats import read, write_labelled
+from scene_files import QUICK, SEEDS, damage, some_labels, survives
 
 laspy = pytest.importorskip("laspy", reason="laspy is not installed")
 lazrs = pytest.importorskip("lazrs", reason="lazrs is not installed")
@@ -64,9 +64,9 @@ def test_blocks(tmp_path, monkeypatch):
         las = scan(tmp_path / f"a{suffix}")
         dataset = read(tmp_path / f"a{suffix}")
         np.testing.assert_array_equal(dataset.X, np.asarray(las.xyz))
-        answer = some_answer(dataset)
-        out = laspy.read(write_answer(dataset, answer, tmp_path / "out"))
-        np.testing.assert_array_equal(out.inlier, answer.labels == 1)
+        labelled = some_labels(dataset)
+        out = laspy.read(write_labelled(dataset, labelled, tmp_path / "out"))
+        np.testing.assert_array_equal(out.inlier, labelled.labels == 1)
 
 
 @pytest.mark.parametrize("suffix", [".las", ".laz"])
@@ -75,20 +75,20 @@ def test_the_labels_are_three_more_dimensions_of_the_scan(tmp_path, suffix, vers
     path = tmp_path / f"a{suffix}"
     las = scan(path, version=version, point_format=point_format)
     dataset = read(path)
-    answer = some_answer(dataset)
-    out = write_answer(dataset, answer, tmp_path / "out")
-    assert out == tmp_path / "out" / f"a-answer{suffix}"
+    labelled = some_labels(dataset)
+    out = write_labelled(dataset, labelled, tmp_path / "out")
+    assert out == tmp_path / "out" / f"a-labelled{suffix}"
     with laspy.open(out) as reader:
         assert reader.header.are_points_compressed == (suffix == ".laz")
         back = reader.read()
-    np.testing.assert_array_equal(back.inlier, answer.labels == 1)
-    np.testing.assert_array_equal(back.distance, answer.distance.astype("f4"))
-    np.testing.assert_array_equal(back.probability, answer.probability.astype("f4"))
+    np.testing.assert_array_equal(back.inlier, labelled.labels == 1)
+    np.testing.assert_array_equal(back.distance, labelled.distance.astype("f4"))
+    np.testing.assert_array_equal(back.probability, labelled.probability.astype("f4"))
     for name in las.point_format.dimension_names:
         np.testing.assert_array_equal(back[name], las[name])
     np.testing.assert_array_equal(back.header.scales, las.header.scales)
     np.testing.assert_array_equal(read(out).X, dataset.X)
-    again = write_answer(read(out), answer, tmp_path / "again")  # the names are taken by now
+    again = write_labelled(read(out), labelled, tmp_path / "again")  # the names are taken by now
     assert "perpend_inlier" in laspy.read(again).point_format.dimension_names
 
 
@@ -100,7 +100,7 @@ def test_coordinate_system_and_records_behind_the_points_stay(tmp_path):
     las.evlrs = laspy.vlrs.vlrlist.VLRList([laspy.VLR("me", 7, "note", b"behind")])
     las.write(path)
     dataset = read(path)
-    back = laspy.read(write_answer(dataset, some_answer(dataset), tmp_path / "out"))
+    back = laspy.read(write_labelled(dataset, some_labels(dataset), tmp_path / "out"))
     assert back.vlrs.get("WktCoordinateSystemVlr")[0].string.startswith("PROJCS")
     assert back.evlrs[0].record_data == b"behind"
 

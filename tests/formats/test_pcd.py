@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 
 from helpers import refused
 from perpend.exceptions import InputError
-from perpend.formats import read, write_answer
+from perpend.formats import read, write_labelled
 from perpend.formats._lzf import decompress
-from scene_files import QUICK, SEEDS, damage, in_records, some_answer, survives
+from scene_files import QUICK, SEEDS, damage, in_records, some_labels, survives
 
 pypcd4 = pytest.importorskip("pypcd4", reason="pypcd4 is not installed")
 lzf = pytest.importorskip("lzf")
@@ -80,7 +80,7 @@ def test_fields_of_several_numbers_and_padding(tmp_path):
     np.testing.assert_array_equal(read(path, columns=["x", "f_1"]).X, expected)
     dataset = read(path, columns=["f_0"])
     np.testing.assert_array_equal(dataset.X, [[2], [5]])
-    out = write_answer(dataset, some_answer(dataset), tmp_path / "out")
+    out = write_labelled(dataset, some_labels(dataset), tmp_path / "out")
     np.testing.assert_array_equal(read(out, columns=["x", "f_1"]).X, expected)
     packed = b"".join(np.ascontiguousarray(rows[name]).tobytes() for name in record.names)
     squeezed = (
@@ -122,17 +122,17 @@ def test_the_labels_are_three_more_fields_of_the_cloud(tmp_path, kind):
     arrays = [*X.T, np.arange(40, dtype=np.uint16)]
     names, types = ("x", "y", "z", "inlier"), (np.float32,) * 3 + (np.uint16,)
     dataset = read(cloud(tmp_path / "a.pcd", kind, arrays, names, types))
-    answer = some_answer(dataset)
-    out = write_answer(dataset, answer, tmp_path / "out")
-    assert out.name == "a-answer.pcd"
+    labelled = some_labels(dataset)
+    out = write_labelled(dataset, labelled, tmp_path / "out")
+    assert out.name == "a-labelled.pcd"
     back = pypcd4.PointCloud.from_path(out)
     assert back.fields == (*names, "distance", "probability", "perpend_inlier")
     values = {name: np.ravel(back.numpy([name])) for name in back.fields}
     np.testing.assert_array_equal(values["inlier"], np.arange(40))
     np.testing.assert_allclose(np.stack([values[c] for c in "xyz"], axis=1), X, rtol=1e-6)
-    expected = in_records(dataset, answer.labels == 1, 255)
+    expected = in_records(dataset, labelled.labels == 1, 255)
     np.testing.assert_array_equal(values["perpend_inlier"], expected)
-    expected = in_records(dataset, answer.distance, np.nan)
+    expected = in_records(dataset, labelled.distance, np.nan)
     np.testing.assert_allclose(values["distance"], expected, rtol=1e-6)
     assert b"VIEWPOINT" in out.read_bytes()
 
@@ -143,7 +143,7 @@ def test_a_file_that_has_changed_is_refused(tmp_path):
     dataset = read(path)
     path.write_text(GOOD.replace("COUNT 1 1 1\n", ""), encoding="utf-8")
     with pytest.raises(InputError, match=r"a.pcd: has changed since it was read"):
-        write_answer(dataset, some_answer(dataset), tmp_path / "out")
+        write_labelled(dataset, some_labels(dataset), tmp_path / "out")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perpend.exceptions import InputError
-from perpend.formats import Answer, read, without_missing, write_answer
+from perpend.formats import Labelled, read, without_missing, write_labelled
 
 ROWS = [[1, 2, 3], [4, 5, 6]]
 
@@ -82,9 +82,9 @@ def test_points_without_coordinates_are_left_out_and_get_nan(tmp_path):
     cloud = read(path)
     assert cloud.counts.nan == 1
     np.testing.assert_array_equal(cloud.positions, [0, 2])
-    answer = Answer(np.array([1, -1]), np.array([0.25, 2.0]), np.array([0.5, 1.0]))
-    written = write_answer(cloud, answer, tmp_path / "out")
-    assert written.name == "scan-answer.xyz"
+    labelled = Labelled(np.array([1, -1]), np.array([0.25, 2.0]), np.array([0.5, 1.0]))
+    written = write_labelled(cloud, labelled, tmp_path / "out")
+    assert written.name == "scan-labelled.xyz"
     assert written.read_text().splitlines() == [
         "1 2 3 a 0.25 0.5 1",
         "nan nan nan b nan nan nan",
@@ -96,8 +96,8 @@ def test_points_without_coordinates_are_left_out_and_get_nan(tmp_path):
 def test_the_labels_of_a_table_can_be_read_again(tmp_path):
     path = write(tmp_path, '"the a" b\n1 nan\n3 4\n', "scan.txt")
     data = without_missing(read(path))
-    answer = Answer(np.array([1]), np.array([0.5]), np.array([0.25]))
-    again = read(write_answer(data, answer, tmp_path / "out"))
+    labelled = Labelled(np.array([1]), np.array([0.5]), np.array([0.25]))
+    again = read(write_labelled(data, labelled, tmp_path / "out"))
     assert again.columns == ("the a", "b", "distance", "probability", "inlier")
     np.testing.assert_array_equal(again.X[1], [3, 4, 0.5, 0.25, 1])
     assert np.isnan(again.X[0, 1:]).all()
@@ -114,7 +114,7 @@ def test_the_labels_of_a_table_can_be_read_again(tmp_path):
         ("x.txt", "1 2\n3 x\n", 'line 2, column 2: cannot read "x" as a number'),
         ("x.txt", "a b\n1 2 # no\n", "line 2 has 4 cells, but line 1 has 2"),
         ("x.txt", 'a b\n"1 2\n3 4\n', "Is a quotation mark missing"),
-        ("x.txt", b"a b\n1 \xe9\n", "line 2: is not UTF-8 text"),
+        ("x.txt", b"a b\n1 2\n3 \xe9\n", 'line 3, column "b": cannot read "\xe9" as a number'),
         ("x.xyz", "1 2\n3 4\n", 'has 2 column.s., but a point has x, y and z. .*"txt"'),
         ("x.xyz", "1 2 wall\n3 4 floor\n", 'line 1, column "z": cannot read "wall"'),
         ("x.xyz", "2\nwater\nO 0 0 0\nH 0 0 1\n", "has 1 column"),  # of chemists

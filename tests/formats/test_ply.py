@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 
 from helpers import refused
-from perpend.formats import read, write_answer
-from scene_files import QUICK, SEEDS, damage, in_records, some_answer, survives
+from perpend.formats import read, write_labelled
+from scene_files import QUICK, SEEDS, damage, in_records, some_labels, survives
 
 trimesh = pytest.importorskip("trimesh", reason="trimesh is not installed")
 
@@ -117,14 +117,14 @@ def test_the_labels_are_three_more_properties_of_the_mesh(tmp_path, kind, first)
     rows[2] = (float("nan"), 0.0, 0.0, 7)
     path = ply(tmp_path / "cloud.ply", kind, properties, rows, faces=TRIANGLES, first=first)
     dataset = read(path)
-    answer = some_answer(dataset)
-    out = write_answer(dataset, answer, tmp_path / "out")
-    assert out.name == "cloud-answer.ply"
+    labelled = some_labels(dataset)
+    out = write_labelled(dataset, labelled, tmp_path / "out")
+    assert out.name == "cloud-labelled.ply"
     names = ["distance", "perpend_distance", "probability", "inlier"]
     old, *new = np.array(_fields(out, names)).T
     np.testing.assert_array_equal(old, [0, 1, 7, 3, 4, 5])
-    np.testing.assert_array_equal(new[2], in_records(dataset, answer.labels == 1, 255))
-    for column, values in zip(new, answer[1:], strict=False):
+    np.testing.assert_array_equal(new[2], in_records(dataset, labelled.labels == 1, 255))
+    for column, values in zip(new, labelled[1:], strict=False):
         expected = in_records(dataset, values, np.nan).astype("f4")
         np.testing.assert_array_equal(column.astype("f4"), expected)
     np.testing.assert_array_equal(read(out).X, dataset.X)
@@ -147,7 +147,7 @@ def test_a_file_that_has_changed_is_refused(tmp_path):
     dataset = read(path)
     ply(path, rows=POINTS[:3])
     with pytest.raises(ValueError, match=r"cloud.ply: has changed since it was read"):
-        write_answer(dataset, some_answer(dataset), tmp_path / "out")
+        write_labelled(dataset, some_labels(dataset), tmp_path / "out")
 
 
 GOOD = "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nend_header\n1\n"

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from perpend.exceptions import InputError
-from perpend.formats import Answer, read, write_answer
+from perpend.formats import Labelled, open_blocks, read, write_labelled
 from perpend.formats._notation import Notation
 
 
@@ -17,9 +17,9 @@ def write(folder, content, name="t.csv"):
     return path
 
 
-def answered(data):
+def labelled(data):
     n = len(data.X)
-    return Answer(np.ones(n, int), np.arange(n) / 2, np.zeros(n))
+    return Labelled(np.ones(n, int), np.arange(n) / 2, np.zeros(n))
 
 
 # -- gzip ------------------------------------------------------------------------------------------
@@ -33,12 +33,12 @@ def test_packed_tables(tmp_path, name):
     data = read(path)
     np.testing.assert_array_equal(data.X, frame[["a", "b"]])
     assert (data.columns, data.counts.dropped_columns) == (("a", "b"), ("c",))
-    again = write_answer(data, answered(data), tmp_path / "out")
-    assert again.name == f"{name[:1]}-answer{name[1:]}"
+    again = write_labelled(data, labelled(data), tmp_path / "out")
+    assert again.name == f"{name[:1]}-labelled{name[1:]}"
     back = pd.read_csv(again, sep=sep, compression="gzip")
     assert list(back) == ["a", "b", "c", "distance", "probability", "inlier"]
     first = again.read_bytes()
-    assert write_answer(data, answered(data), tmp_path / "out").read_bytes() == first
+    assert write_labelled(data, labelled(data), tmp_path / "out").read_bytes() == first
 
 
 def test_packed_tables_that_are_damaged_or_bombs(tmp_path):
@@ -93,7 +93,7 @@ def test_a_german_table(tmp_path):
         read(path, decimal=",")
     data = read(path, decimal=",", thousands=".")
     np.testing.assert_array_equal(data.X, [[1234.5, 3], [-0.5, 1.25]])
-    copy = write_answer(data, answered(data), tmp_path / "out").read_text("utf-8")
+    copy = write_labelled(data, labelled(data), tmp_path / "out").read_text("utf-8")
     assert copy.splitlines()[2] == "Birnen;-0,5;1,25;0.5;0.0;1"  # no formula, so no apostrophe
 
 
@@ -170,8 +170,11 @@ def test_without_names_and_in_arrays(tmp_path):
 @pytest.mark.parametrize(
     ("chosen", "says"),
     [
-        ({"columns": ["4-2"]}, 'has no column "4-2"'),
-        ({"columns": ["0"]}, 'has no column "0"'),
+        ({"columns": ["4-2"]}, r"t.csv: columns 4-2: the range ends .* begins\. Write 2-4\."),
+        ({"columns": ["1-40"]}, "has no columns 1-40: it has 6 columns, counted from 1"),
+        ({"exclude": ["9"]}, "has no column 9: it has 6 columns"),
+        ({"columns": ["0"]}, "has no column 0: it has 6 columns"),
+        ({"columns": ["x-z"]}, 'has no column "x-z"'),
         ({"exclude": ["nothing"]}, 'has no column "nothing"'),
         ({"exclude": ["1-6"]}, "all of its columns are excluded"),
     ],
@@ -205,7 +208,7 @@ def test_points_are_columns(tmp_path, content, columns, dropped, X):
     data = read(write(tmp_path, content), transpose=True)
     assert (data.columns, data.counts.dropped_columns) == (columns, dropped)
     np.testing.assert_array_equal(data.X, X)
-    copy = pd.read_csv(write_answer(data, answered(data), tmp_path / "out"), header=None)
+    copy = pd.read_csv(write_labelled(data, labelled(data), tmp_path / "out"), header=None)
     assert copy.shape[1] == content.count("\n") + 3
 
 
@@ -214,7 +217,7 @@ def test_transposed_arrays_and_messages(tmp_path):
     np.save(tmp_path / "t.npy", X)
     data = read(tmp_path / "t.npy", transpose=True)
     np.testing.assert_array_equal(data.X, X.T)
-    assert np.load(write_answer(data, answered(data), tmp_path / "out")).shape == (3, 5)
+    assert np.load(write_labelled(data, labelled(data), tmp_path / "out")).shape == (3, 5)
     np.save(tmp_path / "cube.npy", np.ones((2, 3, 4)))
     np.savetxt(tmp_path / "t.xyz", np.ones((4, 3)))
     for name in ("cube.npy", "t.xyz"):
@@ -222,3 +225,75 @@ def test_transposed_arrays_and_messages(tmp_path):
             read(tmp_path / name, transpose=True)
     with pytest.raises(InputError, match='transposed, row 3, column "A": cannot read "x"'):
         read(write(tmp_path, "g,p,q\nA,1,x\n"), transpose=True)
+
+
+# -- as spreadsheets and programs write them -------------------------------------------------------
+
+ROWS = "1.5,2\n3,-4\n5,6\n"
+UNITS = 'left out line 2, which has units and no numbers ("kg, m/s")'
+ABOVE = 'left out the lines above the table, up to line 2 ("Report 2024")'
+LATIN = "the text is not UTF-8, and was read as Windows-1252 (Latin-1)"
+UTF_16 = "the text has no byte order mark, and was read as UTF-16"
+SIGN = "left the sign {} off the numbers of column {}"
+
+
+@pytest.mark.parametrize(
+    ("content", "notes"),
+    [
+        (f"sep=;\na;b\n{ROWS.replace(',', ';')}", ()),
+        (f"a,b\nkg,m/s\n{ROWS}", (UNITS,)),
+        (f"Report 2024\nby us\n\na,b\n{ROWS}", (ABOVE,)),
+        (f"a,b\n{ROWS},\n,\n", ()),
+        ("a,b\n$1.5,2%\n$3,-4 %\n$5,6%\n", (SIGN.format("$", '"a"'), SIGN.format("%", '"b"'))),
+        (f"a,b\n{ROWS}".encode("utf-16"), ()),
+        (f"a,b\n{ROWS}".encode("utf-16-le"), (UTF_16,)),
+        (f"a,b\n{ROWS}".encode("utf-16-be"), (UTF_16,)),
+        (f"ä,b\n{ROWS}".encode("latin-1"), (LATIN,)),
+    ],
+)
+def test_what_is_no_row_is_left_out(tmp_path, content, notes):
+    path = tmp_path / "t.csv"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    data, blocks = read(path), open_blocks(path)
+    np.testing.assert_array_equal(data.X, [[1.5, 2], [3, -4], [5, 6]])
+    np.testing.assert_array_equal(blocks.read(1, 3), data.X[1:])
+    assert data.columns[1] == "b"
+    assert data.notes == blocks.about.notes
+    assert data.notes == notes
+    copy = write_labelled(data, labelled(data), tmp_path / "out")
+    answer = pd.read_csv(copy, sep=None, engine="python")
+    assert list(answer.distance) == [0, 0.5, 1]
+
+
+def test_blank_rows_between_others_are_missing_values(tmp_path):
+    X = read(write(tmp_path, "a,b\n1,2\n,\n3,4\n,\n")).X
+    np.testing.assert_array_equal(X, [[1, 2], [np.nan, np.nan], [3, 4]])
+
+
+def test_lines_above_can_be_counted(tmp_path):
+    path = write(tmp_path, "x,y,z\nfor,us,all\na,b,c\n1,2,3\n4,5,6\n")
+    assert read(path, skip_rows=2).columns == ("a", "b", "c")
+    uneven = write(tmp_path, "title,\na,b,c\n1,2,3\n4,5\n", "u.csv")
+    with pytest.raises(InputError, match=r"line 2 has 3 cells, but line 1 has 2.*by skip_rows=N"):
+        read(uneven)
+    with pytest.raises(InputError, match="skip_rows=-1; expected a number of lines"):
+        read(path, skip_rows=-1)
+
+
+def test_numbers_that_stand_for_missing_ones(tmp_path):
+    path = write(tmp_path, "a,b\n1,-999\n9999,2\n3,4\n")
+    expected = [[1, np.nan], [np.nan, 2], [3, 4]]
+    how = {"missing_values": [-999, 9999]}
+    np.testing.assert_array_equal(read(path, **how).X, expected)
+    np.testing.assert_array_equal(open_blocks(path, **how).read(0, 3), expected)
+    with pytest.raises(InputError, match="missing_values='x'; expected numbers"):
+        read(path, missing_values="x")
+    np.save(tmp_path / "t.npy", np.eye(3))
+    with pytest.raises(InputError, match="missing_values is for text tables, and this is npy"):
+        read(tmp_path / "t.npy", missing_values=[1])
+
+
+def test_units_must_not_change_within_a_column(tmp_path):
+    for cells in ("5%\n6\n", "5\n6%\n", "$5\n\u20ac6\n"):
+        with pytest.raises(InputError, match=r"line 3, column .a.*Write all in the same unit"):
+            read(write(tmp_path, f"a\n{cells}"))

@@ -7,7 +7,7 @@ import pytest
 
 from helpers import refused
 from perpend.exceptions import MissingExtraError, TooLargeError
-from perpend.formats import Answer, read, write_answer
+from perpend.formats import Labelled, read, write_labelled
 from perpend.formats._packed import NO_BOUND, of_blosc, of_lz4, of_zlib, of_zstd
 
 zarr = pytest.importorskip("zarr")
@@ -250,10 +250,10 @@ def test_bounds_of_damaged_chunks():
 def test_the_labels_are_a_store(tmp_path, suffix, version):
     data = read(write(tmp_path / f"x{suffix}", SCENE, version))
     labels = np.where(np.arange(30) % 3 == 0, -1, 1)
-    answer = Answer(labels, np.arange(30.0), np.zeros(30))
+    labelled = Labelled(labels, np.arange(30.0), np.zeros(30))
     for _ in range(2):  # the second replaces the first
-        written = write_answer(data, answer, tmp_path / "out")
-    assert written.name == f"x-answer{suffix}"
+        written = write_labelled(data, labelled, tmp_path / "out")
+    assert written.name == f"x-labelled{suffix}"
     assert list(written.parent.iterdir()) == [written]
     np.testing.assert_array_equal(read(written, variable="inlier").X, (labels == 1).reshape(6, 5))
     np.testing.assert_array_equal(

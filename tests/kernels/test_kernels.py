@@ -84,20 +84,28 @@ def test_distances(xp, dtype, seed, c):
 def test_distance_and_gradient(xp, dtype, seed, c):
     X, B = block(seed, dtype)
     V = np.linalg.qr(B[:, :c])[0]
-    part = kernels.distance_and_gradient(xp.array(X), xp.array(V))
+    part = kernels.distance_and_gradient(xp.array(X), xp.array(V), c)
     P = X.astype(float) @ V.astype(float)
     r = np.linalg.norm(P, axis=1, keepdims=True)
     assert_contribution(xp, part, dtype, total=r, left=P / np.where(r > 0, r, 1))
+    several = np.hstack([V, 2 * V])
+    part = kernels.distance_and_gradient(xp.array(X), xp.array(several), c)
+    total, left = np.hstack([r, 2 * r]), np.hstack([P, P]) / np.where(r > 0, r, 1)
+    assert_contribution(xp, part, dtype, total=total, left=left)
 
 
+@pytest.mark.parametrize("copies", [1, 8], ids=["narrow", "wide"])
 @pytest.mark.parametrize("p", [0.0, 0.5, 1.0])
-def test_power_weighted_gram(xp, dtype, seed, p):
+def test_power_weighted_gram(xp, dtype, seed, p, copies):
     X, B = block(seed, dtype)
+    X, B = np.tile(X, copies), np.tile(B, (copies, 1))
+    assert (X.shape[1] > kernels.FEW_FEATURES) == (copies > 1)
     part = kernels.power_weighted_gram(xp.array(X), xp.array(B), xp.array(dtype(0.5)), p)
     r = np.linalg.norm(X.astype(float) @ B.astype(float), axis=1)
     s = np.maximum(r, 0.5)
-    total = (r**p if p else np.log(s))[:, None]
-    assert_contribution(xp, part, dtype, total=total, factor=s ** (p - 2))
+    total, factor = (r**p if p else np.log(s))[:, None], s ** (p - 2)
+    how = {"factor": factor} if copies > 1 else {"left": factor[:, None] * X}
+    assert_contribution(xp, part, dtype, total=total, **how)
 
 
 def test_residual_and_gradient(xp, dtype, seed):

@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from helpers import PUBLISHED, assert_orthonormal_rows, assert_same_subspace, mostly_slow
+from helpers import (
+    PUBLISHED,
+    assert_orthonormal_rows,
+    assert_same_subspace,
+    assert_sure,
+    mostly_slow,
+)
 from perpend import DPCP, RSGM, load, subspace_error
 from perpend.datasets import make_subspace
 from perpend.estimator import METHODS
@@ -36,10 +42,9 @@ def pca(data):
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("share", [0.5, 0.7])
 @pytest.mark.parametrize("offset", [1.0, 1e6])
-@pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")
 def test_exact_subspaces_are_found_wherever_they_are(size, share, offset, seed):
     data = draw(*size, share, seed, offset=offset)
-    model = DPCP(affine=True, random_state=seed + 1000).fit(data.X)
+    model = assert_sure(DPCP(affine=True, random_state=seed + 1000).fit(data.X))
     assert model.affine_
     assert model.codimension_ == size[1]
     assert model.n_components_ == size[0] - size[1]
@@ -67,10 +72,9 @@ def test_noise_costs_hardly_more_than_pca_of_the_true_inliers(size, seed):
 
 @pytest.mark.parametrize("share", mostly_slow([0.0, 0.5, 0.7], 0.5))
 @pytest.mark.parametrize("noise", [0.0, 0.02])
-@pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")
 def test_auto_decides(share, noise, seed):
     def decided(data):
-        model = DPCP(affine="auto", random_state=seed + 1000).fit(data.X)
+        model = assert_sure(DPCP(affine="auto", random_state=seed + 1000).fit(data.X))
         assert model.codimension_ == 2
         return model.affine_
 
@@ -259,6 +263,7 @@ def test_tensors():
 @pytest.mark.filterwarnings("ignore::UserWarning")  # of units, and of those that are not sure
 def test_a_sure_subspace_has_members_however_far_away_others_are():
     """Rows a million times as far away have rounding errors as large as the sample's noise."""
+    sure = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
         X = rng.standard_t(1.0, (600, 8)) * np.exp(rng.uniform(0, 8, 8))
@@ -267,3 +272,15 @@ def test_a_sure_subspace_has_members_however_far_away_others_are():
         X[on, 0], X[on, 1] = 0.3, 1e-4 * X[on, 2] + 0.2
         model = DPCP(affine=True, random_state=seed).fit(X)
         assert model.confidence_ < 0.95 or np.sum(model.labels_ == 1) > model.n_components_ + 1
+        sure += model.confidence_ >= 0.95 and model.codimension_ == 2
+    assert sure >= 12
+
+
+@pytest.mark.parametrize("how", [{"affine": True}, {"affine": "auto"}, {"outliers": "both"}])
+@pytest.mark.parametrize("size", [1e-160, 1e-80, 1e80, 1e160])
+def test_rows_whose_distances_are_no_numbers_when_multiplied_are_refused(size, how):
+    X = make_subspace(300, 200, n_features=5, codimension=1, random_state=0).X + 1
+    model = DPCP(random_state=0, **({"affine": True} | how))
+    with pytest.raises(InputError, match="Divide X by a constant, for example by"):
+        model.fit(size * X)
+    assert model.fit(size**0.4 * X).codimension_ == 1

@@ -8,8 +8,8 @@ import pytest
 
 import perpend
 from perpend import DPCP, RSGM
-from perpend.exceptions import InputError
-from perpend.export import to_onnx
+from perpend.datasets import make_subspace
+from perpend.metrics import outlier_auc, outlier_f1
 from perpend.report import write_report
 
 
@@ -83,6 +83,74 @@ def test_it_is_saved_and_chosen_along(tmp_path, seed):
         np.testing.assert_array_equal(model.choose(i).predict(X), model.labels_)
 
 
+@pytest.mark.parametrize("affine", [True, False])
+@pytest.mark.parametrize(("n_out", "D", "c"), [(500, 30, 5), (100, 30, 5), (500, 10, 1)])
+def test_what_is_off_a_sure_subspace_is_flagged_too(n_out, D, c, affine, seed):
+    """Far more than the 1 / (D + 1) of the rows that a Student scatter bears."""
+    data = make_subspace(500, n_out, n_features=D, codimension=c, noise=0.01, random_state=seed)
+    model = DPCP(affine=affine, outliers="both", random_state=seed).fit(data.X)
+    across = DPCP(affine=affine, random_state=seed).fit(data.X)
+    assert np.all(model.labels_[across.labels_ == -1] == -1)
+    assert outlier_f1(data.y, model.labels_) > 0.9
+    assert outlier_auc(data.y, model.score_samples(data.X)) > 0.99
+    p = model.outlier_probability(data.X)
+    np.testing.assert_array_equal(p <= 0.5, model.labels_ == 1)
+
+
+def relation(seed, n=600):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(0, 3, (n, 4))
+    X[:, 3] = X[:, 0] + X[:, 1]
+    return X, rng
+
+
+def test_rounded_values_break_no_relation(seed):
+    """Whole numbers that add up to within one are as good as those that add up."""
+    X, _ = relation(seed)
+    X[:, 3] += 0.49 * (np.arange(600) % 3 == 0)
+    X = np.round(X)
+    model = DPCP(affine=True, outliers="both", random_state=seed).fit(X)
+    off = np.abs(X[:, 3] - X[:, 0] - X[:, 1])
+    assert np.mean(off > 0) > 0.1
+    assert np.mean(model.labels_[off <= 1] == -1) < 0.05
+
+
+def test_a_nearly_constant_column_is_no_relation(seed):
+    X, rng = relation(seed)
+    X[:, 3] = np.where(np.arange(600) < 150, rng.normal(0, 3, 600), 1.0)
+    across = DPCP(affine=True, random_state=seed).fit(X)
+    assert across.codimension_ == 1
+    assert np.sum(across.labels_ == -1) > 140
+    model = DPCP(affine=True, outliers="both", random_state=seed).fit(X)
+    assert np.mean(model.labels_ == -1) < 0.05
+
+
+def test_a_subspace_that_most_rows_are_off_is_not_what_is_normal(seed):
+    X, rng = relation(seed)
+    X[:420, 3] += rng.normal(0, 1, 420)
+    across = DPCP(affine=True, random_state=seed).fit(X)
+    assert across.confidence_ >= 0.95
+    assert np.mean(across.labels_ == -1) > 0.6
+    model = DPCP(affine=True, outliers="both", random_state=seed).fit(X)
+    assert np.mean(model.labels_ == -1) < 0.1
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_rows_that_are_equal():
+    """All of them, all but one, and any share of them: no crash, and not all are outliers."""
+    odd = np.ones((20, 3))
+    odd[0] = 1, 2, 3
+    rng, some = np.random.default_rng(0), []
+    for share in (0.2, 0.4, 0.6, 0.8):
+        X = rng.normal(size=(200, 3))
+        X[: int(200 * share)] = X[0]
+        some.append(X)
+    for X in (np.ones((20, 3)), np.zeros((20, 3)), odd, *some):
+        model = DPCP(affine=True, outliers="both", random_state=0).fit(X)
+        assert 1 < model.threshold_ < 1e3
+        assert np.mean(model.labels_ == -1) < 0.1
+
+
 def test_pictures_and_report_show_that_distance(tmp_path):
     pytest.importorskip("matplotlib")
     X, _ = table(0)
@@ -92,13 +160,6 @@ def test_pictures_and_report_show_that_distance(tmp_path):
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "in robust deviations" in text
     assert "How far out the rows are" in text
-
-
-def test_onnx_says_that_it_has_no_such_form():
-    pytest.importorskip("onnx")
-    X, _ = table(0)
-    with pytest.raises(InputError, match='outliers="both" has no ONNX form yet'):
-        to_onnx(DPCP(affine=True, outliers="both").fit(X))
 
 
 @pytest.mark.parametrize(

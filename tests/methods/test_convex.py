@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from helpers import assert_same_subspace
+from helpers import assert_same_subspace, assert_sure
 from perpend import (
     LLD,
     MDR,
@@ -48,11 +48,32 @@ def test_the_multiplier_certifies_the_minimum(seed):
     assert np.sum(Y * C) == pytest.approx(lam * rows.sum(), rel=1e-6)
 
 
+@QUIET
+@SEEDS
+@pytest.mark.parametrize("n_iter", [1, 5, 30])
+def test_both_are_alternating_directions(seed, n_iter):
+    X = make_subspace(60, 20, n_features=12, codimension=9, noise=0.1, random_state=seed).X
+    lam, mu = 0.3, X.size / (4 * np.abs(X).sum())
+    C, Y = np.zeros(X.shape), np.zeros(X.shape)
+    for _ in range(n_iter):
+        U, s, V = np.linalg.svd(X - C + Y / mu, full_matrices=False)
+        L = U * np.maximum(s - 1 / mu, 0) @ V
+        R = X - L + Y / mu
+        C = np.maximum(1 - lam / mu / np.linalg.norm(R, axis=1, keepdims=True), 0) * R
+        Y = Y + mu * (X - L - C)
+    how = {"n_components": 3, "lam": lam, "max_iter": n_iter, "tol": 1e-14}
+    for kind in (OutlierPursuit, LLD):
+        model = kind(**how).fit(X)
+        assert_same_subspace(model.components_, np.linalg.svd(L)[2][:3], 1e-8)
+        value = np.linalg.svd(L, compute_uv=False).sum() + lam * np.linalg.norm(C, axis=1).sum()
+        assert model.objective_ == pytest.approx(value / 80, rel=1e-8)
+
+
 @SEEDS
 def test_outlier_pursuit_recovers_where_its_paper_says(seed):
     """The share of outliers is 0.02, below 9 / (121 d) for d = 2; with its weight."""
     data = make_subspace(294, 6, n_features=30, codimension=28, random_state=seed)
-    model = OutlierPursuit(contamination=0.02).fit(data.X)
+    model = assert_sure(OutlierPursuit(contamination=0.02).fit(data.X))
     assert model.n_components_ == 2
     assert subspace_error(model.normals_, data.normals) < 1e-10
     np.testing.assert_array_equal(model.labels_, data.y)
@@ -61,7 +82,7 @@ def test_outlier_pursuit_recovers_where_its_paper_says(seed):
 @SEEDS
 def test_lld_recovers_low_dimensions_among_half_outliers(seed):
     data = make_subspace(300, 300, n_features=50, codimension=45, random_state=seed)
-    model = LLD().fit(data.X)
+    model = assert_sure(LLD().fit(data.X))
     assert model.n_components_ == 5
     assert subspace_error(model.normals_, data.normals) < 1e-10
 
@@ -139,7 +160,7 @@ def test_pcp_fails_with_whole_rows(seed):
     model = PCP().fit(X)
     assert model.n_components_ > 10
     assert np.linalg.norm(model.low_rank_[80:], axis=1).mean() > 0.5
-    pursuit = OutlierPursuit(lam=0.5).fit(X)  # whose model it is
+    pursuit = assert_sure(OutlierPursuit(lam=0.5).fit(X))  # whose model it is
     assert subspace_error(pursuit.normals_, data.normals) < 1e-10
     np.testing.assert_array_equal(pursuit.labels_ == -1, np.arange(100) >= 80)
 
@@ -205,6 +226,25 @@ def test_the_relaxed_problem_is_solved_and_bounds_all_signs(seed):
     assert np.sqrt(2 / np.pi) * best <= np.abs(X @ v).sum() <= best * (1 + 1e-9)
 
 
+def test_its_components_are_those_of_the_published_relaxation(seed):
+    """One component after the other: fixed points of U = normalised(X X^T U), rounded."""
+    X = np.random.default_rng(seed).standard_normal((40, 5)) * [4, 2, 1, 1, 1]
+    found, Z, rng = [], X.copy(), np.random.default_rng(seed)
+    for _ in range(2):
+        U = rng.standard_normal((40, 10))  # sqrt(80) + 2 columns
+        for _ in range(201):
+            U /= np.linalg.norm(U, axis=1, keepdims=True)
+            last, U = U, Z @ (Z.T @ U)
+        signs = np.where(last @ rng.standard_normal((10, 100)) < 0, -1, 1)
+        sums = Z.T @ signs
+        v = sums[:, np.argmax(np.linalg.norm(sums, axis=0))]
+        found.append(v / np.linalg.norm(v))
+        Z = Z - np.outer(Z @ found[-1], found[-1])
+    how = {"normalize": False, "max_iter": 200, "tol": 1e-300, "random_state": seed}
+    model = MDR(n_components=2, **how).fit(X)
+    assert_same_subspace(model.components_, np.array(found), 1e-8)
+
+
 def test_it_resists_better_than_pca_and_recovers_nothing_exactly():
     of_pca, of_mdr = [], []
     for seed in range(5):
@@ -243,11 +283,22 @@ def test_scores_are_sums_over_all_other_rows(power):
     np.testing.assert_allclose(coherence(X, np.ones(50), power), A.sum(axis=1), atol=1e-10)
 
 
+@SEEDS
+@pytest.mark.parametrize("power", [1, 2])
+def test_the_subspace_is_that_of_the_most_coherent_rows(seed, power):
+    X = make_subspace(60, 40, n_features=12, codimension=9, noise=0.05, random_state=seed).X
+    A = np.abs(X @ X.T) ** power
+    np.fill_diagonal(A, 0)
+    best = np.argsort(-A.sum(axis=1))[:15]
+    model = CoherencePursuit(n_components=3, power=power, n_rows=15).fit(X)
+    assert_same_subspace(model.components_, np.linalg.svd(X[best])[2][:3], 1e-8)
+
+
 @pytest.mark.parametrize("power", [1, 2])
 def test_it_recovers_low_dimensions_among_many_outliers(power):
     for seed in range(5):
         data = make_subspace(150, 600, n_features=60, codimension=56, random_state=seed)
-        model = CoherencePursuit(n_components=4, power=power).fit(data.X)
+        model = assert_sure(CoherencePursuit(n_components=4, power=power).fit(data.X))
         assert subspace_error(model.normals_, data.normals) < 1e-10
 
 
@@ -261,5 +312,5 @@ def test_more_rows_are_taken_where_the_first_are_equal():
     data = make_subspace(60, 30, n_features=20, codimension=17, random_state=0)
     row = data.X[data.y == 1][:1]
     X = np.vstack([data.X, np.repeat(row, 40, axis=0)])
-    model = CoherencePursuit(n_components=3, n_rows=12).fit(X)
+    model = assert_sure(CoherencePursuit(n_components=3, n_rows=12).fit(X))
     assert subspace_error(model.normals_, data.normals) < 1e-8

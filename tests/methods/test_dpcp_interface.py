@@ -1,5 +1,7 @@
 """What a user of DPCP relies on apart from the subspace itself."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -53,6 +55,27 @@ def test_mbls_is_the_published_algorithm(n_iter: int) -> None:
         ).fit(X)
         expected = np.array([reference_mbls(X, b, n_iter) for b in starts])
         assert_allclose(model.directions_, expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("draw", range(5))
+def test_one_spectral_start_is_the_classic_method_only_for_one_normal(draw: int) -> None:
+    """The call that the README and the card name, and the one that looks like it."""
+    data = make_subspace(500, 500, n_features=10, codimension=3, random_state=draw)
+    classic = DPCP(codimension=1, n_starts=1, init="spectral", refine=False).fit(data.X)
+    assert classic.codimension_ == 1
+    assert classic.normals_.shape == classic.directions_.shape == (1, 10)
+    assert np.linalg.norm(data.components @ classic.normals_.T) < 1e-6  # and it is a normal
+    assert classic.confidence_ < 0.5  # but not the only one, which it knows
+    free = DPCP(n_starts=1, init="spectral", random_state=draw).fit(data.X)
+    assert free.codimension_ == 3
+    assert free.confidence_ > 0.95
+    assert subspace_error(free.components_, data.components) < 1e-9
+
+
+def test_the_readme_and_the_card_name_the_classic_call() -> None:
+    call = 'DPCP(codimension=1, n_starts=1, init="spectral", refine=False)'
+    for page in ("README.md", "docs/methods/DPCP.md"):
+        assert call in (Path(__file__).parents[2] / page).read_text(encoding="utf-8")
 
 
 def test_shapes_and_identities(model, data) -> None:
@@ -327,11 +350,12 @@ def test_bad_data_gets_problem_place_and_fix(X, message: str) -> None:
         DPCP().fit(X)
 
 
-def test_sparse_data_gets_a_hint() -> None:
+def test_a_unit_matrix_has_no_subspace_and_no_overflow() -> None:
     from scipy.sparse import eye_array
 
-    with pytest.raises(TypeError, match="toarray"):
-        DPCP().fit(eye_array(5).tocsr())
+    for X in (np.eye(5), eye_array(5).tocsr()):
+        with pytest.warns(UserWarning, match="not sure"):
+            assert DPCP(random_state=0).fit(X).codimension_ == 0
 
 
 def test_column_names_appear_in_errors_and_outputs(data) -> None:

@@ -7,7 +7,7 @@ stored runs fails here by chance with a probability far below one in a thousand.
 import numpy as np
 import pytest
 
-from helpers import mostly_slow
+from helpers import assert_sure, mostly_slow
 from perpend import DPCP, subspace_error
 from perpend.datasets import SubspaceData, make_subspace
 
@@ -93,6 +93,7 @@ def test_the_papers_algorithm_alone_finds_the_codimension(step: str) -> None:
         model = DPCP(
             n_starts=15, step=step, refine=False, max_iter=1000, random_state=STARTS + seed
         ).fit(data.X)
+        assert_sure(model)
         assert model.codimension_ == 5
         assert subspace_error(model.normals_, data.normals) < 1e-6
 

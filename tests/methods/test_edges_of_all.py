@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import perpend.methods  # noqa: F401  fills the registry
 from perpend import subspace_error
 from perpend.datasets import make_subspace
 from perpend.estimator import METHODS
@@ -39,6 +38,20 @@ def test_fewer_rows_than_features(name):
 
 
 @METHOD
+@pytest.mark.parametrize("times", [1, 6])
+@pytest.mark.parametrize("n", [3, 8])
+def test_affine_subspaces_of_a_few_rows_have_the_given_dimension(name, n, times):
+    """Rows in general position, up to as many as make a simplex: any dimension leaves some off."""
+    X = np.repeat(np.random.default_rng(n).standard_normal((n, 7)), times, axis=0)
+    for d in (1, 6):
+        model = fitted(name, X, n_components=d, affine=True)
+        assert (model.n_components_, model.codimension_) == (d, 7 - d)
+        basis = np.vstack([model.components_, model.normals_])
+        np.testing.assert_allclose(basis @ basis.T, np.eye(7), atol=1e-8)
+        assert model.confidence_ < 0.95
+
+
+@METHOD
 def test_every_row_twice_is_the_same_subspace(name):
     once = fitted(name, LOW.X, n_components=2)
     twice = fitted(name, np.repeat(LOW.X, 2, axis=0), n_components=2)
@@ -68,3 +81,15 @@ def test_values_that_are_not_finite_are_named(name, bad):
     X[5, 3] = bad
     with pytest.raises(InputError, match="first: row 5, column 3"):
         fitted(name, X, n_components=2)
+
+
+@METHOD
+@pytest.mark.parametrize("given", [{"n_components": 0}, {"n_components": 2}, {"codimension": 0}])
+def test_rows_that_are_all_zero_are_an_error(name, given):
+    with pytest.raises(InputError, match="Every row of X is zero"):
+        fitted(name, np.zeros((20, 4)), **given)
+
+
+def test_a_known_share_of_rows_that_are_all_zero():
+    with pytest.raises(InputError, match="Every row of X is zero"):
+        fitted("OutlierPursuit", np.zeros((20, 4)), contamination=0.1)

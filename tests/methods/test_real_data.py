@@ -7,15 +7,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from helpers import mostly_slow
+from helpers import assert_sure, mostly_slow
 from perpend import DPCP
 from perpend.experiments._scene import corrupted
 from perpend.metrics import outlier_f1
-
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-]
 
 
 def array_of(name, *arrays):
@@ -32,11 +27,14 @@ def test_things_on_a_table_are_no_part_of_it(seed):
     points, is_table = array_of("mosd_tabletop/test24.npz", "points", "is_table")
     rows = np.random.default_rng(seed).permutation(len(points))[:8000]
     X = np.hstack([points[rows].astype(float), np.ones((8000, 1))])
-    model = DPCP(random_state=seed).fit(X)
+    model = assert_sure(DPCP(random_state=seed).fit(X))
     assert model.codimension_ == 1
     assert outlier_f1(np.where(is_table[rows], 1, -1), model.labels_) > 0.97
 
 
+# Not sure: two fifths of the inliers lie on a smaller subspace, that of one material. The labels
+# are right all the same.
+@pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")
 @pytest.mark.parametrize("ratio", mostly_slow([0.8, 0.9], 0.9))
 def test_replaced_pixels_of_a_scene(ratio, seed):
     (cube,) = array_of("hsi_jasper/jasper_ridge_100x100x198.npz", "cube")
@@ -49,7 +47,7 @@ def test_replaced_pixels_of_a_scene(ratio, seed):
 def test_the_road_inside_a_street(frame, seed):
     points, is_road = array_of(f"kitti_roadplane/{frame}.npz", "points", "is_road")
     road = is_road == 1
-    model = DPCP(affine=True, random_state=seed).fit(points.astype(float))
+    model = assert_sure(DPCP(affine=True, random_state=seed).fit(points.astype(float)))
     centred = points[road] - points[road].mean(axis=0)
     normal = np.linalg.svd(centred, full_matrices=False)[2][2]
     by_truth = np.abs((points - points[road].mean(axis=0)) @ normal)
@@ -62,5 +60,5 @@ def test_the_road_inside_a_street(frame, seed):
 @pytest.mark.parametrize("scene", ["test24", "test55"])
 def test_the_table_of_a_scene(scene, seed):
     points, is_table = array_of(f"mosd_tabletop/{scene}.npz", "points", "is_table")
-    model = DPCP(affine=True, random_state=seed).fit(points.astype(float))
+    model = assert_sure(DPCP(affine=True, random_state=seed).fit(points.astype(float)))
     assert roc_auc_score(is_table == 1, -model.distance(points)) > 0.99

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from helpers import assert_orthonormal_rows, assert_same_subspace, mostly_slow
+from helpers import assert_orthonormal_rows, assert_same_subspace, assert_sure, mostly_slow
 from perpend import DPCP, DPCPIRLS, RSGM, RecursiveDPCP
 from perpend.datasets import make_subspace
 from perpend.rows import span as span_module
@@ -33,7 +33,11 @@ def test_the_subspace_is_that_of_the_rows_in_their_span(name, D, seed, dtype):
     data, X, Q = embedded(seed, D, dtype=dtype)
     weight = np.random.default_rng(seed).uniform(0.5, 2, len(X))
     model = METHODS[name](D - 17).fit(X, sample_weight=weight)
-    small = METHODS[name](3).fit(data.X, sample_weight=weight)
+    small = assert_sure(METHODS[name](3).fit(data.X, sample_weight=weight))
+    if (
+        name != "DPCPIRLS"
+    ):  # whose tolerance seems to be noise inside the span, where nothing else is
+        assert_sure(model)
     tol = 1e-10 if dtype == np.float64 else 2e-3
     assert model.codimension_ == D - 17
     assert model.normals_.dtype == dtype

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from helpers import assert_same_subspace
+from helpers import assert_same_subspace, assert_sure
 from perpend import RANSAC, RANSACPlus, as_rows, ransac, subspace_error
 from perpend.datasets import make_subspace
 from perpend.methods.ransac import GRID, _trials, _unlikely
-from perpend.methods.ransac_plus import _next, _Records
+from perpend.methods.ransac_plus import PASSES, _next, _Records, _spectra, _wide
+from perpend.rows import row_span
+from perpend.solvers import Urn
 from perpend.structure.labels import outlier_law
 
 QUIET = pytest.mark.filterwarnings(
@@ -66,7 +68,8 @@ def test_the_number_of_trials():
 def test_low_dimensions_are_recovered_among_outliers(threshold):
     for seed in range(10):
         data = make_subspace(100, 200, n_features=30, codimension=27, random_state=seed)
-        model = RANSAC(n_components=3, threshold=threshold, random_state=seed + 1000).fit(data.X)
+        model = RANSAC(n_components=3, threshold=threshold, random_state=seed + 1000)
+        assert_sure(model.fit(data.X))
         assert subspace_error(model.normals_, data.normals) < 1e-10
         assert model.converged_
 
@@ -88,7 +91,7 @@ def test_a_plane_in_metres(seed, normalize):
     X = rng.uniform(-50, 50, (3000, 3))
     X[:1000, 2] = 0.2 * X[:1000, 0] + rng.normal(0, 0.2, 1000)
     how = {"affine": True, "threshold": 0.7, "normalize": normalize, "random_state": seed}
-    model = RANSAC(1, **how).fit(X + 1000)
+    model = assert_sure(RANSAC(1, **how).fit(X + 1000))
     normal = np.array([[0.2, 0, -1]]) / np.sqrt(1.04)
     assert subspace_error(model.normals_, normal) < 2e-3
     share = np.mean(np.abs((X + 1000) @ model.normals_[0] - model.intercept_[0]) > 0.7)
@@ -108,7 +111,7 @@ def test_order_and_weights_of_rows_do_not_matter():
 
 def test_as_a_function():
     data = make_subspace(100, 50, n_features=6, codimension=4, random_state=0)
-    solution = ransac(as_rows(data.X), codimension=4, rng=np.random.default_rng(0))
+    solution = assert_sure(ransac(as_rows(data.X), codimension=4, rng=np.random.default_rng(0)))
     assert subspace_error(solution.normals.T, data.normals) < 1e-10
 
 
@@ -130,6 +133,7 @@ def toy(seed, share, D=100, n=500, d=10):
 def test_the_toy_of_its_paper(share):
     for seed in range(5):
         X, normals, y = toy(seed, share)
+        # Not sure: rows of either plane are zero across the other.
         model = RANSACPlus(outlier_share=share, max_iter=10_000, random_state=seed + 1000).fit(X)
         assert model.n_components_ == 10
         assert subspace_error(model.normals_, normals) < 1e-10
@@ -138,15 +142,33 @@ def test_the_toy_of_its_paper(share):
 
 def test_records_are_those_of_all_batches():
     Z = np.random.default_rng(0).standard_normal((600, 9, 4))
-    state = _Records(np.full(4, np.inf), np.zeros((4, 4, 4)), 0, 4.0, 600.0)
-    for part in np.split(Z, 3):
-        state = _next(state, part, 600)
+    state = _Records(np.full(4, np.inf), np.zeros((4, 9), int), 0, 4.0, 600.0)
+    for part in np.split(np.arange(5400).reshape(600, 9), 3):
+        state = _next(state, Z.reshape(5400, 4), part, 600)
     values = np.linalg.svd(Z, compute_uv=False) ** 2 / 9
     np.testing.assert_allclose(state.least, values.min(axis=0), rtol=1e-10)
     for i in range(4):
         best = np.linalg.svd(Z[values[:, i].argmin()])[2][: i + 1]
-        assert_same_subspace(state.bases[i][:, : i + 1].T, best, 1e-8)
+        axes = _spectra(Z.reshape(5400, 4)[state.drawn[[i]]])[1][0]
+        assert_same_subspace(axes[:, : i + 1].T, best, 1e-8)
     assert (state.n_batches, state.change) == (600, 0)
+
+
+@SEEDS
+def test_its_first_stage_is_the_span_of_ever_more_rows(seed):
+    X, _, _ = toy(seed, 0.2, D=30, n=200, d=4)
+    rows = as_rows(X, normalize=False)
+    span = row_span(rows)
+    found = _wide(X, Urn(rows, span, np.random.default_rng(seed)), 1e-3, None)
+    urn, m, passes = Urn(rows, span, np.random.default_rng(seed)), 2, 0
+    while passes < PASSES:
+        V = np.linalg.svd(X[urn.draw(m)], full_matrices=False)
+        V = V[2][V[1] > 1e-10 * V[1][0]]
+        near = np.median(np.linalg.norm(X - X @ V.T @ V, axis=1)) < 1e-3
+        passes = passes + 1 if near else 0
+        m = m if passes else 2 * m + 1
+    assert found.m == m
+    assert_same_subspace(found.V.T, V, 1e-8)
 
 
 @QUIET
@@ -169,8 +191,31 @@ def test_with_some_of_the_normals_it_is_not_sure():
         if model.codimension_ != 2:
             wrong += 1
             assert model.confidence_ < 0.95
-            assert any("the rows show 2" in doubt for doubt in model.doubts_)
+            assert any("the rows support 2" in doubt for doubt in model.doubts_)
     assert wrong
+
+
+@QUIET
+def test_more_batches_than_there_are_numbers():
+    """Their number is beyond the largest float here, and one batch takes a megabyte."""
+    data = make_subspace(300, 290, n_features=150, codimension=147, random_state=0)
+    model = RANSACPlus(outlier_share=0.49, max_iter=20, random_state=0).fit(data.X)
+    assert (model.n_iter_, model.converged_) == (20, False)
+
+
+@QUIET
+def test_batches_are_fewer_at_a_time_where_they_are_large(monkeypatch):
+    data, sizes = make_subspace(200, 50, n_features=40, codimension=5, random_state=0), []
+    models = []
+    for most in (2**22, 4 * 35 * 87):  # of four batches
+        monkeypatch.setattr("perpend.methods.ransac_plus.ENTRIES", most)
+        seen = []
+        model = RANSACPlus(max_iter=100, random_state=0, callback=seen.append).fit(data.X)
+        sizes.append(sum(one.stage == "batches" for one in seen))
+        models.append(model)
+    assert sizes[0] == 1
+    assert sizes[1] >= 25
+    np.testing.assert_array_equal(*(model.normals_ for model in models))
 
 
 @SEEDS

@@ -147,6 +147,7 @@ def test_scenes_beside_rx():
     assert reached >= 0.8 * best
 
 
+# Not sure: the variances of a scene decay without a step. The labels do not need the subspace.
 @pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")
 def test_the_documented_call_has_these_scores_and_labels():
     X = scene("hydice")[0][::4]

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from model_files import DATA, LAYERS, NEW
+from model_files import DATA, LAYERS, NEW, npy_bytes
 from perpend import DPCP
 from perpend.exceptions import ModelFileError
 from perpend.persistence import load
-from perpend.persistence.archive import HEADER, digest, npy_bytes, parse_header, read_members
+from perpend.persistence.archive import HEADER, digest, parse_header, read_members
 
 EXAMPLES = int(os.environ.get("PERPEND_FUZZ", "60"))
 fuzzed = settings(
@@ -55,7 +55,7 @@ def good(request, tmp_path_factory):
 def write(path, header, members):
     """Write a file with a checksum that fits."""
     named = {name: members.get(name, b"") for name in header["arrays"] if isinstance(name, str)}
-    header = {**header, "sha256": digest({**header, "arrays": list(named)}, named)}
+    header = {**header, "sha256": digest({**header, "arrays": list(named)}, named.values())}
     text = np.frombuffer(json.dumps(header).encode(), np.uint8)
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in {HEADER: npy_bytes(text), **members}.items():

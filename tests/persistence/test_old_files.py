@@ -13,7 +13,7 @@ from perpend.persistence.archive import HEADER, parse_header, read_members
 from perpend.persistence.model import SCHEMA
 
 FOLDER = Path(__file__).parents[1] / "data" / "models"
-FILES = sorted(path for path in FOLDER.glob("*.npz") if not path.stem.endswith("-answers"))
+FILES = sorted(path for path in FOLDER.glob("*.npz") if not path.stem.endswith("-results"))
 AFFINE = {"schema2-affine", "schema2-odds", "schema2-plane", "schema3-affine"}
 BEFORE_CHOOSE = [path for path in FILES if path.stem[:7] in {"schema1", "schema2"}]
 RESULTS = {"predict", "transform", "distance", "score_samples", "outlier_probability"}
@@ -21,7 +21,7 @@ RESULTS = {"predict", "transform", "distance", "score_samples", "outlier_probabi
 
 def results_of(path):
     """The rows and what the version that wrote the file said of them."""
-    with np.load(path.with_name(f"{path.stem}-answers.npz")) as file:
+    with np.load(path.with_name(f"{path.stem}-results.npz")) as file:
         return dict(file)
 
 
@@ -63,8 +63,26 @@ def test_what_an_old_file_did_not_know_is_said(path):
 
 @pytest.mark.parametrize("path", BEFORE_CHOOSE, ids=lambda path: path.stem)
 def test_an_old_model_has_only_the_chosen_subspace(path):
-    with pytest.raises(InputError, match=r"which kept only the chosen subspace.*again"):
+    with pytest.raises(InputError, match=r"which stored only the chosen subspace.*again"):
         load(path).choose(0)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_an_old_model_has_the_variances_that_it_showed_and_goes_on(path):
+    model, X = load(path), results_of(path)["X"]
+    if path.stem in AFFINE:  # those shown are of rows with a 1 more
+        assert model._inlier_variances is None
+    else:
+        shown = model.evidence_["inlier_spectrum"]
+        np.testing.assert_array_equal(np.sort(model._inlier_variances), shown)
+    if not hasattr(model, "partial_fit"):
+        return
+    if hasattr(model, "_distance_record"):
+        n_fitted = len(model.labels_)
+        assert model.partial_fit(frame(model, X)).n_samples_seen_ == n_fitted + len(X)
+    else:
+        with pytest.raises(InputError, match=r"earlier version.*again"):
+            model.partial_fit(frame(model, X))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

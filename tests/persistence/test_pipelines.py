@@ -8,10 +8,9 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 import perpend
-from model_files import forge
+from model_files import forge, npy_bytes
 from perpend import DPCP, RobustStandardizer
 from perpend.exceptions import InputError, ModelFileError
-from perpend.persistence.archive import npy_bytes
 
 SCALERS = [
     RobustStandardizer(),

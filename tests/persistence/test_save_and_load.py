@@ -1,11 +1,22 @@
 """Models come back from a file bit for bit."""
 
+import io
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import perpend
-from model_files import DATA, NEW, assert_equal, assert_same_model, assert_same_results, load_copy
+from model_files import (
+    DATA,
+    NEW,
+    assert_equal,
+    assert_same_model,
+    assert_same_results,
+    load_copy,
+    npy_bytes,
+)
 from perpend import DPCP, _files
 from perpend._files import writing
 from perpend.estimator import METHODS
@@ -141,3 +152,24 @@ def test_a_missing_folder_is_named(fitted, tmp_path):
     with pytest.raises(FileNotFoundError) as caught:
         save(fitted, tmp_path / "nowhere" / "m.npz")
     assert caught.value.filename == str(tmp_path / "nowhere" / "m.npz")
+
+
+ARRAYS = [np.eye(3)[:2], np.eye(3)[:2].T, np.ones((4, 4))[::2, ::2], np.zeros((0, 3)), 2.5, True]
+
+
+@pytest.mark.parametrize("array", ARRAYS)
+def test_arrays_are_written_as_numpy_does(array):
+    stream = io.BytesIO()
+    np.lib.format.write_array(stream, np.asarray(array), version=(1, 0))
+    assert npy_bytes(np.asarray(array)) == stream.getvalue()
+
+
+def test_saving_needs_no_copy_of_the_labels(tmp_path):
+    model = DPCP(random_state=0).fit(DATA.X)
+    model.labels_ = np.ones(2_000_000, int)
+    tracemalloc.start()
+    model.save(tmp_path / "model.npz")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < model.labels_.nbytes / 4
+    np.testing.assert_array_equal(load(tmp_path / "model.npz").labels_, model.labels_)

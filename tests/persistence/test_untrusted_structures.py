@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from model_files import LAYERS, forge, refused
+from model_files import LAYERS, forge, npy_bytes, refused
 from perpend import DPCP, load
-from perpend.persistence.archive import npy_bytes
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,6 @@ from perpend.estimator import METHODS
 from perpend.exceptions import InputError, MissingExtraError
 from perpend.formats._dataset import Dataset
 from perpend.plots import (
-    AnswerDisplay,
     CloudDisplay,
     ConvergenceDisplay,
     DistanceDisplay,
@@ -31,6 +30,7 @@ from perpend.plots import (
     ReliabilityDisplay,
     SpectrumDisplay,
     SpreadDisplay,
+    SummaryDisplay,
 )
 
 NOISY = make_subspace(300, 200, n_features=8, codimension=3, noise=0.02, random_state=0)
@@ -170,7 +170,7 @@ def test_the_verdict_says_what_was_found(model):
 def test_axes_that_are_given_are_used(model):
     figure = Figure()
     axes = figure.subplots(2, 2)
-    display = AnswerDisplay.from_estimator(model("noisy"), ax=axes)
+    display = SummaryDisplay.from_estimator(model("noisy"), ax=axes)
     assert display.figure_ is figure
     assert all(ax.has_data() for ax in axes.flat)
     assert figure.get_suptitle() == ""  # a figure that is not ours keeps its title
@@ -210,7 +210,7 @@ def test_a_notebook_shows_a_figure_once(model):
 
 
 def test_a_picture_that_fails_leaves_no_figure_open(model):
-    display = AnswerDisplay([SpectrumDisplay.of(model("noisy"))], "one panel is not enough")
+    display = SummaryDisplay([SpectrumDisplay.of(model("noisy"))], "one panel is not enough")
     with pytest.raises(InputError, match=r"ax has 4 axes; expected 1"):
         display.plot()
     assert plt.get_fignums() == []
@@ -260,7 +260,7 @@ def test_no_matplotlib_before_something_is_drawn_and_no_pyplot_on_axes_that_are_
         "m = DPCP(random_state=1).fit(datasets.make_subspace(60, 40, random_state=0).X); "
         "assert 'matplotlib' not in sys.modules; "
         "from matplotlib.figure import Figure; "
-        "d = plots.AnswerDisplay.from_estimator(m, ax=Figure().subplots(2, 2)); "
+        "d = plots.SummaryDisplay.from_estimator(m, ax=Figure().subplots(2, 2)); "
         "assert d._repr_html_() and 'matplotlib.pyplot' not in sys.modules; "
         "m.plot(); assert 'matplotlib.pyplot' in sys.modules"
     )
@@ -583,3 +583,25 @@ def test_the_map_of_distances_is_that_of_the_scores(model):
     shown = DistanceMapDisplay.from_estimator(fitted, scene).distance.ravel()
     assert np.isnan(shown[6])
     np.testing.assert_allclose(np.delete(shown, 6), -fitted.score_samples(np.delete(X, 6, axis=0)))
+
+
+# -- methods side by side ------------------------------------------------------------------------
+
+
+def test_a_comparison_is_drawn_and_readable(monkeypatch):
+    names = ["DPCP", "RGraph", "DoubleOverparameterization", "PCA"]
+    found = perpend.compare(NOISY.X, methods=names, random_state=0)
+    display = found.plot()
+    assert isinstance(display, plots.ComparisonDisplay)
+    assert len(display.ax_) == 3
+    assert "with DPCP: PCA " in display.description
+    cells = display._cells("labels").layers[0].levels[::-1]
+    agreement = found.label_agreement
+    limits = [0, 0.9, 0.95, 0.99, 0.999]
+    np.testing.assert_array_equal(cells, np.sum(agreement[..., None] >= limits, axis=-1))
+    angles = display._cells("angle").layers[0].levels[::-1]
+    assert np.all(angles[1:3] == 0)  # no subspace
+    assert_readable(display.figure_, monkeypatch)
+    with pytest.raises(InputError, match="ax has 1 axes; expected 3"):
+        found.plot(ax=plt.figure().subplots())
+    plt.close("all")

@@ -26,6 +26,7 @@ FLAGS = [
 ]
 CODES = {"Tab": 9}  # keys that the browser itself acts on
 PATIENCE = 60.0  # seconds for one reply; a busy machine is slow
+DRAWN = "new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(1))))"
 
 
 class Browser:
@@ -124,8 +125,7 @@ class Browser:
         self.call("Emulation.setEmulatedMedia", features=[scheme])
         self.call("Page.navigate", url=path.resolve().as_uri())
         self.wait_for("Page.loadEventFired")
-        # Two frames later everything that the script requested is drawn.
-        self.run("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(1))))")
+        self.run(DRAWN)  # two frames later everything that the script requested is drawn
 
     def run(self, expression: str) -> Any:
         """Return the value of an expression on the page."""
@@ -138,12 +138,22 @@ class Browser:
 
     def point_in(self, selector: str) -> tuple[float, float]:
         """Bring an element into view and return a point in it."""
+        element = f"document.querySelector({selector!r})"
+        self.run(f"{element}.scrollIntoView({{behavior: 'instant'}})")
+        self.run(DRAWN)  # what the mouse hits is where the last frame was drawn
         x, y = self.run(
-            f"(() => {{ const e = document.querySelector({selector!r});"
-            "e.scrollIntoView({behavior: 'instant'}); const r = e.getBoundingClientRect();"
-            "return [r.x + r.width / 2, r.y + r.height / 2]; })()"
+            f"(r => [r.x + r.width / 2, r.y + r.height / 2])({element}.getBoundingClientRect())"
         )
         return x, y
+
+    def run_until_not(self, expression: str, value: Any) -> Any:
+        """Return the value of an expression as soon as it is another one."""
+        end = time.monotonic() + PATIENCE
+        while (now := self.run(expression)) == value:
+            if time.monotonic() > end:
+                raise TimeoutError(f"{expression} stays as it is")
+            self.run(DRAWN)
+        return now
 
     def press(self, key: str) -> None:
         """Press and release a key."""

@@ -47,27 +47,26 @@ def test_the_distances_zoom_by_keyboard_mouse_and_button(browser, pages):
     browser.open(pages[table])
     views = [browser.run(VIEW_BOX)]
 
-    def changed():
-        views.append(browser.run(VIEW_BOX))
-        return views[-1] != views[-2]
+    def wait_for_change():
+        views.append(browser.run_until_not(VIEW_BOX, views[-1]))
 
     def width():
         return float(views[-1].split()[2])
 
     browser.run("document.querySelector('[data-zoom]').focus()")
     browser.press("+")
-    assert changed()
+    wait_for_change()
     assert width() < float(views[0].split()[2])
     browser.press("ArrowLeft")
-    assert changed()
+    wait_for_change()
     browser.press("0")
-    assert changed()
+    wait_for_change()
     assert views[-1] == views[0]
     browser.run("document.querySelector('[data-zoom-do=near]').click()")
-    assert changed()
+    wait_for_change()
     x, y = browser.point_in("[data-zoom]")
     browser.drag(x, y, x + 60, y)
-    assert changed()
+    wait_for_change()
     ticks = browser.run("document.querySelectorAll('#distances .frame .tick').length")
     assert ticks > 3
     assert browser.complaints() == []
@@ -81,23 +80,19 @@ INK = """
 })()
 """
 PICTURE = "document.getElementById('cloud').toDataURL()"
-NEXT_FRAME = "new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(1))))"
 
 
 def test_the_cloud_is_drawn_and_turns(browser, pages):
     browser.open(pages[cloud])
     assert browser.run(INK) > 500  # pixels that are not empty
-    seen = [browser.run(PICTURE)]
+    seen = browser.run(PICTURE)
     browser.run("document.getElementById('cloud').focus()")
     for key in ("ArrowLeft", "ArrowUp", "+"):
         browser.press(key)
-        browser.run(NEXT_FRAME)
-        seen.append(browser.run(PICTURE))
-        assert seen[-1] != seen[-2]
+        seen = browser.run_until_not(PICTURE, seen)
     x, y = browser.point_in("#cloud")
     browser.drag(x, y, x + 80, y + 30)
-    browser.run(NEXT_FRAME)
-    assert browser.run(PICTURE) != seen[-1]
+    browser.run_until_not(PICTURE, seen)
     assert browser.complaints() == []
 
 

@@ -12,7 +12,7 @@ import pytest
 from markupsafe import escape
 
 from perpend.exceptions import InputError
-from perpend.formats._dataset import Answer
+from perpend.formats._dataset import Labelled
 from perpend.report import write_report
 from perpend.report._facts import gather
 from perpend.report._page import page
@@ -373,12 +373,14 @@ def test_without_rows_there_is_a_page_that_says_what_is_missing():
 def test_given_labels_are_used_and_must_fit():
     model, data = table()
     n = len(data.X)
-    answer = Answer(np.where(np.arange(n) < 10, -1, 1), np.arange(n)[::-1] + 1.0, np.ones(n) / 2)
-    facts = gather(model, data, answer=answer)
+    labelled = Labelled(
+        np.where(np.arange(n) < 10, -1, 1), np.arange(n)[::-1] + 1.0, np.ones(n) / 2
+    )
+    facts = gather(model, data, labelled=labelled)
     assert facts["estimate"]["outliers"] == 10
     assert facts["outliers"]["rows"][0]["row"] == 0
     with pytest.raises(InputError, match="349 labels, but the data has 350 rows"):
-        gather(model, data, answer=Answer(*(values[1:] for values in answer)))
+        gather(model, data, labelled=Labelled(*(values[1:] for values in labelled)))
 
 
 def test_rows_of_another_shape_are_refused():

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from perpend.formats._dataset import Answer, Counts
+from perpend.formats._dataset import Counts, Labelled
 from perpend.report._facts import gather
 from perpend.report._page import page
 from perpend.report._png import png
@@ -84,8 +84,8 @@ def test_a_large_scene_is_made_smaller_and_keeps_single_outliers():
     labels = np.ones(len(X), int)
     labels[30 * 1000 + 17] = -1
     scene = dataset(X, "image", shape=(1700, 30), counts=Counts())
-    answer = Answer(labels, np.ones(len(X)), np.full(len(X), 0.5))
-    facts = gather(model, scene, answer=answer)["pictures"]["image"]
+    labelled = Labelled(labels, np.ones(len(X)), np.full(len(X), 0.5))
+    facts = gather(model, scene, labelled=labelled)["pictures"]["image"]
     assert facts["factor"] == 3
     mask = opened(facts["mask"])[..., 3]
     assert mask.shape == (567, 10)
@@ -95,8 +95,8 @@ def test_a_large_scene_is_made_smaller_and_keeps_single_outliers():
 def test_the_distances_of_a_scene_are_a_heat_map():
     model, data = image()
     distance = -model.score_samples(data.X)
-    answer = Answer(model.labels_, distance, np.full(len(distance), 0.5))
-    facts = gather(model, data, answer=answer)["pictures"]["image"]
+    labelled = Labelled(model.labels_, distance, np.full(len(distance), 0.5))
+    facts = gather(model, data, labelled=labelled)["pictures"]["image"]
     heat = opened(facts["heat"]).reshape(180, 3)[data.positions].astype(int).sum(axis=1)
     assert np.argmax(heat) == np.argmax(distance)
     assert np.all(

@@ -8,7 +8,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from perpend import DPCP, RobustStandardizer
-from perpend.formats._dataset import Answer
+from perpend.formats._dataset import Labelled
 from perpend.report import write_report
 from report.test_equations import printed
 
@@ -63,6 +63,6 @@ def test_a_single_relation_and_a_page_without_rows(tmp_path):
 def test_known_labels_are_used(tmp_path, pipeline):
     frame = plant()
     n = len(frame)
-    answer = Answer(pipeline.predict(frame), -pipeline.score_samples(frame), np.full(n, np.nan))
-    known = facts_of(tmp_path, pipeline, frame, answer=answer)
+    labelled = Labelled(pipeline.predict(frame), -pipeline.score_samples(frame), np.full(n, np.nan))
+    known = facts_of(tmp_path, pipeline, frame, labelled=labelled)
     assert known["estimate"]["solved"] == facts_of(tmp_path, pipeline, frame)["estimate"]["solved"]

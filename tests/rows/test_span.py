@@ -83,9 +83,9 @@ def test_no_rows_to_speak_of_is_an_error(how, D):
 def both_ways(X, monkeypatch, **how):
     """The span from the rows themselves and from their second moments."""
     rows = as_rows(X, **how)
-    monkeypatch.setattr(span_module, "WIDE", np.inf)
+    monkeypatch.setattr(span_module, "ROWS_PER_FEATURE", np.inf)
     few = row_span(rows)
-    monkeypatch.setattr(span_module, "WIDE", 0.0)
+    monkeypatch.setattr(span_module, "ROWS_PER_FEATURE", 0.0)
     return few, row_span(rows)
 
 

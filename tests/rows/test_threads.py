@@ -50,6 +50,31 @@ def test_a_result_before_its_turn_waits(processors):
     assert collect(work, 2, 2) == [0, 1]
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2, 4])
+def test_what_comes_before_the_work_comes_in_order(processors, n_jobs):
+    ready, at_once = [], threading.Lock()
+
+    def before(j):
+        assert at_once.acquire(blocking=False)
+        ready.append(j)
+        at_once.release()
+
+    def work(j):
+        assert j in ready
+        return j
+
+    taken = []
+    in_order(work, taken.append, 200, n_jobs=n_jobs, uses_blas=False, before=before)
+    assert ready == taken == list(range(200))
+
+    def failing(j):
+        if j == 5:
+            raise ZeroDivisionError("five")
+
+    with pytest.raises(ZeroDivisionError, match="five"):
+        in_order(work, taken.append, 200, n_jobs=n_jobs, uses_blas=False, before=failing)
+
+
 @pytest.mark.parametrize(("n_jobs", "most"), [(1, 1), (3, 3), (100, 4)])
 def test_there_are_never_more_threads_than_allowed(processors, n_jobs, most):
     before = threading.active_count()
@@ -161,7 +186,7 @@ def test_overlapping_scans_put_the_limit_of_blas_back(monkeypatch):
         limit = Limit
 
     monkeypatch.setattr(threads, "_blas", lambda: Blas)
-    shared = threads._OneBlasThread()
+    shared = threads.Shared(threads._limit_blas)
     shared.__enter__()
     shared.__enter__()
     assert state["threads"] == 1

@@ -8,7 +8,7 @@ from perpend.datasets import make_subspace
 from perpend.exceptions import NumericalError
 from perpend.geometry import random_directions
 from perpend.rows import as_rows
-from perpend.solvers import AutoStep, GeometricStep, MBLSStep, psgm
+from perpend.solvers import AutoStep, GeometricStep, MBLSStep, psgm, riemannian
 
 SHAPES = [(300, 200, 20, 3, 6), (60, 60, 8, 2, 5), (40, 0, 5, 1, 3), (150, 300, 3, 1, 4)]
 
@@ -244,7 +244,7 @@ def test_duplicating_rows_is_doubling_their_weight(seed):
     ids=str,
 )
 @rules
-def test_the_answer_does_not_depend_on_how_the_rows_are_read(rule, how, seed):
+def test_the_result_does_not_depend_on_how_the_rows_are_read(rule, how, seed):
     data, B = problem(seed)
     X = 3 * data.X  # so that unit rows must be made
     plain = psgm(as_rows(X), B, rule=rule, max_iter=2000, tol=1e-9)
@@ -289,6 +289,24 @@ def test_starts_at_rest_leave_the_computation(seed):
     rows = Recording(as_rows(data.X))
     psgm(rows, B, rule=GeometricStep(), max_iter=3, tol=1e-9)
     assert rows.columns == [6, 6, 6, 6]
+
+
+class OneByOne(MBLSStep):
+    ahead = 1
+
+
+@pytest.mark.parametrize("c", [1, 2, 3, 9])
+def test_several_step_sizes_in_one_scan_are_those_of_one_after_the_other(c, seed):
+    data, B = problem(seed, (300, 200, 20, 4, 9))
+    V = np.linalg.qr(B[:, :c])[0]
+    for way in [riemannian] + [psgm] * (c == 1):
+        how = {"max_iter": 200, "tol": 1e-9}
+        together = way(as_rows(data.X), V, rule=MBLSStep(), **how)
+        alone = way(as_rows(data.X), V, rule=OneByOne(), **how)
+        np.testing.assert_array_equal(together.n_iter, alone.n_iter)
+        np.testing.assert_allclose(together.B @ together.B.T, alone.B @ alone.B.T, atol=1e-9)
+        fewer = together.n_evaluations / alone.n_evaluations
+        assert fewer < 0.8 if c < 9 else fewer == 1
 
 
 def test_a_start_on_a_normal_stays_and_counts_as_resolved(seed):

@@ -128,7 +128,7 @@ def test_no_steps_only_look(seed):
     ],
     ids=str,
 )
-def test_the_answer_does_not_depend_on_how_the_rows_are_read(how, noise, seed):
+def test_the_result_does_not_depend_on_how_the_rows_are_read(how, noise, seed):
     data, V = problem(seed, SHAPES[3], noise)
     X = 3 * data.X
     plain = fit_subspace(as_rows(X), V, np.eye(5), max_iter=30)

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from board_files import write_stand_ins
+from helpers import assert_same_subspace
 from perpend.cli import main
 from perpend.exceptions import InputError
 from perpend.experiments import Results, Settings
@@ -18,7 +20,7 @@ from studies.__main__ import app
 from studies.boards import _board as base
 from studies.boards import _peers as peers
 from studies.boards import _references as references
-from studies.boards import classics, homographies, rooms, scenes, tables
+from studies.boards import classics, crops, faces, homographies, rooms, scenes, tables
 from studies.boards._files import SOURCES, files
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -107,7 +109,7 @@ def test_cases_know_the_content_of_the_files(monkeypatch, tmp_path):
     assert len(before) == 24 * (5 + 1)
 
 
-# -- every board, on data with known answers -----------------------------------------------------
+# -- every board, on data whose subspace is known ------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -296,6 +298,39 @@ def test_matched_planes_have_their_f1():
     np.testing.assert_allclose(rooms.matched(truth, np.full(6, -1)), 0)
 
 
+def test_crops_have_2_to_3000_points_in_three_forms():
+    points = np.random.default_rng(0).uniform(-1, 1, (5000, 3))
+    drawn = [crops.crop(points, np.random.default_rng(i)) for i in range(200)]
+    assert {form for _, form in drawn} == set(crops.FORMS)
+    for some, form in drawn:
+        distinct = len(np.unique(some, axis=0))
+        assert 1 <= distinct <= 3000
+        assert len(some) == (3 * distinct if form == "three times" else distinct) >= 2
+        assert (np.ptp(some[:, 2]) == 0) == (form == "on a plane" or distinct == 1)
+    sizes = [len(some) for some, _ in drawn]
+    assert min(sizes) <= 5
+    assert max(sizes) > 1000
+
+
+def test_crops_of_scans_never_fail_and_four_points_are_no_sure_plane(data):
+    cases = crops.BOARD.cases(Settings())
+    assert len(cases) == 500
+    rows = [row for case in cases[::50] for row in crops.run(case)["scores"]]
+    assert [(row["crashed"], row["few"], row["note"]) for row in rows] == [(0, 0, "")] * 10
+    assert len({row["n"] for row in rows}) > 5
+
+
+def test_a_crash_is_counted_and_not_hidden(data, monkeypatch):
+    def crashes(*_, **__):
+        raise np.linalg.LinAlgError("0 members")
+
+    monkeypatch.setattr("perpend.peel", crashes)
+    (row,) = crops.run(crops.BOARD.cases(Settings())[0])["scores"]
+    assert (row["crashed"], row["few"], row["note"]) == (1, None, "failed: LinAlgError")
+    results = Results("boards/crops", True, {"scores": [row]}, 0.0, {})
+    assert [target.met for target in crops.targets(crops.BOARD, results)] == ["**missed**", "met"]
+
+
 def test_a_scene_under_two_names_is_taken_once(data):
     names = [name for file in files("adelaide") for name in homographies.scenes(file)]
     assert [name for _, name in names] == ["bonython", "sene", "cube"]
@@ -331,16 +366,21 @@ def test_robpca_flags_what_pca_follows(seed):
     assert references.pca_flags(X, 2)[:10].mean() < 0.5
 
 
-def test_reweighted_pca_resists_what_pca_does_not(seed):
+def test_peers_that_perpend_has_are_the_published_iterations(seed):
+    """The numbers of earlier runs were those of these lines."""
     rng = np.random.default_rng(seed)
-    basis = np.linalg.qr(rng.standard_normal((20, 2)))[0].T
-    X = np.vstack([rng.standard_normal((60, 2)) @ basis, rng.standard_normal((60, 20)) + 1.0])
-    errors = [
-        np.linalg.norm(basis - (basis @ B.T) @ B, 2)
-        for B in (references.reweighted_pca(X, 2), references.spherical_pca(X, 2))
-    ]
-    assert errors[0] < 0.02
-    assert errors[1] > 10 * errors[0]
+    basis = np.linalg.qr(rng.standard_normal((40, faces.GIVEN)))[0].T
+    X = np.vstack([rng.standard_normal((60, faces.GIVEN)) @ basis, rng.standard_normal((60, 40))])
+    X *= rng.lognormal(0, 1, (120, 1))
+    U = references.unit_rows(X)
+    spherical, reweighted = (clone(peer).fit(X).components_ for peer in faces.PEERS.values())
+    B = np.linalg.svd(U)[2][: faces.GIVEN]
+    assert_same_subspace(references.principal_axes(U, faces.GIVEN), B, 1e-8)
+    assert_same_subspace(spherical, B, 1e-8)
+    for _ in range(50):
+        w = 1 / np.maximum(references.residuals(U, B), 1e-3)
+        B = np.linalg.svd(U * np.sqrt(w)[:, None])[2][: faces.GIVEN]
+    assert_same_subspace(reweighted, B, 1e-6)  # where it stops
 
 
 def test_transfer_errors_are_distances_in_the_second_view(seed):

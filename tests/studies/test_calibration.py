@@ -184,7 +184,7 @@ def test_an_easy_problem_is_right_and_sure_and_a_hopeless_one_warns():
     run = STUDIES.load("calibration").run
     easy = {"suite": "first", "index": 0, "kind": "sphere", "D": 12, "c": 2, "N": 240, "M": 120,
             "r": 1 / 3, "noise": 0.0, "stretch": 1.0}  # fmt: skip
-    (row,) = run(easy)["answers"]
+    (row,) = run(easy)["estimates"]
     assert (row["found"], row["right"], row["sure"], row["subspace"]) == (2, True, True, "inliers")
     assert (row["warned"], row["doubts"]) == (False, "")
     assert row["angle_inliers"] < 1e-6
@@ -192,14 +192,14 @@ def test_an_easy_problem_is_right_and_sure_and_a_hopeless_one_warns():
     assert row["labelled"] == 240
 
     hopeless = {**easy, "N": 24, "M": 216, "r": 0.9, "noise": 0.4, "stretch": 0.1}
-    (row,) = run(hopeless)["answers"]
+    (row,) = run(hopeless)["estimates"]
     assert not row["sure"]
     assert row["warned"]
     assert "more rows would" in row["doubts"]
     assert "confidence" not in row["doubts"]  # the number has a column of its own
 
 
-def answers(suite, *groups):
+def estimates(suite, *groups):
     """Invented estimates: (number, right, sure) each."""
     made = []
     for n, right, sure in groups:
@@ -226,7 +226,7 @@ def answers(suite, *groups):
     ],
 )
 def test_the_bars(groups, expected):
-    assert met(answers("first", *groups)) == expected
+    assert met(estimates("first", *groups)) == expected
 
 
 def test_counts_are_those_of_a_plain_loop(seed):
@@ -239,11 +239,11 @@ def test_counts_are_those_of_a_plain_loop(seed):
 
 
 def test_the_page_says_what_is_missed_and_names_every_sure_and_wrong_estimate():
-    rows = answers("first", (99, True, True), (1, False, True)) + answers(
+    rows = estimates("first", (99, True, True), (1, False, True)) + estimates(
         "second", (40, True, True), (3, False, True), (30, True, False)
     )
     experiment = STUDIES.load("calibration")
-    results = Results("calibration", False, {"answers": rows}, 0.0, {})
+    results = Results("calibration", False, {"estimates": rows}, 0.0, {})
     page = description("calibration", results)
     first, second = page.split("\n\n")[0].splitlines()
     assert "missed" not in first
@@ -261,9 +261,9 @@ def test_the_page_says_what_is_missed_and_names_every_sure_and_wrong_estimate():
 
 
 def test_a_missing_warning_is_said():
-    rows = answers("first", (3, True, True), (2, False, False))
+    rows = estimates("first", (3, True, True), (2, False, False))
     rows[-1]["warned"] = False
-    page = description("calibration", Results("calibration", True, {"answers": rows}, 0.0, {}))
+    page = description("calibration", Results("calibration", True, {"estimates": rows}, 0.0, {}))
     assert "**1 of the 2 estimates that are not sure come without" in page
 
 
@@ -274,10 +274,10 @@ def test_picture_and_page_of_a_few_problems():
         row
         for case in experiment.cases(Settings(quick=True))
         if case["kind"] in ("plane", "cluster") and case["D"] < 30
-        for row in experiment.run(case)["answers"]
+        for row in experiment.run(case)["estimates"]
     ]
     assert len(rows) >= 5
-    results = Results("calibration", True, {"answers": rows}, 0.0, {})
+    results = Results("calibration", True, {"estimates": rows}, 0.0, {})
     assert set(experiment.draw(results)) == {"reliability"}
     page = description("calibration", results)
     assert "![" in page

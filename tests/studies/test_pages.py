@@ -42,7 +42,7 @@ def test_studies_are_run_by_the_same_frame(study, tmp_path):
     assert [line.split()[0] for line in done.stdout.splitlines()] == [*STUDIES.names, "all"]
     code, _, err = study("theory")
     assert code == 2
-    assert "There are: calibration, limits, boards/tables" in err
+    assert "There are: calibration, limits, field, sweep, boards/tables" in err
     assert "See: python -m studies --help" in err
     made = tmp_path / "made"
     code, out, _ = study("calibration", "--quick", "--seeds", 1, "--jobs", 1, "--out", made)

@@ -90,6 +90,25 @@ def test_starts_in_the_complement_and_in_the_subspace_stay_there():
     assert np.all(run.tangents[:, 1] == 0)
 
 
+def test_a_fixed_schedule_leaves_wider_starts_on_their_way():
+    """Lemma 3's "almost surely" does not hold for a schedule that is fixed beforehand."""
+    normals, values = np.eye(10)[:, 5:], continuous_values(10, 5, outlier_share=0.7)
+    tangents = np.logspace(0, 8, 9)
+    conditions = theorem1(values, tangents)
+    assert np.all(conditions.inside)  # the cone is as wide as can be, and yet:
+    flat = conditions.least_flat(conditions.step_bound)
+    np.testing.assert_allclose(flat / tangents, flat[0], rtol=1e-12)  # K-diamond has no bound
+
+    schedule = theorem1(values, np.array([5.0])).schedule()
+    ends = []
+    for plateaus in (45, 100, 400):
+        steps = schedule.steps(schedule.K0 + plateaus * schedule.K_star)
+        B0 = np.eye(10)[:, [0, 0]] * [5.0, 1e5] + normals[:, [0, 1]]
+        ends.append(continuous_psgm(B0, normals, 0.7, steps=steps).tangents[-1])
+    assert np.all(np.array(ends)[:, 0] < 1e-10)  # the start that it was made for arrives
+    np.testing.assert_allclose(np.array(ends)[:, 1], 8.17, atol=0.01)  # the other one never
+
+
 @pytest.mark.parametrize("c", [0, 4])
 def test_no_complement_and_no_subspace(c):
     normals, B0 = np.eye(4)[:, :c], np.eye(4)[:, :2]

@@ -51,6 +51,16 @@ def test_a_line_without_outliers_is_certified_for_every_start():
     assert "no outliers" in str(diagnosis)
 
 
+def test_constants_that_are_known_by_now_are_ignored():
+    X = np.outer(np.linspace(-1, 1, 20), [1.0, 0, 0])
+    model = frozen(1, 2, np.ones(20))
+    with pytest.warns(
+        FutureWarning, match=r"no parameter C1 or C2 any more: .* until perpend 0\.4"
+    ):
+        diagnosis = diagnose(model, X, C1=1.0, C2=1.0)
+    assert verdicts(diagnosis) == verdicts(diagnose(model, X))
+
+
 def test_estimates_alone_are_not_a_certificate():
     model, X = fitted(n_inliers=3000, n_outliers=2000, n_features=10, codimension=5)
     diagnosis = diagnose(model, X)

@@ -3,6 +3,7 @@ import math
 import numpy as np
 import pytest
 
+from helpers import mostly_slow
 from perpend.datasets import make_subspace
 from perpend.exceptions import InputError
 from perpend.geometry import random_directions
@@ -19,10 +20,13 @@ from perpend.theory import (
     growth,
     outlier_error_bound,
     projected_singular_bound,
+    spans_complement,
     start_singular_bound,
+    start_tangents,
     statistics,
     theorem1,
     theorem7,
+    widest_start,
 )
 
 FRIENDLY = Values(10_000, 40_001, 5, 10, 0.3662, 0.3821, 0.2550, 0.2629, 0.0208, 0.0082)
@@ -142,6 +146,12 @@ def test_the_bound_on_projected_starts_holds_as_often_as_it_promises(failure, se
     assert bound > np.median(least) / 3  # and it says something
 
 
+def test_the_bound_of_version_0_1_by_its_constants():
+    with pytest.warns(FutureWarning, match=r"no parameter C1 or eps any more: give failure"):
+        bound = projected_singular_bound(40, 5, 100, C1=2.0, eps=0.5)
+    assert bound == pytest.approx((math.sqrt(40) - 2 * math.sqrt(5) - 0.5) / 10)
+
+
 def test_the_part_of_the_error_in_the_complement(seed):
     rng = np.random.default_rng(seed)
     X_out = random_directions(rng, 6, 300).T
@@ -171,9 +181,92 @@ def test_the_corrected_theorem_holds_in_the_limit_and_never_without_spanning_sta
     assert whole.right == pytest.approx(delta_bound(FRIENDLY, best, 60))
 
 
+class Few:
+    """The corrected theorem for a few outliers about a line or a plane, all values certified."""
+
+    failure = 0.05  # of the bound on the starts, and once more that one of them is wider
+
+    def __init__(self, seed, c, n_inliers, n_outliers, k):
+        data = make_subspace(n_inliers, n_outliers, n_features=30, codimension=c, random_state=seed)
+        self.rows = data.X[data.y == 1], data.X[data.y == -1]
+        self.normals, self.k = data.normals.T, k
+        found = statistics(*self.rows, data.components.T, random_state=seed).certified
+        error = complement_error(self.rows[1], self.normals, random_state=seed).worst
+        self.widest = widest_start(found, k, 1 - self.failure)
+        self.conditions = theorem1(found, np.array([self.widest]))
+        self.schedule = best_schedule(found, self.conditions, least_size=0.1)
+        self.result = corrected_theorem7(found, self.schedule, k, failure=self.failure, error=error)
+        self.promised = self.result.probability - self.failure
+
+    def run(self, B0, plateaus=8):
+        steps = self.schedule.steps(self.schedule.K0 + plateaus * self.schedule.K_star)
+        return discrete_psgm(*self.rows, B0, self.normals, steps=steps)
+
+    def spans(self, B):
+        """Whether all columns are normals, and together they span the complement."""
+        s = np.linalg.svd(B, compute_uv=False)
+        c = self.normals.shape[1]
+        return (
+            len(s) >= c and s[c - 1] > 0.01 * s[0] and start_tangents(B, self.normals).max() < 1e-3
+        )
+
+
+FEW = [(29, 1000, 1, 116), (29, 1000, 3, 116), (28, 3000, 3, 116)]  # c, N, M, k
+
+
+@pytest.mark.parametrize("given", mostly_slow(FEW, FEW[0]))
+def test_the_corrected_theorem_holds_for_finitely_many_rows_and_keeps_its_promise(given, seed):
+    case = Few(seed, *given)
+    assert case.conditions.holds
+    assert case.result.holds
+    assert 0 < case.result.right < case.result.left  # not only in the limit
+    assert case.promised == pytest.approx(0.9)
+    rng = np.random.default_rng(1000 + seed)
+    spanned, draws = 0, 20
+    for _ in range(draws):
+        B0 = random_directions(rng, 30, case.k)
+        run = case.run(B0)
+        sides = spans_complement(B0, run.delta, case.normals)
+        as_promised = start_tangents(B0, case.normals).max() < case.widest
+        if as_promised and sides.singular_value > case.result.left:
+            assert 0 < sides.perturbation < case.result.right
+            assert case.spans(run.B)
+        spanned += case.spans(run.B)
+    assert spanned >= case.promised * draws
+
+
+def test_the_corrected_theorem_does_not_hold_where_it_must_not():
+    # fewer starts than normals: all are normals, and they can't span
+    few = Few(0, 29, 1000, 3, 28)
+    assert few.result.left < 0 < few.result.right
+    assert not few.result.holds
+    B0 = random_directions(np.random.default_rng(0), 30, 28)
+    end = few.run(B0).B
+    assert start_tangents(end, few.normals).max() < 1e-3
+    assert not few.spans(end)
+    # more outliers: the bound on what they add is too large, though the starts are spread as before
+    right = [Few(0, 29, 1000, n_outliers, 116).result.right for n_outliers in (1, 3, 30)]
+    assert right == sorted(right)
+    assert not Few(0, 29, 1000, 30, 116).result.holds
+    # outliers that outweigh the inliers: no schedule is admissible
+    with pytest.raises(InputError, match="no schedule is admissible"):
+        Few(0, 29, 30, 1000, 116)
+
+
+def test_short_schedules_are_hardly_worse_than_the_best():
+    case = Few(0, 28, 3000, 3, 116)
+    found = statistics(*case.rows, np.linalg.svd(case.normals)[0][:, 28:], random_state=0).certified
+    best = best_schedule(found, case.conditions)
+    assert best.K0 > 1000 * case.schedule.K0
+    kappa, least = (growth(found, schedule).kappa for schedule in (case.schedule, best))
+    assert least <= kappa < 1.1 * least
+
+
 def test_what_is_wrong_is_said():
     with pytest.raises(InputError, match="M c_D"):
         growth(FRIENDLY, Schedule(1.0, 0.5, 1, 1))
     outside = theorem1(FRIENDLY, np.array([100.0]))
     with pytest.raises(InputError, match="no schedule is admissible"):
         best_schedule(FRIENDLY, outside)
+    with pytest.raises(InputError, match="least_size=0; expected above 0"):
+        best_schedule(FRIENDLY, outside, least_size=0)

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from perpend.datasets import make_subspace
 from perpend.exceptions import InputError
 from perpend.geometry import random_directions
 from perpend.theory import spectral_limit, spectral_overlap
@@ -30,3 +31,14 @@ def test_the_ends():
     assert spectral_limit(100, 200, 5) == 0  # fewer rows than features know nothing
     with pytest.raises(InputError, match="codimension from 1 to"):
         spectral_limit(100, 10, 10)
+
+
+def test_with_finitely_many_rows_the_axes_know_much_more_at_the_limit():
+    """What the page on the maths says."""
+    N, D, c = 1500, 200, 5
+    for r, measured, predicted in [(0.84, 0.36, 0.23), (0.872, 0.25, 0.004), (0.9, 0.19, 0)]:
+        data = make_subspace(N, round(N * r / (1 - r)), n_features=D, codimension=c, random_state=0)
+        axes = np.linalg.eigh(data.X.T @ data.X)[1][:, :c]
+        assert np.sum((data.normals @ axes) ** 2) / c == pytest.approx(measured, abs=0.05)
+        n_outliers = round(N * r / (1 - r))
+        assert spectral_overlap(N, n_outliers, D, c) == pytest.approx(predicted, abs=0.005)

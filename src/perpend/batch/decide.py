@@ -55,7 +55,7 @@ class Problems(NamedTuple):
         return like(X, V), sizes(X, value, self.n_rows, self.floor)
 
 
-class Answer(NamedTuple):
+class Estimate(NamedTuple):
     """A finished estimate for each problem; all on the host but for `end`."""
 
     end: Finished
@@ -68,7 +68,7 @@ class Answer(NamedTuple):
     sure: Array  # (p,) bool: and surely
 
 
-def decide(problems: Problems, basis: Array, rank: Ranks, best: Array) -> tuple[Answer, Array]:
+def decide(problems: Problems, basis: Array, rank: Ranks, best: Array) -> tuple[Estimate, Array]:
     """Choose codimension and normals, and say where they are clear; all this is on the host.
 
     The first proposal are the first rows of the basis (p, m, D), by the rank of the directions;
@@ -103,7 +103,7 @@ def decide(problems: Problems, basis: Array, rank: Ranks, best: Array) -> tuple[
     return estimate, clear
 
 
-def consider(problems: Problems, basis: Array, value: Array) -> Answer:
+def consider(problems: Problems, basis: Array, value: Array) -> Estimate:
     """Finish at the first `value` rows of the basis (p, m, D), and evaluate all scales there."""
     X, (p, m, D) = problems.rows.X, problems.directions.shape
     V, known = problems.start(basis, value)
@@ -119,8 +119,8 @@ def consider(problems: Problems, basis: Array, value: Array) -> Answer:
     law = reference(D, m, problems.floor)
     chance = chances(X, law, m, value, problems.n_rows)
     words = problems.run(profile, problems.rows, like(X, axes), known, chance, law.first_bin)
-    judged = _judged(problems, law, value, Groups(*groups), words)
-    return Answer(end, value.copy(), Groups(*groups), axes, *judged)
+    weighed = _weighed(problems, law, value, Groups(*groups), words)
+    return Estimate(end, value.copy(), Groups(*groups), axes, *weighed)
 
 
 def _inverse_step(directions: Array, end: Finished) -> Array:
@@ -128,7 +128,7 @@ def _inverse_step(directions: Array, end: Finished) -> Array:
     return packed(end.A, stacks.solve_positive(end.A, directions.mT), *end.groups)
 
 
-def _judged(
+def _weighed(
     problems: Problems, law: Reference, value: Array, groups: Groups, words: Array
 ) -> list[Array]:
     """Return the last fields of an estimate: choice and checks of `perpend.structure`."""
@@ -141,12 +141,12 @@ def _judged(
     gap = np.sqrt(gap / np.max(np.where(thin, spread, 0.0), axis=1)) * np.exp(-2 / np.sqrt(n))
     # Where nearly all rows are near, with noise, they may be of two kinds: a plane in a slab.
     slab = (groups.share > k.ALL_ROWS) & (groups.scale > k.EXACT * problems.floor)
-    judged = []
+    weighed = []
     for i, c in enumerate(value.tolist()):
         seen, contrast = Staircase(*stairs[i]), np.zeros(len(law.codimensions))
         all_ = find_plateaus(seen, law.wide)
         if not all_:
-            judged.append((contrast, min(float(np.max(seen.T)), 0.0), False, False))
+            weighed.append((contrast, min(float(np.max(seen.T)), 0.0), False, False))
             continue
         best = choose(all_)
         np.maximum.at(contrast, [p.c - 1 for p in all_], [p.T for p in all_])
@@ -167,8 +167,8 @@ def _judged(
         if sure and slab[i, 0]:
             distances = Histogram(law.scales * radius(c), np.diff(within[i], prepend=0.0))
             sure = not find_layers(distances, c, max(k.LEAST_SHARE * n[i], 2.0 * (D - c)))
-        judged.append((others, best.weight, best.c == c, sure))
-    return [np.array(column) for column in zip(*judged, strict=True)]
+        weighed.append((others, best.weight, best.c == c, sure))
+    return [np.array(column) for column in zip(*weighed, strict=True)]
 
 
 # -- the scales ------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """The functional form: a stack of problems in, a `BatchSolution` out."""
 
+import math
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
@@ -16,7 +17,7 @@ from perpend.rows import stacks
 from perpend.rows.stacks import like, on_cuda, to_host
 from perpend.solvers import AutoStep, MBLSStep
 from perpend.solvers.steps import resolution
-from perpend.structure.constants import CLEAR_SCORE
+from perpend.structure.constants import CLEAR_SCORE, EXACT, LEAST_SHARE
 from perpend.structure.descents import score_ranks
 
 PART_ON_HOST, PART_ON_DEVICE = 2**24, 2**30  # bytes of rows that are worked on together;
@@ -98,7 +99,8 @@ def dpcp_batch(
         `clear` is True where the descents show a clear rank below their number and, with `refine`,
         the scales choose the same codimension and have no doubt: so many rows on a subspace are no
         accident, the codimension is the same over a range of scales, and the rows are no single
-        smooth cloud. Rows that occur several times count as often.
+        smooth cloud. Rows that occur several times count as often. Where a value of some column is
+        frequent, nothing exact is clear.
 
     Examples
     --------
@@ -177,6 +179,10 @@ def _solve(
         if refine:
             best = ends[np.arange(len(f)), np.argmin(f, axis=1)]
             (end, value, groups, *_), clear = decide(problems, basis, rank, best)
+            # Rows on it exactly may be those that have values in common.
+            exact = np.flatnonzero(clear & (groups.scale[:, 0] <= EXACT * problems.floor))
+            if len(exact):
+                clear[exact] &= ~to_host(_have_frequent_values(X[exact], rows.present[exact]))
         else:  # the directions as they are
             value, clear = rank.value, rank.score >= CLEAR_SCORE
             end = run(begin, rows, *problems.start(basis, value), False)
@@ -197,6 +203,15 @@ def _solve(
             gap=like(X, rank.gap),
             clear=like(X, clear),
         )
+
+
+def _have_frequent_values(X: Array, present: Array) -> Array:
+    """Say (p,) in which problems some column has one value in as many rows as a layer needs."""
+    xp, (p, n, _) = library(X), X.shape
+    x = stacks.ascending(xp.where(present[..., None] > 0, X, math.nan))
+    apart = math.ceil(LEAST_SHARE * n)
+    equal = stacks.double(x[:, apart:] == x[:, : n - apart])
+    return xp.amax(equal.reshape(p, -1), axis=1) > 0
 
 
 def _labels(J2: Array, present: Array, threshold2: Array) -> Array:

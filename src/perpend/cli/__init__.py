@@ -28,7 +28,14 @@ from perpend.cli.fit import fit
 from perpend.cli.inspect import inspect
 from perpend.cli.report import report
 from perpend.cli.reproduce import reproduce
-from perpend.exceptions import InputError, MissingExtraError, ModelFileError, TooLargeError
+from perpend.exceptions import (
+    CheckpointError,
+    ClusterError,
+    InputError,
+    MissingExtraError,
+    ModelFileError,
+    TooLargeError,
+)
 
 __all__ = ["app", "main"]
 
@@ -37,7 +44,7 @@ INTERRUPTED = 130
 EPILOG = (
     "Exit codes: 0 done; 1 a bug (the message names a log file); 2 bad arguments, or would "
     "overwrite; 3 bad input; 4 not sure: results are written; 5 too little "
-    "memory or disk, or no permission; 6 a package is missing; 130 interrupted."
+    "memory or disk, no permission, or a cluster is gone; 6 a package is missing; 130 interrupted."
 )
 
 # What to do about a problem of the operating system.
@@ -119,8 +126,9 @@ def _explain(error: Exception) -> tuple[int, str]:
         return 2, _usage_message(error)
     if isinstance(error, Refusal):
         return 2, str(error)
-    if isinstance(error, InputError | ModelFileError | MissingExtraError):
-        codes = {MissingExtraError: 6, TooLargeError: 5}
+    expected = InputError | ModelFileError | CheckpointError | MissingExtraError | ClusterError
+    if isinstance(error, expected):
+        codes = {MissingExtraError: 6, TooLargeError: 5, ClusterError: 5}
         return codes.get(type(error), 3), str(error)
     if isinstance(error, MemoryError):
         details = str(error) or "no details"

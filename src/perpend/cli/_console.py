@@ -14,11 +14,14 @@ from perpend._json import plain
 OPTIONS = {
     r"n_starts(?![.\w])": "--starts",
     r"max_iter(?![.\w])": "--max-iter",
+    r"memory_limit(?![.\w])": "--memory-limit",
     **{f"{name}=": f"--{name}=" for name in ("variable", "exclude", "decimal", "thousands")},
     r"transpose(?![.\w])": "--transpose",
+    r"skip_rows(?![.\w])": "--skip-rows",
+    r"missing_values(?![.\w])": "--missing-value",
     r"make_pipeline\(perpend\.RobustStandardizer\(\), model\)\.fit\(X\)": "--standardize robust",
 }
-LONGEST = 400  # characters of a word, such as a path; longer ones lose their middle
+LONGEST_WORD = 400  # characters of a word, such as a path; longer ones lose their middle
 
 
 class Refusal(Exception):  # noqa: N818
@@ -48,7 +51,7 @@ def worded(message: str, *, one_line: bool = True, of: str = "") -> str:
     --max-iter is too small for \x1b[31m.csv
     """
     message = re.sub(r"\s*\n\s*", " ", message.strip()) if one_line else message
-    message = re.sub(rf"\S{{{LONGEST},}}", lambda m: f"{m[0][:100]}...{m[0][-100:]}", message)
+    message = re.sub(rf"\S{{{LONGEST_WORD},}}", lambda m: f"{m[0][:100]}...{m[0][-100:]}", message)
     for name, option in OPTIONS.items():
         message = re.sub(rf"(?<![\w/.-]){name}", option + (f" of {of}" if of else ""), message)
     return _printable(message)
@@ -107,6 +110,7 @@ def page(name: str, facts: Mapping[str, Any]) -> str:
     """Fill in the template of a summary."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
+    from perpend._verdict import confidence
     from perpend.cli._memory import in_bytes
 
     made = Environment(
@@ -117,28 +121,13 @@ def page(name: str, facts: Mapping[str, Any]) -> str:
         autoescape=False,  # plain text
     )
     made.filters |= {
+        "confidence": confidence,
         "count": count,
         "bytes": in_bytes,
         "listed": listed,
         "quoted": lambda name: f'"{name}"',
     }
     return made.get_template(f"{name}.txt").render(facts).rstrip()
-
-
-def grid(heads: list[str], rows: list[list[str]]) -> str:
-    """Align columns; in a row of two cells the second one may be as long as it likes.
-
-    >>> print(grid(["method", "time", "x"], [["A", "10 s", "1"], ["B", "failed: no luck"]]))
-    method  time  x
-    A       10 s  1
-    B       failed: no luck
-    """
-    whole = [row for row in rows if len(row) == len(heads)]
-    widths = [max(map(len, column)) for column in zip(heads, *whole, strict=True)]
-    widths[0] = max(widths[0], *(len(row[0]) for row in rows))
-    lines = ["  ".join(f"{c:<{w}}" for c, w in zip(row, widths, strict=False)) for row in rows]
-    head = "  ".join(f"{c:<{w}}" for c, w in zip(heads, widths, strict=True))
-    return "\n".join(line.rstrip() for line in [head, *lines])
 
 
 def listed(names: Sequence[str], most: int = 12) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from perpend.cli._columns import GAPS, feature_name, left_out, wide, without_idle
+from perpend.cli._columns import GAPS, feature_name, hints, left_out, without_idle
 from perpend.cli._console import count
 from perpend.cli._memory import in_bytes
 from perpend.cli._options import Input, Nan, Rows
@@ -18,6 +18,7 @@ from perpend.exceptions import InputError, PerpendError, TooLargeError
 
 if TYPE_CHECKING:
     from perpend.formats import Dataset
+    from perpend.formats._stream import Blocks
 
 STDIN = Path("-")
 STDIN_NAME = "standard input"
@@ -25,6 +26,7 @@ STDIN_FORMAT = "csv"
 COPY_BYTES = 1 << 20  # of standard input at a time
 RECORDS = {"table": "row", "image": "pixel", "cloud": "point"}
 KIND_NAMES = {"table": "table", "image": "scene", "cloud": "point cloud"}
+WAYS = (Nan.mask, Nan.drop_rows, Nan.drop_cols)  # to use rows with gaps
 FEATURES = {"table": "column", "image": "band", "cloud": "field"}
 
 
@@ -71,23 +73,23 @@ def opened(given: Input, limit: int) -> Iterator[Source]:
             raise type(error)(str(error).replace(str(path), STDIN_NAME)) from error
 
 
-def read(source: Source, given: Input) -> "Dataset":
-    """Read the rows as they are."""
+def blocks(source: Source, given: Input) -> "Blocks":
+    """Open the file; its ``dataset()`` reads the rows as they are."""
     from perpend import formats
 
     how = {one.name: getattr(given, one.name) for one in fields(Input) if one.name != "file"}
     how |= {"format": source.format, "exclude": given.exclude or ()}
-    return formats.read(source.path, **how)
+    how["missing_values"] = given.missing_values or ()
+    return formats.opened(source.path, **how)
 
 
-def read_for_fit(source: Source, given: Rows) -> "Dataset":
-    """Read rows, treat missing values, and refuse what no method could use."""
-    data = read(source, given)
+def read_for_fit(data: "Dataset", given: Rows, allowed: tuple[Nan, ...] = WAYS) -> "Dataset":
+    """Treat missing values, and refuse what no method could use."""
     if not data.X.any():
         raise InputError(f"{data.source}: every value is zero, so there is nothing to find.")
     if not given.columns:  # named columns are meant
         data = without_idle(data)
-    data = without_gaps(data, given.nan)
+    data = without_gaps(data, given.nan, allowed)
     if len(data.X) < 2:
         gaps = " without gaps" if data.counts.nan else ""
         raise InputError(
@@ -100,7 +102,7 @@ def read_for_fit(source: Source, given: Rows) -> "Dataset":
 def without_gaps(
     data: "Dataset",
     policy: Nan,
-    allowed: tuple[Nan, ...] = (Nan.mask, Nan.drop_rows, Nan.drop_cols),
+    allowed: tuple[Nan, ...] = WAYS,
 ) -> "Dataset":
     """Apply the policy for missing values; a message names the policies that are `allowed`."""
     from perpend.formats import without_missing
@@ -115,12 +117,17 @@ def without_gaps(
     bad = not_finite(data.X, nan=policy is not Nan.mask)
     if bad is None:
         return data
+    raise gaps_error(data, bad, policy, allowed)
+
+
+def gaps_error(data: "Dataset", bad: Any, policy: Nan, allowed: tuple[Nan, ...]) -> InputError:
+    """Return the error about values that are not finite."""
     values = "1 value is" if bad.n_entries == 1 else f"{count(bad.n_entries)} values are"
     wrong = "infinite" if policy is Nan.mask else "missing, NaN or infinite"
     allowed = tuple(name for name in allowed if name is not policy)
     records = f"{count(bad.n_rows)} {RECORDS[data.kind]}{'' if bad.n_rows == 1 else 's'}"
     place = f"{_record_name(data, bad.row)}, {FEATURES[data.kind]} {feature_name(data, bad.column)}"
-    raise InputError(
+    return InputError(
         f"{data.source}: {values} {wrong}, in {records} (the first, counting from "
         f"1: {place}). Use {' or '.join(f'--nan {name}' for name in allowed)}, or fill the gaps "
         "first."
@@ -135,7 +142,8 @@ def about_data(data: "Dataset", source: Source) -> dict[str, Any]:
         "source": source,
         "size": f"{count(n)} {record}s x {count(D)} {feature}s",
         "left_out": left_out(data),
-        "hint": wide(data),
+        "notes": data.notes,
+        "hints": hints(data),
         "records": math.prod(data.shape),  # in the file
         "feature": feature,
         "kind": KIND_NAMES[data.kind],
@@ -148,7 +156,9 @@ def _record_name(data: "Dataset", row: int) -> str:
     if len(data.shape) == 2:
         line, sample = divmod(position, data.shape[1])
         return f"line {line + 1}, sample {sample + 1}"
-    return f"{RECORDS[data.kind]} {position + 1}"
+    found = data.X.file_of(row) if hasattr(data.X, "file_of") else None  # read block by block
+    in_file = f" = row {found[1] + 1} of {found[0]}" if found else ""
+    return f"{RECORDS[data.kind]} {position + 1}{in_file}"
 
 
 def _spool(path: Path, limit: int) -> None:

@@ -12,6 +12,7 @@ PER_PAIR = 100  # bytes for a pair of columns: a dozen square matrices
 PER_AXES = 500  # the same for the axes that a search has tried, in the span of the rows
 STARTS = 64  # descents that run at once; an upper estimate
 SUBSAMPLE = 4 * 4096, 4 * 24  # rows, and rows per column: larger data is searched in a subsample
+WORKING_SET = 1 << 30  # bytes: rows that take more, with their copies, are read block by block
 BASE = 24 << 20  # buffers, and the laws of distances for rows of many lengths
 
 
@@ -33,6 +34,11 @@ def fit_memory(n: int, D: int, itemsize: int, *, affine: bool) -> int:
     return BASE + copy + kept + PER_ROW * n + squares
 
 
+def fits(data: "Dataset", given: int | None, *, affine: bool, scaled: bool) -> bool:
+    """Whether a fit of rows in memory is within the limit."""
+    return _needed(data, affine=affine, scaled=scaled) <= limit(given)
+
+
 def limit(given: int | None) -> int:
     """Return the limit in bytes: the given one, or 80 % of the free memory."""
     from perpend.formats._memory import memory_limit
@@ -42,16 +48,35 @@ def limit(given: int | None) -> int:
 
 def check_fit(data: "Dataset", given: int | None, *, affine: bool, scaled: bool) -> None:
     """Refuse a fit that would need more than the limit."""
+    _check(data, _needed(data, affine=affine, scaled=scaled), given)
+
+
+def _needed(data: "Dataset", *, affine: bool, scaled: bool) -> int:
     n, D = data.X.shape
-    needed, allowed = fit_memory(n, D, data.X.itemsize, affine=affine), limit(given)
-    needed += data.X.nbytes if scaled else 0
+    needed = fit_memory(n, D, data.X.itemsize, affine=affine)
+    return int(needed + (data.X.nbytes if scaled else 0))
+
+
+def _check(data: "Dataset", needed: int, given: int | None) -> None:
+    allowed = limit(given)
     if needed > allowed:
         whose = "80 % of the free memory" if given is None else "--memory-limit"
         raise TooLargeError(
-            f"{data.source}: a fit needs about {in_bytes(needed)} beside the data, and the limit "
+            f"{data.source}: a fit needs about {in_bytes(needed)} besides the data, and the limit "
             f"is {in_bytes(allowed)} ({whose}). Take fewer rows, fewer --columns, or raise "
             "--memory-limit."
         )
+
+
+def working_set(given: int | None) -> int:
+    """Return the bytes that rows and their copies may take before they are read block by block."""
+    return WORKING_SET if given is None else given
+
+
+def check_blocks(data: "Dataset", given: int | None) -> None:
+    """Refuse a fit of rows that are read block by block, if even that would need too much."""
+    n, D = data.X.shape
+    _check(data, BASE + PER_PAIR * D * D + PER_AXES * min(n, D) ** 2, given)
 
 
 def in_bytes(n: int) -> str:

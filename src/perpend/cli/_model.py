@@ -1,16 +1,19 @@
 """From options to a fitted method."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from inspect import signature
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from perpend.cli._cluster import on_cluster
 from perpend.cli._columns import feature_name
 from perpend.cli._console import Refusal
 from perpend.cli._options import AFFINE, OUTLIERS, Affine, Method, Search
 from perpend.cli._scaling import wanted
 from perpend.cli._summary import collected_warnings
-from perpend.exceptions import InputError
+from perpend.exceptions import CheckpointError, InputError
 
 if TYPE_CHECKING:
     from perpend.estimator import SubspaceEstimator
@@ -74,23 +77,38 @@ def build(
     return kind(affine=PARAMETER[affine(how, data)], **given)
 
 
-def fit_model(model: "SubspaceEstimator", data: "Dataset") -> list[str]:
-    """Fit, and return the warnings; errors name the file."""
+def fit_model(
+    model: "SubspaceEstimator",
+    data: "Dataset",
+    checkpoint: Path | None = None,
+    scheduler: str | None = None,
+) -> list[str]:
+    """Fit, on a cluster if there is one, and return the warnings; errors name the file."""
+    given = {} if checkpoint is None else {"checkpoint": checkpoint}
+    with on_cluster(scheduler) as placed, named_errors(data), collected_warnings() as remarks:
+        model.fit(placed(data.X), **given)
+    return [with_names(remark, data) for remark in remarks]
+
+
+@contextmanager
+def named_errors(data: "Dataset") -> Iterator[None]:
+    """Let errors about the input name the file."""
     from numpy.linalg import LinAlgError
 
     try:
-        with collected_warnings() as remarks:
-            model.fit(data.X)
-    except LinAlgError:  # a ValueError, but not a fault of the input
+        yield
+    except (LinAlgError, CheckpointError):  # ValueErrors, but not a fault of the input
         raise
     except ValueError as error:
+        if str(error).startswith((f"{data.source}:", f"{Path(data.source).absolute()}:")):
+            raise  # by a reader, maybe on a worker
         kind = type(error) if isinstance(error, InputError) else InputError
         raise kind(f"{data.source}: {error}") from error
-    return [_with_names(remark, data) for remark in remarks]
 
 
-def _with_names(remark: str, data: "Dataset") -> str:
-    """Name the columns of a remark about units, which counts them from 0."""
+def with_names(remark: str, data: "Dataset") -> str:
+    """Say a remark in the words of the command: names of columns, which it counts from 0."""
+    remark = remark.replace("listed in undecided_", 'listed as "undecided" in result.json')
     pair = r"(?<=spreads of columns )(\d+) and (\d+)"
     return re.sub(
         pair, lambda m: " and ".join(feature_name(data, int(j)) for j in m.groups()), remark

@@ -15,13 +15,14 @@ from typing import Annotated, Any
 
 from typer import Argument, BadParameter, Option
 
-from perpend import _METHODS
+from perpend import _LABELS_ONLY, _METHODS
 from perpend.formats import FORMATS
 
 METHODS = tuple(_METHODS)
 """Names of the methods; the registry itself needs scikit-learn."""
 
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+UNITS |= {f"{name}I": 2 ** (10 * power) for power, name in enumerate("KMGT", 1)}
 
 
 class Affine(StrEnum):
@@ -124,12 +125,19 @@ def _columns(text: str) -> tuple[str, ...]:
     return names
 
 
+def _numbers(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(number) for number in text.split(","))
+    except ValueError as error:
+        raise BadParameter(f"{text!r} is not a number, or several with commas between.") from error
+
+
 def _memory(text: str) -> int | None:
-    """Return bytes; None for a limit that follows the free memory."""
+    """Return bytes; None for the default."""
     if text == "auto":
         return None
     size = text.upper().removesuffix("B")
-    digits = size.rstrip("KMGT").strip()
+    digits = size.rstrip("KMGTI").strip()
     try:
         value = float(digits) * UNITS[size[len(digits) :].strip()]
     except (ValueError, KeyError):
@@ -145,6 +153,20 @@ def _known(text: str, *, names: Sequence[str], what: str) -> str:
         if _letters(name) == _letters(text):
             return name
     raise BadParameter(f"there is no {what} {text!r}. Known {what}s: {', '.join(names)}.")
+
+
+def known_method(text: str) -> str:
+    """Return the name of a method that finds a subspace."""
+    name = _known(text, names=(*METHODS, *_LABELS_ONLY), what="method")
+    if name in _LABELS_ONLY:
+        raise BadParameter(f"{name} labels rows and finds no subspace; perpend compare has it.")
+    return name
+
+
+def known_methods(text: str) -> tuple[str, ...]:
+    """Return names of methods to be compared, with commas between."""
+    names = (*METHODS, *_LABELS_ONLY, "PCA")
+    return tuple(_known(name, names=names, what="method") for name in _columns(text))
 
 
 def _letters(text: str) -> str:
@@ -235,6 +257,24 @@ class Input:
     transpose: Annotated[
         bool, Option("--transpose", help="Points are the columns of the table, not its rows.")
     ] = False
+    skip_rows: Annotated[
+        int | None,
+        Option(
+            metavar="N",
+            min=0,
+            help="Lines of a text above its table; by default found by their length.",
+            show_default=False,
+        ),
+    ] = None
+    missing_values: Annotated[
+        Any,
+        Option(
+            "--missing-value",
+            metavar="A,B,C",
+            parser=_numbers,
+            help="Numbers in a text table that stand for a missing value, such as -999.",
+        ),
+    ] = None
     variable: Annotated[str | None, option("NAME", "Which array, if the file holds several.")] = (
         None
     )
@@ -251,22 +291,22 @@ class Input:
 
 @dataclass(eq=False, repr=False)
 class Rows(Input):
-    """A file whose rows are used: without gaps, and not more than the memory holds."""
+    """A file whose rows are used: without gaps, and block by block if it is large."""
 
     nan: Annotated[
         Nan,
         Option(
             "--nan",
             "--missing",
-            help="What to do with missing, NaN or infinite values; mask: rows take part by the "
-            "values that they have.",
+            help="What to do with missing, NaN or infinite values; mask: use the other "
+            "values of such rows.",
         ),
     ] = Nan.error
     memory_limit: Annotated[
         Any,
         option(
             "auto|SIZE",
-            "Refuse data that needs more, such as 4GB; auto: 80 % of the free memory.",
+            "Memory for the rows, such as 4GB; larger files are read block by block. auto: 1 GiB.",
             _memory,
         ),
     ] = None
@@ -313,7 +353,7 @@ class Method(Search):
         option(
             "NAME",
             f"Method: {', '.join(METHODS)}. Most need --codimension.",
-            partial(_known, names=METHODS, what="method"),
+            known_method,
             autocompletion=complete_method,
         ),
     ] = METHODS[0]
@@ -345,3 +385,6 @@ class Method(Search):
     no_refine: Annotated[
         bool, Option("--no-refine", help="Stop after the descent: the published algorithm.")
     ] = False
+    scheduler: Annotated[
+        str | None, option("ADDRESS", "Fit on the workers of this Dask scheduler.")
+    ] = None

@@ -1,20 +1,20 @@
 """The files that ``perpend fit`` and ``perpend apply`` write.
 
 All are written to a hidden folder inside the results folder first, and moved when every one of them
-is complete. ``result.json``, which has the checksums of the others, comes last.
+is complete. ``result.json``, which has the checksums of the others, comes last, and an earlier one
+goes first: where it is, all results are there.
 """
 
 import json
 import os
-import shutil
 import stat
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perpend import __version__
+from perpend._files import draft_folder, writing
 from perpend._json import plain
 from perpend.cli._columns import left_out
 from perpend.cli._console import Refusal
@@ -24,7 +24,7 @@ from perpend.cli._summary import is_sure
 if TYPE_CHECKING:
     from perpend._typing import Array
     from perpend.estimator import SubspaceEstimator
-    from perpend.formats import Answer, Dataset
+    from perpend.formats import Dataset, Labelled
 
 LABELS, MODEL, RESULT = "labels.csv", "model.npz", "result.json"
 REPORT, FACTS = "report.html", "report.json"  # the page, and what it is made from
@@ -32,10 +32,17 @@ SCHEMA = 2  # of result.json; 1: before formats other than tables
 ROWS_AT_ONCE = 100_000  # of labels.csv
 
 
-def check_folder(folder: Path, source: Path | None, names: list[str], *, force: bool) -> None:
+def check_folder(
+    folder: Path,
+    source: Path | None,
+    names: list[str],
+    *,
+    force: bool,
+    own: Set[str] = frozenset(),
+) -> None:
     """Refuse a folder that cannot take these files, before any work is done.
 
-    `source` is the input file, if there is one.
+    `source` is the input file, if there is one. The command's `own` files may be replaced.
     """
     try:
         status = folder.lstat()
@@ -46,8 +53,8 @@ def check_folder(folder: Path, source: Path | None, names: list[str], *, force: 
         raise Refusal(f"{folder}: cannot be a folder ({reason}). Choose another name.") from error
     else:
         if stat.S_ISLNK(status.st_mode) and not folder.exists():
-            raise Refusal(f"{folder}: is a link that leads nowhere. Choose another name.")
-    _check_names(folder, source, names, force=force)
+            raise Refusal(f"{folder}: is a broken link. Choose another name.")
+    _check_names(folder, source, names, force=force, own=own)
     folders = [folder / name for name in names if (folder / name).is_dir()]
     if folders:
         raise Refusal(f"{folders[0]}: is a folder. Remove it, or choose another place.")
@@ -64,12 +71,14 @@ def check_place(folder: Path) -> None:
         raise PermissionError(13, "Permission denied", str(nearest))
 
 
-def _check_names(folder: Path, source: Path | None, names: list[str], *, force: bool) -> None:
+def _check_names(
+    folder: Path, source: Path | None, names: list[str], *, force: bool, own: Set[str]
+) -> None:
     """Overwrite results only if that is wanted, and the input never."""
     taken = [name for name in names if os.path.lexists(folder / name)]
-    if taken and not force:
+    if (others := [name for name in taken if name not in own]) and not force:
         raise Refusal(
-            f"{folder}: already has {', '.join(taken)}. Use --force to replace them, or choose "
+            f"{folder}: already has {', '.join(others)}. Use --force to replace them, or choose "
             "another folder."
         )
     if source and any(source.resolve() == (folder / name).resolve() for name in taken):
@@ -78,61 +87,77 @@ def _check_names(folder: Path, source: Path | None, names: list[str], *, force: 
 
 @contextmanager
 def staging(
-    folder: Path, source: Path, data: "Dataset", answer: "Answer", *, force: bool
+    folder: Path,
+    source: Path,
+    *,
+    force: bool,
+    own: Set[str] = frozenset(),
+    note: Callable[[list[str]], None] = lambda _: None,
 ) -> Iterator[Path]:
-    """Yield a folder with the labels; its files move to `folder` if all goes well."""
-    from perpend.formats import write_answer
+    """Yield a folder for the results; its files move to `folder` if all goes well.
 
+    Before that, `note` gets their names.
+    """
     missing = [place for place in (folder, *folder.parents) if not place.exists()]
     folder.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=".perpend-", dir=folder))
+    place = folder  # users do not know the draft by its name
     try:
-        write_labels(draft / LABELS, data, answer)
-        write_answer(data, answer, draft)
-        yield draft
-        names = sorted((path.name for path in draft.iterdir()), key=lambda name: name == RESULT)
-        _check_names(folder, source, names, force=force)
-        for name in names:
-            (draft / name).replace(folder / name)
+        with draft_folder(folder) as draft:
+            place = draft
+            yield draft
+            names = sorted((path.name for path in draft.iterdir()), key=lambda n: n == RESULT)
+            _check_names(folder, source, names, force=force, own=own)
+            note(names)
+            if (folder / RESULT).exists():
+                (folder / RESULT).replace(draft / f"earlier {RESULT}")
+            for name in names:
+                if (draft / name).is_dir() and (folder / name).is_dir():  # a Zarr of labels
+                    (folder / name).replace(draft / f"earlier {name}")
+                (draft / name).replace(folder / name)
     except OSError as error:
-        # Users do not know the draft by its name.
-        place = str(error.filename or folder).replace(str(draft), str(folder))
-        raise OSError(error.errno, error.strerror or str(error), place) from error
+        where = str(error.filename or folder).replace(str(place), str(folder))
+        raise OSError(error.errno, error.strerror or str(error), where) from error
     finally:
-        shutil.rmtree(draft, ignore_errors=True)
         for parent in missing:  # innermost first; those that are still empty
             with suppress(OSError):
                 parent.rmdir()
 
 
-def label_rows(model: "SubspaceEstimator", data: "Dataset", *, fitted: bool) -> "Answer":
-    """Return labels, distances and probabilities; `fitted` if these are the rows of the fit."""
-    from perpend.formats import Answer
+def label_rows(model: "SubspaceEstimator", X: "Array", labels: "Array | None" = None) -> "Labelled":
+    """Return labels, distances and probabilities; `labels` are known of the rows of the fit."""
+    from perpend.formats import Labelled
 
-    distance = -model.score_samples(data.X)
-    labels = model.labels_ if fitted else model.predict(data.X)
-    return Answer(labels, distance, model.outlier_probability(data.X))
+    distance = -model.score_samples(X)
+    return Labelled(
+        model.predict(X) if labels is None else labels, distance, model.outlier_probability(X)
+    )
 
 
-def write_labels(path: Path, data: "Dataset", answer: "Answer") -> None:
-    """Write labels.csv: the number of each row in the file, and its labels."""
-    from perpend._files import writing
+def write_rows(folder: Path, data: "Dataset", labelled: "Labelled") -> None:
+    """Write labels.csv, and the labels in the format of the file."""
+    from perpend.formats import write_labelled
 
-    n = len(answer.labels)
+    places = range(len(labelled.labels)) if data.positions is None else data.positions
+    write_labels(folder / LABELS, [(places, labelled)])
+    write_labelled(data, labelled, folder)
+
+
+def write_labels(path: Path, pieces: "Iterable[tuple[Sequence[int] | Array, Labelled]]") -> None:
+    """Write labels.csv as the rows come: the number of each in the file, and its labels."""
     with writing(path) as stream:
         stream.write(b"row,distance,probability,inlier\n")
-        for begin in range(0, n, ROWS_AT_ONCE):
-            part = slice(begin, min(begin + ROWS_AT_ONCE, n))
-            places = range(n)[part] if data.positions is None else data.positions[part].tolist()
-            rows = zip(
-                places,
-                answer.distance[part].tolist(),
-                answer.probability[part].tolist(),
-                (answer.labels[part] == 1).tolist(),
-                strict=True,
-            )
-            lines = (f"{row},{far!r},{odd!r},{int(good)}\n" for row, far, odd, good in rows)
-            stream.write("".join(lines).encode())
+        for places, labelled in pieces:
+            for begin in range(0, len(places), ROWS_AT_ONCE):
+                part = slice(begin, begin + ROWS_AT_ONCE)
+                rows = zip(
+                    map(int, places[part]),
+                    labelled.distance[part].tolist(),
+                    labelled.probability[part].tolist(),
+                    (labelled.labels[part] == 1).tolist(),
+                    strict=True,
+                )
+                lines = (f"{row},{far!r},{odd!r},{int(good)}\n" for row, far, odd, good in rows)
+                stream.write("".join(lines).encode())
 
 
 def save_model(path: Path, model: Any, data: "Dataset") -> None:
@@ -155,10 +180,7 @@ def save_model(path: Path, model: Any, data: "Dataset") -> None:
 
 def write_result(folder: Path, result: dict[str, Any]) -> None:
     """Write result.json, with the checksums of all files beside it."""
-    from perpend._files import writing
-
-    files = sorted(path for path in folder.iterdir() if path.is_file())
-    result["files"] = {path.name: sha256(path) for path in files}
+    result["files"] = {path.name: sha256(path) for path in sorted(folder.iterdir())}
     text = json.dumps(plain(result), indent=2, allow_nan=False, ensure_ascii=False)
     with writing(folder / RESULT) as stream:
         stream.write(text.encode() + b"\n")
@@ -189,7 +211,7 @@ def describe_fit(
     del parameters["callback"]
     scaled = scaler is not None
     return {
-        **describe_labels("fit", model, data, source, model.labels_, scaled=scaled),
+        **describe_labels("fit", model, data, source, _outliers(model), scaled=scaled),
         "standardize": {"center": scaler.center_, "scale": scaler.scale_} if scaled else None,
         "parameters": parameters,
         "seed": model.random_state,
@@ -204,17 +226,20 @@ def describe_fit(
     }
 
 
+def _outliers(model: "SubspaceEstimator") -> int:
+    return int((model.labels_ == -1).sum())
+
+
 def describe_labels(
     command: str,
     model: "SubspaceEstimator",
     data: "Dataset",
     source: Source,
-    labels: "Array",
+    outliers: int,
     *,
     scaled: bool,
 ) -> dict[str, Any]:
     """Return what is known of rows that a model has labelled, whether they were fitted or not."""
-    outliers = int((labels == -1).sum())
     relative = model.normalize and not model.affine_
     units = "standardised columns" if scaled else "the data"
     return {
@@ -233,7 +258,7 @@ def describe_labels(
         if relative
         else f"Euclidean: in the units of {units}",
         "outliers": outliers,
-        "outlier_share": outliers / len(labels),
+        "outlier_share": outliers / data.X.shape[0],
     }
 
 

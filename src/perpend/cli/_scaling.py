@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from perpend.cli._options import STANDARDIZED, Affine, Search, Standardize
 
 if TYPE_CHECKING:
+    from perpend._typing import Array
     from perpend.formats import Dataset
 
 
@@ -38,10 +39,21 @@ def joined(scaler: Any, model: Any) -> Any:
     return model if scaler is None else make_pipeline(scaler, model)
 
 
+def _transformed(rows: "Array", steps: Any) -> "Array":
+    return steps.transform(rows) if len(rows) else rows
+
+
 def as_seen(whole: Any, data: "Dataset") -> "Dataset":
     """Return the rows as the last step of a loaded pipeline sees them."""
     from sklearn.pipeline import Pipeline
 
     if not isinstance(whole, Pipeline):
         return data
-    return replace(data, X=whole[:-1].transform(data.X))
+    from perpend.rows.kinds import is_lazy
+    from perpend.rows.lazy import Computed
+
+    steps = whole[:-1]
+    if is_lazy(data.X):
+        D = data.X.shape[1]
+        return replace(data, X=Computed(data.X, _transformed, steps, n_features=D))
+    return replace(data, X=steps.transform(data.X))

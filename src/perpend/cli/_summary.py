@@ -41,16 +41,18 @@ def unsaid_doubts(model: Any, remarks: list[str]) -> list[str]:
 
     A fit with a given codimension does not warn about it.
     """
+    from perpend._verdict import confidence
+
     if is_sure(model) or any("is not sure" in remark for remark in remarks):
         return []
-    c, confidence = model.codimension_, f"confidence {model.confidence_:.2f}"
+    c, known = model.codimension_, f"confidence {confidence(model.confidence_)}"
     doubts = "; ".join(getattr(model, "doubts_", ()))
     if model.codimension == "auto":
-        return [f"codimension {c} is not sure ({confidence}){': ' if doubts else ''}{doubts}."]
-    said = [f"the result is not sure ({confidence}): {doubts}."] if doubts else []
+        return [f"codimension {c} is not sure ({known}){': ' if doubts else ''}{doubts}."]
+    said = [f"the result is not sure ({known}): {doubts}."] if doubts else []
     if not doubts or model.confidence_ < IN_DOUBT:
         said.append(
-            f"codimension {c} was given, but the rows do not support it ({confidence}). DPCP "
+            f"codimension {c} was given, but the rows do not support it ({known}). DPCP "
             "without --codimension estimates it, and says what is unclear."
         )
     return said

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from perpend.cli import _input, _output
+from perpend.cli import _input, _output, _streaming
 from perpend.cli import _options as options
 from perpend.cli._console import Refusal, count, finish, page
 from perpend.cli._memory import limit
@@ -17,7 +17,6 @@ from perpend.cli._summary import about_model, collected_warnings, exit_code
 from perpend.exceptions import InputError
 
 if TYPE_CHECKING:
-    from perpend._typing import Array
     from perpend.estimator import SubspaceEstimator
     from perpend.formats import Dataset
 
@@ -67,28 +66,31 @@ def apply(
             fitted.set_params(threshold=threshold, contamination=None)
             fitted.threshold_, fitted.offset_ = threshold, -threshold
         watch.phase(f"reading {source.name}")
-        data = _matching(whole, path, _input.read(source, given))
-        policy = given.nan
+        blocks, policy = _input.blocks(source, given), given.nan
         if fitted.missing == "mask" and policy is options.Nan.error:
             policy = options.Nan.mask  # as in the fit
         elif fitted.missing == "error" and policy is options.Nan.mask:
             raise Refusal(f"{path} was fitted without --nan mask. Fit it with that option.")
-        data = _input.without_gaps(data, policy, (options.Nan.drop_rows,))
-        with collected_warnings() as remarks:
-            labelled = _output.label_rows(fitted, as_seen(whole, data), fitted=False)
-        remarks += _doubts(fitted, path)
-        if threshold == "auto":  # a given one may be strict
-            remarks += _other_data(fitted, path, labelled.labels)
+        how = replace(given, nan=policy)
+        data = _streaming.rows_to_label(
+            blocks, how, fitted, lambda data: _matching(whole, path, data), watch, quiet=quiet
+        )
+        seen = as_seen(whole, data).X
         watch.phase("writing the results")
-        with _output.staging(output, source.path, data, labelled, force=force) as draft:
-            scaled, labels = whole is not fitted, labelled.labels
-            result = _output.describe_labels("apply", fitted, data, source, labels, scaled=scaled)
+        with _output.staging(output, source.path, force=force) as draft:
+            with collected_warnings() as remarks:
+                outliers = _streaming.write_rows(draft, fitted, data, seen, fitted=False).outliers
+            remarks += _doubts(fitted, path)
+            if threshold == "auto":  # a given one may be strict
+                remarks += _other_data(fitted, path, len(seen), len(seen) - outliers)
+            scaled = whole is not fitted
+            result = _output.describe_labels("apply", fitted, data, source, outliers, scaled=scaled)
             result["warnings"] = remarks
             _output.write_result(draft, result)
 
     def summary() -> str:
         facts = about_model(fitted) | _input.about_data(data, source)
-        facts |= {"path": path, "method": result["method"], "labels": labelled.labels}
+        facts |= {"path": path, "method": result["method"], "outliers": outliers}
         files, seconds = list(result["files"]), time.perf_counter() - began
         return page("apply", facts | {"folder": output, "files": files, "seconds": seconds})
 
@@ -96,8 +98,8 @@ def apply(
     raise typer.Exit(exit_code(fitted))
 
 
-def _matching(whole: Any, path: Path, data: "Dataset") -> "Dataset":
-    """Return the columns that a model or pipeline knows, in its order."""
+def _matching(whole: Any, path: Path, data: "Dataset") -> list[int] | None:
+    """Return the places of the columns that a model or pipeline knows; None if they are all."""
     from sklearn.pipeline import Pipeline
 
     # The names are checked here, by those in the file.
@@ -116,39 +118,37 @@ def _matching(whole: Any, path: Path, data: "Dataset") -> "Dataset":
                 f'{data.source}: has no {features} "{missing[0]}"{others}, which {path} needs. '
                 "Give rows with the columns that the model was fitted to."
             )
-        if wanted == there:
-            return data
-        X = data.X[:, [there.index(name) for name in wanted]]
-        return replace(data, X=X, columns=tuple(wanted))
+        return None if wanted == there else [there.index(name) for name in wanted]
     if first.n_features_in_ != D:
         raise InputError(
             f"{data.source}: has {D} {features}s, but {path} was fitted to "
             f"{first.n_features_in_}. Give the same ones, by --columns if there are too many."
         )
-    return data
+    return None
 
 
 def _doubts(model: "SubspaceEstimator", path: Path) -> list[str]:
     if model.codimension_ == 0 and model.outliers != "both":
-        return [f"{path} found no subspace (codimension 0), so every row is an inlier to it."]
+        return [f"{path} found no subspace (codimension 0), so every row is an inlier."]
     if exit_code(model):
-        return [f"{path}: the model is not sure (confidence {model.confidence_:.2f})."]
+        from perpend._verdict import confidence
+
+        return [f"{path}: the model is not sure (confidence {confidence(model.confidence_)})."]
     return []
 
 
-def _other_data(model: "SubspaceEstimator", path: Path, labels: "Array") -> list[str]:
+def _other_data(model: "SubspaceEstimator", path: Path, n: int, fits: int) -> list[str]:
     """Warn if hardly any row fits, though many of the rows of the fit did.
 
     For new rows of the same kind, so few would have a probability below `LEAST_CHANCE`.
     """
     from scipy.stats import binom
 
-    n, fits = len(labels), int((labels == 1).sum())
     before = float((model.labels_ == 1).mean())
     if fits >= HARDLY_ANY * n or binom.cdf(fits, n, before) >= LEAST_CHANCE:
         return []
     return [
-        f"{count(fits)} of {count(n)} rows fit the subspace of {path}, but "
-        f"{100 * before:.0f} % of the rows it was fitted to do: this does not look like the same "
-        "kind of data. Check the units, the order of the columns and the preprocessing."
+        f"only {count(fits)} of {count(n)} rows fit the subspace of {path}, against "
+        f"{100 * before:.0f} % of the rows of the fit: this does not look like the same kind of "
+        "data. Check the units, the order of the columns and the preprocessing."
     ]

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING, Any
 
-from perpend.cli import _input
+from perpend.cli import _input, _streaming
 from perpend.cli import _options as options
-from perpend.cli._columns import remarks
+from perpend.cli._columns import idle_columns, remarks
 from perpend.cli._console import finish, page
-from perpend.cli._memory import fit_memory, limit
+from perpend.cli._memory import fit_memory, limit, working_set
 from perpend.cli._progress import monitor
 from perpend.exceptions import InputError
 
@@ -53,13 +53,18 @@ def _contents(source: _input.Source, given: options.Input) -> dict[str, Any]:
         scaled = opened(load(path))
         return found | {"chosen": False, "scalers": scaled.scalers, "model": scaled.model.summary()}
     try:
-        data = _input.read(source, given)
+        blocks = _input.blocks(source, given)
+        if large := _streaming.COPIES * blocks.nbytes > working_set(None):
+            blocks = blocks.ready()
+            _, idle = _streaming.inspected(blocks)
+        data = blocks.about if large else blocks.dataset()
     except InputError:
         if len(arrays) > 1 and given.variable is None:  # one must be chosen
             return found | {"chosen": False}
         raise
-    said = [] if given.columns else remarks(data)  # named columns are meant
-    return found | {"chosen": True} | _described(data) | {"remarks": said}
+    idle = idle if large else idle_columns(data)
+    said = [] if given.columns else remarks(data, idle)  # named columns are meant
+    return found | {"chosen": True} | _described(data) | {"large": large, "remarks": said}
 
 
 def _described(data: "Dataset") -> dict[str, Any]:
@@ -77,7 +82,7 @@ def _described(data: "Dataset") -> dict[str, Any]:
         "marked_as_no_data": data.counts.ignored,
         "all_zero": data.counts.zero,
         "dropped_columns": data.counts.dropped_columns,
-        "data_bytes": n * D * data.X.itemsize,
-        "fit_bytes": fit_memory(n, D, data.X.itemsize, affine=True),  # the default may be affine
+        "data_bytes": data.X.nbytes,
+        "fit_bytes": fit_memory(n, D, data.X.dtype.itemsize, affine=True),  # it may be the default
         "limit_bytes": limit(None),
     }

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from perpend._grid import grid
 from perpend._progress import Monitor, clock
-from perpend.cli._console import Refusal, complain, count, grid, page, say
+from perpend.cli._console import Refusal, complain, count, page, say
 from perpend.cli._options import option
 from perpend.cli._output import check_place
 from perpend.cli._progress import monitor

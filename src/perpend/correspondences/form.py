@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from perpend._docs import explained
 from perpend._typing import Array, RandomState
-from perpend.correspondences.evidence import judge
+from perpend.correspondences.evidence import confidence_of
 from perpend.correspondences.fundamental import FundamentalMatrices
 from perpend.correspondences.homographies import Homographies
 from perpend.correspondences.pairs import Pairs
@@ -17,6 +18,9 @@ from perpend.geometry import as_generator
 from perpend.structure.constants import SURE
 
 FLAT = 1e-6  # of their length: points that are no wider lie on a line, up to rounding
+SEED = {
+    "random_state": "int, Generator, RandomState or None, default=None\nDraws starts and samples."
+}
 SIZES = 1e-100, 1e100  # of coordinates whose squares are numbers
 
 
@@ -31,7 +35,7 @@ class Relation:
     mask : array of bool, shape (n,)
         The pairs that agree: probability above one half.
     probability : array of shape (n,)
-        That a pair is correct.
+        The probability that a pair is correct.
     noise : float
         Standard deviation of a correct pair's error, in pixels: of one coordinate of the transfer
         error for a homography, of Sampson's error for a fundamental matrix.
@@ -62,22 +66,17 @@ class Relation:
         )
 
 
+@explained(SEED)
 def homography(first: Array, second: Array, *, random_state: RandomState = None) -> Relation:
     """Find the homography that maps points of one image to their matches in another.
 
-    Two views of a plane, or from one place, are related by ``second ~ H first``. Wrong matches may
-    be most of the pairs; no threshold is needed.
+    Two views of a plane, or from one place, are related by ``second ~ H first``. Most of the
+    matches may be wrong; no threshold is needed.
 
     Parameters
     ----------
     first, second : array of shape (n, 2)
         Matched points in pixels, row by row; at least four. OpenCV's shape (n, 1, 2) will do.
-    random_state : int, Generator, RandomState or None, default=None
-        Draws starts and samples.
-
-    Returns
-    -------
-    Relation
 
     Examples
     --------
@@ -98,27 +97,22 @@ def homography(first: Array, second: Array, *, random_state: RandomState = None)
     return _related(_Kind("homography", Homographies, 4), first, second, random_state)
 
 
+@explained(SEED)
 def fundamental_matrix(
     first: Array, second: Array, *, random_state: RandomState = None
 ) -> Relation:
     """Find the fundamental matrix F of two views of a scene: ``second.T F first = 0``.
 
-    F has rank 2. Points on one plane do not determine it: the result is not sure then.
+    F has rank 2. Points on one plane do not determine it; the result is then not sure.
 
     Parameters
     ----------
     first, second : array of shape (n, 2)
         Matched points in pixels, row by row; at least eight. OpenCV's shape (n, 1, 2) will do.
-    random_state : int, Generator, RandomState or None, default=None
-        Draws starts and samples.
-
-    Returns
-    -------
-    Relation
 
     Examples
     --------
-    A camera that moves to the right: matches stay on their line, nearer ones move farther.
+    A camera moves to the right: matches stay on their line, and nearer points move farther.
 
     >>> import numpy as np
     >>> from perpend import fundamental_matrix
@@ -144,23 +138,23 @@ def _related(kind: _Kind, first: Any, second: Any, random_state: RandomState) ->
     a, b = _points("first", first), _points("second", second)
     if len(a) != len(b):
         raise InputError(
-            f"first has {len(a)} points and second has {len(b)}; expected as many: row i of both "
-            "is one match."
+            f"first has {len(a)} points and second has {len(b)}; expected equal numbers: row i of "
+            "both is one match."
         )
-    # A match that stands there twice is no second witness.
+    # A match that is listed twice counts as one.
     distinct, place = np.unique(np.hstack([a, b]), axis=0, return_inverse=True)
     if len(distinct) < kind.least:
         raise InputError(
-            f"Different pairs: {len(distinct)}; a {kind.name} needs at least {kind.least}."
+            f"Only {len(distinct)} different pairs; a {kind.name} needs at least {kind.least}."
         )
     for name, points in (("first", distinct[:, :2]), ("second", distinct[:, 2:])):
         _check_spread(name, points, kind.name)
     pairs = kind.pairs(distinct[:, :2], distinct[:, 2:])
-    found = find(pairs, rng)
-    confidence, doubt = judge(pairs, found, rng)
-    p = found.probability[place.reshape(-1)]
-    matrix = pairs.in_pixels(found.M)
-    return Relation(matrix, p > 0.5, p, found.deviation, confidence, doubt, kind.name)
+    estimate = find(pairs, rng)
+    confidence, doubt = confidence_of(pairs, estimate, rng)
+    p = estimate.probability[place.reshape(-1)]
+    matrix = pairs.in_pixels(estimate.M)
+    return Relation(matrix, p > 0.5, p, estimate.deviation, confidence, doubt, kind.name)
 
 
 def _points(name: str, points: Any) -> Array:
@@ -168,13 +162,13 @@ def _points(name: str, points: Any) -> Array:
     try:
         array = np.asarray(points, dtype=float)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{name} is no array of numbers: {error}") from error
+        raise InputError(f"{name} is not an array of numbers: {error}") from error
     if array.ndim == 3 and array.shape[1] == 1:  # OpenCV's
         array = array[:, 0]
     if array.ndim != 2 or array.shape[1] != 2:
         raise InputError(
             f"{name} has shape {array.shape}; expected (n, 2): the pixel coordinates of one point "
-            "a row. Homogeneous points are to be divided by their last coordinate."
+            "a row. Divide homogeneous points by their last coordinate."
         )
     bad = np.flatnonzero(~np.isfinite(array).all(axis=1))
     if len(bad):

@@ -3,7 +3,7 @@ r"""Fundamental matrices: y^T F x = 0 for two views of a scene that does not mov
 import numpy as np
 
 from perpend._typing import Array
-from perpend.correspondences.pairs import FARTHEST, Pairs
+from perpend.correspondences.pairs import AT_INFINITY, Pairs
 
 _TURNS = np.array(  # the three infinitesimal rotations
     [
@@ -21,6 +21,10 @@ class FundamentalMatrices(Pairs):
     """
 
     n_free, n_parameters, error_size = 7, 7, 1
+    open_doubt = (
+        "nearly all pairs that agree may lie on a plane, on lines or in a few places, which does "
+        "not determine the epipoles; pairs at other depths would help, or use perpend.homography"
+    )
     most_samples = 5_000
 
     def __init__(self, first: Array, second: Array) -> None:
@@ -63,7 +67,7 @@ class FundamentalMatrices(Pairs):
         """Return the squares of Sampson's errors (m, n)."""
         product, gradient2, _, _ = self._sampson(M)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.nan_to_num(product**2 / gradient2, nan=FARTHEST, posinf=FARTHEST)
+            return np.nan_to_num(product**2 / gradient2, nan=AT_INFINITY, posinf=AT_INFINITY)
 
     def linearised(self, M: Array) -> tuple[Array, Array]:
         """Return Sampson's errors, and their derivatives along the matrices of rank 2."""
@@ -76,6 +80,13 @@ class FundamentalMatrices(Pairs):
         by_F = by_F.reshape(len(M), 9, -1) / np.sqrt(gradient2)[:, None]
         J = np.swapaxes(by_F, 1, 2) @ self._tangents(M)  # (m, n, 7)
         return (product / np.sqrt(gradient2))[:, None], J[:, None]
+
+    def between(self, M: Array, G: Array) -> Array:
+        """Return the products of coordinates over both gradients: Sampson's error of a mixture."""
+        _, gradient2, _, _ = self._sampson(np.stack([M, G]))
+        size = np.sqrt(np.maximum(gradient2.sum(axis=0), 1e-24 * gradient2.max()))
+        rows = self.y[:, None, :, None] * self.x[:, None, None, :]
+        return rows.reshape(-1, 1, 9) / size[:, None, None]
 
     def moved(self, M: Array, move: Array) -> Array:
         """Return the matrices after moves (m, 7): turns of both sides, and of the two values."""

@@ -18,9 +18,9 @@ from perpend.correspondences.pairs import Pairs
 # Deviations of one coordinate, over the image's extent.
 FINEST = 1e-6  # pixels in single precision have rounding errors of this size
 ROUGH = (1e-3, 2e-3, 4e-3, 8e-3)  # at which candidates are compared: half a pixel to some five
-NEAR = 0.05  # error, over the extent, up to which the density of wrong pairs is measured,
+NEAR_ERROR = 0.05  # error, over the extent, up to which the density of wrong pairs is measured,
 SHIFTS = 20  # by matching every point with so many others
-LIKELY = 0.25  # share of correct pairs at which candidates are compared
+COMPARED_SHARE = 0.25  # share of correct pairs at which candidates are compared
 
 
 class Noise(NamedTuple):
@@ -41,7 +41,7 @@ def rough_gains(pairs: Pairs, e2: Array) -> Array:
     The larger of the two densities stands for their sum, which needs no exponential.
     """
     v = (np.array(ROUGH) * pairs.extent)[:, None] ** 2
-    height = np.maximum(np.log(LIKELY * _peak(pairs, v, pairs.flat)), 0)
+    height = np.maximum(np.log(COMPARED_SHARE * _peak(pairs, v, pairs.flat)), 0)
     sums = [np.maximum(h - e2 / (2 * s2), 0).sum(axis=1) for h, s2 in zip(height, v, strict=True)]
     return np.stack(sums) - pairs.n_free * height
 
@@ -53,7 +53,7 @@ def log_ratios(pairs: Pairs, e2: Array, noise: Noise) -> tuple[Array, Array]:
     return np.log(1 - p + top * np.exp(-e2 / (2 * v))), np.log(1 - p + top)[:, 0]
 
 
-def judged(pairs: Pairs, e2: Array, noise: Noise) -> tuple[Array, Array]:
+def posterior(pairs: Pairs, e2: Array, noise: Noise) -> tuple[Array, Array]:
     """Return the probability (m, n) that a pair is correct, and the gain (m,)."""
     logs, exact = log_ratios(pairs, e2, noise)
     probability = 1 - (1 - noise.share[:, None]) * np.exp(-logs)
@@ -66,7 +66,7 @@ def updated(pairs: Pairs, e2: Array, noise: Noise, *, core: bool) -> Noise:
     The deviation comes from the mean square; with `core` from the median, as for a Gaussian, which
     near outliers hardly move.
     """
-    w, _ = judged(pairs, e2, noise)
+    w, _ = posterior(pairs, e2, noise)
     W = np.maximum(w.sum(axis=1), pairs.n_free + 1)
     if core:
         v = _weighted_median(e2, w) / special.chdtri(pairs.error_size, 0.5)
@@ -89,7 +89,7 @@ def chance(pairs: Pairs, M: Array, noise: Noise, rng: np.random.Generator) -> Ar
     wrong = [pairs.mismatched(order, np.roll(order, i)) for i in shifts]
     e2 = np.concatenate([other.errors(M) for other in wrong], axis=1)
     density = np.full(len(M), pairs.flat)
-    for near in (np.full(len(M), NEAR * pairs.extent), np.sqrt(noise.variance)):
+    for near in (np.full(len(M), NEAR_ERROR * pairs.extent), np.sqrt(noise.variance)):
         count = np.sum(e2 <= near[:, None] ** 2, axis=1)
         count = np.maximum(count - 2 * np.sqrt(count), 0)  # as many at the least
         ball = 2 * near if pairs.error_size == 1 else np.pi * near**2

@@ -2,7 +2,7 @@
 
 A relation is a 3 x 3 matrix up to scale, with nine entries h. Each correct pair gives rows in R^9
 that are orthogonal to h (codimension 1, where DPCP looks for it), and an error in pixels, by which
-candidates are judged and polished.
+candidates are compared and polished.
 """
 
 import copy
@@ -14,7 +14,7 @@ import numpy as np
 from perpend._typing import Array
 
 COARSEST = 1e-2  # deviation, over the image's extent: what errs by more is no relation of points
-FARTHEST = 1e12  # squared error in pixels of what cannot be computed: a point at infinity
+AT_INFINITY = 1e12  # squared error in pixels of what cannot be computed: a point at infinity
 CENTRAL = 0.05  # of the coordinates may be wild at either end without widening the image
 
 
@@ -28,6 +28,7 @@ class Pairs(ABC):
     n_parameters: ClassVar[int]  # of a matrix
     error_size: ClassVar[int]  # coordinates of an error
     most_samples: ClassVar[int]  # drawn if few pairs are correct: as many as take 0.2 s or so
+    open_doubt: ClassVar[str]  # what is said if the pairs do not determine the matrix
     flat: float  # density of the errors of wrong pairs, per pixel ** error_size
 
     def __init__(self, first: Array, second: Array) -> None:
@@ -77,6 +78,10 @@ class Pairs(ABC):
 
         Their squares add up to `errors`.
         """
+
+    @abstractmethod
+    def between(self, M: Array, G: Array) -> Array:
+        """Return rows (n, e, 9) whose products with G are errors in pixels, as M and G mix."""
 
     @abstractmethod
     def moved(self, M: Array, move: Array) -> Array:

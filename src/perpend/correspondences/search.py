@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from perpend._typing import Array
-from perpend.correspondences.noise import ROUGH, Noise, chance, judged, rough_gains, updated
+from perpend.correspondences.noise import ROUGH, Noise, chance, posterior, rough_gains, updated
 from perpend.correspondences.pairs import Pairs
 from perpend.geometry import random_directions
 from perpend.rows import as_rows
@@ -19,18 +19,18 @@ from perpend.solvers import psgm, step_rule
 
 N_STARTS = 24  # descents
 MAX_ITER, TOL = 30, 1e-2  # of a descent, in radians: what follows makes it exact
-BATCH = 1000  # samples at a time
-MISSED = 1e-3  # chance that no sample was correct at which sampling ends
+SAMPLES_AT_ONCE = 1000  # samples at a time
+NONE_CORRECT = 1e-3  # chance that no sample was correct at which sampling ends
 WITHIN = 3.0  # deviations: pairs that count as correct for that
 SEEN = 1000  # pairs that proposals are compared on, at most
-KEPT = 3  # best proposals at each rough deviation; and different ends of the first polish
+KEPT_PROPOSALS = 3  # best proposals at each rough deviation; and different ends of the first polish
 ROUNDS = 8, 14  # of the first polish and the second
-SHRINK = 0.5  # of the variance in a round at most, so that pairs farther off can join
+LEAST_RATIO = 0.5  # of the variance in a round at most, so that pairs farther off can join
 WIDEN = 64.0  # the variance for a second try of each, as pairs of one corner may fit alone
 SETTLE = 30  # steps of EM for the noise alone
 
 
-class Found(NamedTuple):
+class Estimate(NamedTuple):
     """The best relation."""
 
     M: Array  # (3, 3) relates the scaled points
@@ -44,14 +44,14 @@ class Found(NamedTuple):
         return math.sqrt(self.noise.variance[0])
 
 
-def find(pairs: Pairs, rng: np.random.Generator) -> Found:
+def find(pairs: Pairs, rng: np.random.Generator) -> Estimate:
     """Return the likeliest relation of the pairs."""
     few = len(pairs) <= SEEN
     some = pairs if few else pairs.taken(rng.choice(len(pairs), SEEN, replace=False))
     M, noise = polished(some, *proposals(some, rng), ROUNDS[0], core=False)
-    _, gain = judged(some, some.errors(M), noise)
+    _, gain = posterior(some, some.errors(M), noise)
     _, ends = np.unique(np.round(-gain, 1), return_index=True)  # the same gain: the same end
-    best = ends[:KEPT]
+    best = ends[:KEPT_PROPOSALS]
     twice = np.concatenate([best, best])
     widened = np.repeat([1.0, WIDEN], len(best)) * noise.variance[twice]
     noise = noise.at(twice)._replace(variance=widened)
@@ -59,9 +59,9 @@ def find(pairs: Pairs, rng: np.random.Generator) -> Found:
     noise, e2 = noise._replace(flat=chance(pairs, M, noise, rng)), pairs.errors(M)
     for _ in range(SETTLE):
         noise = updated(pairs, e2, noise, core=True)
-    probability, gain = judged(pairs, e2, noise)
+    probability, gain = posterior(pairs, e2, noise)
     i = int(np.argmax(gain))
-    return Found(M[i], probability[i], noise.at(np.array([i])), float(gain[i]))
+    return Estimate(M[i], probability[i], noise.at(np.array([i])), float(gain[i]))
 
 
 def proposals(pairs: Pairs, rng: np.random.Generator) -> tuple[Array, Noise]:
@@ -74,21 +74,21 @@ def proposals(pairs: Pairs, rng: np.random.Generator) -> tuple[Array, Noise]:
     while True:  # `most_samples` ends it
         e2 = pairs.errors(M)
         gains = rough_gains(pairs, e2)
-        best = np.argsort(-gains, axis=1)[:, :KEPT]  # (4, KEPT)
+        best = np.argsort(-gains, axis=1)[:, :KEPT_PROPOSALS]  # (4, KEPT_PROPOSALS)
         share = np.mean(e2[best] < (WITHIN * deviations[:, None, None]) ** 2, axis=2)
         most = share.flat[np.argmax(np.take_along_axis(gains, best, axis=1))]
         correct = min(most**pairs.n_free, 1 - 1e-9)  # chance that a sample is
-        if n_drawn >= pairs.most_samples or n_drawn * math.log1p(-correct) < math.log(MISSED):
+        if n_drawn >= pairs.most_samples or n_drawn * math.log1p(-correct) < math.log(NONE_CORRECT):
             variance = np.repeat(deviations**2, best.shape[1])
             flat = np.full(variance.shape, pairs.flat)
             return M[best.ravel()], Noise(np.clip(share.ravel(), 0.05, 0.95), variance, flat)
         drawn = pairs.valid(pairs.through(_samples(len(pairs), pairs.n_free, rng)))
-        M, n_drawn = np.concatenate([M[np.unique(best)], drawn]), n_drawn + BATCH
+        M, n_drawn = np.concatenate([M[np.unique(best)], drawn]), n_drawn + SAMPLES_AT_ONCE
 
 
 def _samples(n: int, size: int, rng: np.random.Generator) -> Array:
     """Draw samples (., size) of different pairs."""
-    samples: Array = np.sort(rng.integers(0, n, (BATCH, size)), axis=1)
+    samples: Array = np.sort(rng.integers(0, n, (SAMPLES_AT_ONCE, size)), axis=1)
     return samples[np.all(np.diff(samples, axis=1) > 0, axis=1)]
 
 
@@ -107,8 +107,8 @@ def polished(
     damping, e2 = np.full(len(M), 1e-3), pairs.errors(M)
     for _ in range(rounds):
         before, noise = noise.variance, updated(pairs, e2, noise, core=core)
-        noise = noise._replace(variance=np.maximum(noise.variance, SHRINK * before))
-        w, _ = judged(pairs, e2, noise)
+        noise = noise._replace(variance=np.maximum(noise.variance, LEAST_RATIO * before))
+        w, _ = posterior(pairs, e2, noise)
         trial = pairs.moved(M, _levenberg(*normal_equations(pairs, M, w), damping))
         t2 = pairs.errors(trial)
         better = (w * t2).sum(axis=1) <= (w * e2).sum(axis=1)

@@ -7,7 +7,7 @@ import numpy as np
 from perpend._typing import Array
 from perpend.experiments._experiment import Case, Row, Tables
 from perpend.experiments._recording import Path, at_iterations, first_below, watch, watch_irls
-from perpend.experiments._trials import Problem, paper_problem
+from perpend.experiments._trials import Problem, paper_problem, violations
 from perpend.experiments.convergence import ARRIVED, EASIER, INSIDE, LONGER
 from perpend.methods.rsgm import STEPS
 from perpend.rows import as_rows, row_span
@@ -20,7 +20,6 @@ CAPS: dict[str, Any] = {"max_iter": 1000, "tol": TOL}
 MAX_ITER_IRLS = 100
 ITERATIONS = np.unique(np.r_[0:60:3, 60:200:10, 200:1001:40])  # at which the angles are stored
 N_PLATEAUS = 20
-ROUNDING = 1e-9  # relative; an angle that much above the bound is none
 
 
 # -- the step rules --------------------------------------------------------------------------------
@@ -171,7 +170,7 @@ def bound(case: Case) -> Tables:
         "K0": schedule.K0,
         "K_star": schedule.K_star,
         "steps": n_steps,
-        "violations": np.sum(way > bound * (1 + ROUNDING)),
+        "violations": violations(way, bound),
         "closest": np.max(way[1:] / bound[1:]),
         "end": np.max(way[-1]),
     }

@@ -13,7 +13,7 @@ from perpend.geometry import orthonormal, random_directions
 
 NORMAL = 1e-2  # sine of the angle to the complement up to which a direction counts as a normal
 OFFSET = 1_000_000  # starts and data from equal seeds would be made of the same numbers
-EXPLAINED = 5  # trials with the slow extras that only explain the others
+WITH_EXTRAS = 5  # trials with the slow extras that only explain the others
 GIVEN = {2: 3, 1: 2}  # codimension in three dimensions -> what RSGM is given; the paper has 3 for 2
 SHORT, PUBLISHED, RSGM = "DPCP-PSGM, short steps", "DPCP-PSGM", "RSGM"
 FREE, LONG, ORTHOGONAL = "free", "free, long schedule", "orthogonal"
@@ -119,7 +119,7 @@ def ablation(case: Case) -> Tables:
         "converged": model.converged_,
     }
     last = case["max_iter"] == 1000
-    if last and case["kind"] == FREE and seed < EXPLAINED and not np.all(there):
+    if last and case["kind"] == FREE and seed < WITH_EXTRAS and not np.all(there):
         row["lp_decrease"] = _lp_decrease(data.X, B[:, np.argmin(there)])
     s = np.linalg.svd(B, compute_uv=False)
     values = [

@@ -14,11 +14,11 @@ from perpend._typing import Array, Kernel
 from perpend.kernels import distance_and_gradient, inverse_distance_gram, l1_objective_and_gradient
 from perpend.methods.dpcp_irls import dpcp_irls
 from perpend.rows import ArrayRows, Kept, Scan
-from perpend.solvers import Directions, Outcome, StepRule, psgm, riemannian
+from perpend.solvers import Directions, Outcome, StepRule
 from perpend.solvers.steps import Search
 
 Measure = Callable[[Array], Array]
-KERNELS: dict[Any, Kernel] = {psgm: l1_objective_and_gradient, riemannian: distance_and_gradient}
+KERNELS = l1_objective_and_gradient, distance_and_gradient, inverse_distance_gram
 
 
 class Path(NamedTuple):
@@ -29,23 +29,26 @@ class Path(NamedTuple):
 
 
 class _WatchedRows(ArrayRows):
-    """Measures what each scan with `kernel` is given."""
+    """Measures what each scan of a descent is given."""
 
-    def __init__(self, X: Array, kernel: Kernel, measure: Measure) -> None:
+    def __init__(self, X: Array, measure: Measure) -> None:
         super().__init__(X)
-        self._kernel, self._measure = kernel, measure
+        self._measure = measure
         self.measured: list[Array] = []
 
     def scan(
         self, kernel: Kernel, *params: Any, using: tuple[Kept, ...] = (), keep: bool = False
     ) -> Scan:
-        if kernel is self._kernel:
+        if kernel in KERNELS:
             self.measured.append(self._measure(params[0]))
         return super().scan(kernel, *params, using=using, keep=keep)
 
 
 class _WatchedRule(StepRule):
-    """Leaves everything to another rule, and notes what was measured at accepted trials."""
+    """Leaves everything to another rule, and notes what was measured at accepted trials.
+
+    It tries one step size at a time, also where the other rule looks ahead.
+    """
 
     def __init__(self, rule: StepRule, rows: _WatchedRows, max_iter: int) -> None:
         self._rule, self._rows, self._max_iter = rule, rows, max_iter
@@ -93,7 +96,7 @@ def watch(
 
     ``measure(B)`` returns one number for each start; a frame is one.
     """
-    rows = _WatchedRows(X, KERNELS[solver], measure)
+    rows = _WatchedRows(X, measure)
     watched = _WatchedRule(rule, rows, max_iter)
     end = solver(rows, B, rule=watched, max_iter=max_iter, tol=tol)
     return end, [_path(seen) for seen in watched.seen]
@@ -101,7 +104,7 @@ def watch(
 
 def watch_irls(X: Array, codimension: int, measure: Measure, *, max_iter: int, tol: float) -> Path:
     """Run DPCP-IRLS at a given codimension; every scan is an iteration."""
-    rows = _WatchedRows(X, inverse_distance_gram, measure)
+    rows = _WatchedRows(X, measure)
     rng = np.random.default_rng(0)  # only weighs the estimate, which is not used here
     dpcp_irls(rows, codimension=codimension, max_iter=max_iter, tol=tol, rng=rng)
     return _path([(measured[0], n + 1) for n, measured in enumerate(rows.measured)])

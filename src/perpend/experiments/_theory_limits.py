@@ -11,7 +11,7 @@ from perpend.geometry import random_directions
 
 N_DIRECTIONS = 8
 N_HALVINGS = 45  # of the continuous method's steps: down to rounding
-RANK = 1e-8  # relative; what is smaller counts as zero
+NUMERICAL_RANK = 1e-8  # relative; what is smaller counts as zero
 EPS = (0.0, 1.0, 2.0)
 C1, C2 = 1.0, 0.5  # as for Gaussian columns (Vershynin 2010, Corollary 5.35)
 EPS7 = math.sqrt(math.log(4) / C2)  # in Theorem 7: what follows then has probability >= 1/2
@@ -83,7 +83,7 @@ def continuous(case: Case) -> list[Row]:
                 "violations": np.sum(way.tangents[:, :k] > bound[:, :k] * (1 + 1e-9)),
                 "largest_tangent": np.max(way.tangents[-1, :k]),
                 "deviation": np.max(np.abs(way.B[:, :k] - limit[:, :k])),
-                "rank": np.sum(s > RANK * s[0]),
+                "rank": np.sum(s > NUMERICAL_RANK * s[0]),
                 "expected_rank": min(k, c),
             }
         )

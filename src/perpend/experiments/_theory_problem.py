@@ -13,8 +13,8 @@ import numpy as np
 from perpend import DPCP, theory
 from perpend._typing import Array
 from perpend.experiments._experiment import Case, Row
-from perpend.experiments._theory_limits import C1, C2, EPS7, RANK
-from perpend.experiments._trials import RECOVERED, measured, paper_problem, starts_rng
+from perpend.experiments._theory_limits import C1, C2, EPS7, NUMERICAL_RANK
+from perpend.experiments._trials import RECOVERED, measured, paper_problem, starts_rng, violations
 from perpend.rows import as_rows
 from perpend.solvers import AutoStep, psgm
 
@@ -26,10 +26,9 @@ INSIDE = 0.7  # of the cone: for wider starts the flat phase need not be long en
 MOST_FLAT, MOST_PLATEAU, MOST_STEPS = 600, 300, 1500
 MOST_WORK = 15_000_000  # rows times steps: long runs over many rows are cut short
 LENGTHS = (1, 10, 100)  # at which the identity is checked, beside the end
-ROUNDING = 1e-9
 CANCELLED = 1e-5  # what is left of a difference, relative to its terms
 N_DIRECTIONS = 500  # at which the outliers' error is measured, before the climbs
-SHORT = 0.02  # of mu': steps for which the bound on Delta is finite
+SHORT_STEPS = 0.02  # of mu': steps for which the bound on Delta is finite
 ARRIVED, SPREAD = 1e-6, 1e-3  # tan of the angle; least over largest singular value
 
 
@@ -131,7 +130,7 @@ def _theorem1(given: _Given, schedule: theory.Schedule, run: theory.DiscreteRun)
             f"dominates{suffix}": conditions.pull > conditions.push,
             f"holds{suffix}": conditions.holds,
             f"covered{suffix}": np.sum(covered),
-            f"violations{suffix}": np.sum(way > bound * (1 + ROUNDING)),
+            f"violations{suffix}": violations(way, bound),
             f"closest{suffix}": np.max(ratio) if ratio.size else None,
         }
     return row
@@ -185,7 +184,7 @@ def _ranks(given: _Given, run: theory.DiscreteRun) -> Row:
             f"start_singular{suffix}": full.singular_value,
             f"delta_norm{suffix}": full.perturbation,
             f"lemma6{suffix}": full.holds,
-            f"full_rank{suffix}": s[-1] > RANK * s[0],
+            f"full_rank{suffix}": s[-1] > NUMERICAL_RANK * s[0],
             f"projected_singular{suffix}": spans.singular_value,
             f"projected_delta{suffix}": spans.perturbation,
             f"corrected{suffix}": spans.holds,
@@ -196,7 +195,7 @@ def _ranks(given: _Given, run: theory.DiscreteRun) -> Row:
 
 def _delta(given: _Given) -> Row:
     """Return ||Delta|| and its bound at steps so short that the bound is finite."""
-    schedule = theory.Schedule(SHORT * given.certified.step_bound, BETA, K0=20, K_star=5)
+    schedule = theory.Schedule(SHORT_STEPS * given.certified.step_bound, BETA, K0=20, K_star=5)
     run = _run(given, schedule.steps(220))
     k = given.B0.shape[1]
     return {

@@ -17,7 +17,7 @@ from perpend.experiments._trials import percent, shares
 FULL = {"D": 200, "c": 10, "k": 30, "N": 1500}
 QUICK = {"D": 40, "c": 4, "k": 12, "N": 300}
 VIEW = (25.0, 35.0)  # height and turn of the eye, in degrees
-INSIDE = 0.7071  # sine of 45 degrees; such limits are nearer to the subspace than to the normals
+NEARER_SUBSPACE = 0.7071  # sine of 45 degrees: beyond it, limits are nearer to it than to normals
 
 
 def cases(settings: Settings) -> list[Case]:
@@ -28,7 +28,7 @@ def cases(settings: Settings) -> list[Case]:
     ]
     for seed in range(settings.seeds or seeds):
         runs = [(kind, n) for kind in (bias.FREE, bias.ORTHOGONAL) for n in (200, 1000)]
-        runs += [(bias.LONG, 1000)] if seed < bias.EXPLAINED else []
+        runs += [(bias.LONG, 1000)] if seed < bias.WITH_EXTRAS else []
         found += [
             {"part": "ablation", **size, "r": r, "start": start, "kind": kind}
             | {"max_iter": max_iter, "seed": seed}
@@ -105,7 +105,7 @@ def _median_spectrum(results: Results, r: float, kind: str, start: str) -> tuple
 def _title(results: Results, c: int, method: str) -> str:
     ends = results.rows("limits", c=c, method=method, trial=0)
     name = f"RSGM, given {bias.GIVEN[c]}" if method == bias.RSGM else "DPCP-PSGM, 3 starts"
-    n_inside = sum(row["off_complement"] > INSIDE for row in ends)
+    n_inside = sum(row["off_complement"] > NEARER_SUBSPACE for row in ends)
     n_normals = sum(row["off_complement"] <= bias.NORMAL for row in ends)
     verdict = "all limits are normals" if n_normals == len(ends) else f"{n_normals} normals"
     if n_inside:
@@ -124,7 +124,7 @@ def _scene(results: Results, c: int, method: str) -> dict[str, Any]:
         path = np.stack([results.column("paths", axis, **where) for axis in "xyz"], axis=1)
         paths.append(path if path[-1] @ eye >= 0 else -path)
     starts, ends = np.stack([path[0] for path in paths]), np.stack([path[-1] for path in paths])
-    inside = np.linalg.norm(ends - ends @ T.T @ T, axis=1) > INSIDE
+    inside = np.linalg.norm(ends - ends @ T.T @ T, axis=1) > NEARER_SUBSPACE
     return {
         "subspace": np.eye(3)[~np.any(T, axis=0)],
         "complement": T,

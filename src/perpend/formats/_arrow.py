@@ -9,7 +9,9 @@ Columns are chosen, collected and written as in Parquet files.
 """
 
 import struct
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,11 +23,15 @@ from perpend.exceptions import InputError
 from perpend.formats import _checks as check
 from perpend.formats._checks import listed, quoted
 from perpend.formats._damage import changed, damage_named
-from perpend.formats._dataset import Answer, Dataset, Options
-from perpend.formats._records import NO_DATA, added_values, from_records, select
-from perpend.formats._registry import optional_package
+from perpend.formats._dataset import Dataset, Labelled, Options
+from perpend.formats._records import NO_DATA, added_values, select
+from perpend.formats._registry import BY_NAME, optional_package
+from perpend.formats._stream import Blocks
+from perpend.rows.sequential import Sequential
 
 MAGIC = b"ARROW1\0\0"
+UNREADABLE = "not a readable Arrow file"
+BATCH_ROWS, BATCH_BYTES = 1 << 16, 1 << 22  # of what is converted together, at most
 FEATHER_1 = b"FEA1"
 # places in the tables of Arrow's flatbuffers
 HEADER, LENGTH, BUFFERS, COMPRESSION = 2, 0, 2, 3
@@ -33,37 +39,88 @@ DICTIONARIES, BATCHES = 2, 3  # of the footer
 FOOTER_ENTRY = struct.Struct("<qi4xq")  # place of a message, sizes of its metadata and body
 
 
-def read(path: Path, options: Options) -> Dataset:
-    """Read the columns of numbers of an Arrow file; the others are left out and listed."""
-    pa = optional_package("pyarrow", path, "parquet")
-    size, footer = path.stat().st_size, _has_footer(path)
-    with damage_named(path, "not a readable Arrow file"), pa.memory_map(str(path)) as source:
-        n = _count(path, _messages(source, size, footer=footer))
-        schema, _ = _batches(source, footer=footer)
-        columns = pick(path, schema, options)
-        check.expansion(str(path), size, columns.n_bytes(n))
-        included = pa.ipc.IpcReadOptions(included_fields=list(columns.indices), use_threads=False)
-        _, batches = _batches(source, included, footer=footer)
-        return collect(path, options, columns, n, batches)
+def opened(path: Path, options: Options) -> Blocks:
+    """Open the columns of numbers of an Arrow file; the others are left out and listed."""
+    optional_package("pyarrow", path, "parquet")
+    with damage_named(path, UNREADABLE):
+        return table_blocks(path, options, _parts, _part_batches)
 
 
-def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
+def write_labelled(dataset: Dataset, labelled: Labelled, path: Path) -> Path:
     """Write all columns of the file, also those of text, and three more."""
     import pyarrow as pa
 
-    footer = _has_footer(Path(dataset.source))
-    with pa.memory_map(dataset.source) as source:
-        schema, batches = _batches(source, footer=footer)
-        return write_copy(dataset, answer, path, schema, batches, new_writer=pa.ipc.new_file)
+    return write_copy(dataset, labelled, path, _parts, _part_batches, new_writer=pa.ipc.new_file)
 
 
-# --- columns, also of Parquet files ------------------------------------------------------------
+def _parts(path: Path) -> "list[Part]":
+    """Check the messages of a file; with a footer, each batch can be read on its own."""
+    import pyarrow as pa
+
+    size, footer = path.stat().st_size, _has_footer(path)
+    with damage_named(path, UNREADABLE), pa.memory_map(str(path)) as source:
+        rows = _count(path, _messages(source, size, footer=footer))
+        schema, _ = _batches(source, footer=footer)
+    if not footer or not rows:
+        return [Part(path, sum(rows), schema)]
+    return [Part(path, n, schema, i) for i, n in enumerate(rows)]
+
+
+def _part_batches(part: "Part", columns: "Columns | None" = None) -> Iterator[Any]:
+    """Batches of rows of a file, with some columns or all."""
+    import pyarrow as pa
+
+    footer, included = _has_footer(part.path), None
+    if columns:
+        places = [part.schema.names.index(name) for name in columns.names]
+        included = pa.ipc.IpcReadOptions(included_fields=places, use_threads=False)
+    with damage_named(part.path, UNREADABLE), pa.memory_map(str(part.path)) as source:
+        if footer:
+            yield pa.ipc.open_file(source, options=included).get_batch(part.place)
+        else:
+            yield from _batches(source, included, footer=footer)[1]
+
+
+# --- columns and parts, also of Parquet files --------------------------------------------------
+
+
+class Part(NamedTuple):
+    """Rows of a table that can be read on their own: of a file, or some of its batches."""
+
+    path: Path
+    n: int
+    schema: Any
+    place: int = 0  # of the batches in the file
+
+
+def all_parts(path: Path, form: str, parts_in: Callable[[Path], list[Part]]) -> list[Part]:
+    """Parts of a file, or of all files of a folder, by name; their columns must agree."""
+    suffixes = BY_NAME[form].suffixes
+    files = [path]
+    if path.is_dir():
+        inside = path.rglob("*")
+        files = sorted(f for f in inside if f.suffix.lower() in suffixes and f.is_file()
+                       and not f.name.startswith((".", "_")))  # fmt: skip
+        if not files:
+            raise InputError(f"{path}: there is no {' or '.join(suffixes)} file in this folder.")
+    parts = [part for file in files for part in parts_in(file)]
+    first, others = parts[0], {part.path: part for part in parts}.values()
+    kinds = {field.name: str(field.type) for field in first.schema}
+    for other in others:
+        own = {field.name: str(field.type) for field in other.schema}
+        for name in [*kinds, *own]:
+            if kinds.get(name) != own.get(name):
+                held = [quoted(k[name]) if name in k else "not there" for k in (own, kinds)]
+                raise InputError(
+                    f"{other.path}: column {quoted(name)} is {held[0]}, but {held[1]} in "
+                    f"{first.path.name}. All files of a folder need the same columns."
+                )
+    return parts
 
 
 class Columns(NamedTuple):
     """Which columns of a table are read."""
 
-    indices: tuple[int, ...]
     names: tuple[str, ...]
     dropped: tuple[str, ...]  # columns without numbers
     dtype: str  # of X
@@ -97,7 +154,6 @@ def pick(path: Path, schema: Any, options: Options) -> Columns:
         raise InputError(f"{path}: has no column of numbers: {kinds}.")
     types = [str(schema.field(j).type) for j in indices]
     return Columns(
-        tuple(indices),
         tuple(names[j] for j in indices),
         tuple(name for j, name in enumerate(names) if j not in numeric and wanted is None),
         "float32" if set(types) == {"float"} else "float64",
@@ -105,58 +161,105 @@ def pick(path: Path, schema: Any, options: Options) -> Columns:
     )
 
 
-def collect(
-    path: Path, options: Options, columns: Columns, n: int, batches: Iterable[Any]
-) -> Dataset:
-    """Put batches of rows together; there must be `n` in all."""
-    check.memory(str(path), columns.n_bytes(n))
-    X = np.empty((n, len(columns.names)), columns.dtype)
-    begin = 0
-    for batch in batches:
-        batch.validate(full=True)
-        if begin + batch.num_rows > n:
-            break
-        for j, column in enumerate(columns.names):
-            X[begin : begin + batch.num_rows, j] = _floats(batch.column(column), columns.dtype)
-        begin += batch.num_rows
+def table_blocks(
+    path: Path,
+    options: Options,
+    parts_in: Callable[[Path], list[Part]],
+    batches: Callable[[Part, Columns | None], Iterator[Any]],
+) -> Blocks:
+    """Return the blocks of a table: the batches of rows of all of its parts."""
+    parts = all_parts(path, options.format, parts_in)
+    columns, rows = pick(path, parts[0].schema, options), Counter[Path]()
+    for part in parts:
+        rows[part.path] += part.n
+    for file in rows:
+        check.expansion(str(file), file.stat().st_size, columns.n_bytes(rows[file]))
+    begins = np.cumsum([0, *(part.n for part in parts)])
+    n, width = int(begins[-1]), len(columns.names)
     if n == 0:
         raise InputError(f"{path}: there are no rows in this table, only a header.")
-    if begin != n:
-        raise InputError(f"{path}: does not hold the {n} rows it declares. Damaged or cut off?")
-    names, dropped, stored = columns.names, columns.dropped, columns.stored
-    return from_records(X, path, options, "table", columns=names, dropped=dropped, stored=stored)
+
+    def near(row: int) -> tuple[int, Iterator[Array]]:
+        first = int(np.searchsorted(begins, row, side="right")) - 1
+        blocks = (_rows(part, columns, batches(part, columns)) for part in parts[first:])
+        return int(begins[first]), chain.from_iterable(blocks)
+
+    return Blocks(
+        path,
+        options,
+        "table",
+        Sequential(near, shape=(n, width), dtype=columns.dtype, name=str(path)).read,
+        shape=(n,),
+        width=width,
+        dtype=columns.dtype,
+        columns=columns.names,
+        dropped=columns.dropped,
+        stored=columns.stored,
+        files=rows,
+    )
+
+
+def _rows(part: Part, columns: Columns, batches: Iterator[Any]) -> Iterator[Array]:
+    """Numbers of the batches of a part; there must be as many rows as it declares."""
+    count = 0
+    for batch in batches:
+        with damage_named(part.path, "not a readable table"):
+            batch.validate(full=True)
+            count += batch.num_rows
+            if count > part.n:
+                break
+            step = batch_rows(len(columns.names))
+            for begin in range(0, batch.num_rows, step):  # a batch of Arrow may be large
+                some = batch.slice(begin, step)
+                block: Array = np.empty((some.num_rows, len(columns.names)), columns.dtype)
+                for j, name in enumerate(columns.names):
+                    block[:, j] = _floats(some.column(name), columns.dtype)
+                yield block
+    if count != part.n:
+        what = f"does not hold the {part.n} rows it declares. Damaged or cut off?"
+        raise InputError(f"{part.path}: {what}")
 
 
 def write_copy(
     dataset: Dataset,
-    answer: Answer,
+    labelled: Labelled,
     path: Path,
-    schema: Any,
-    batches: Iterable[Any],
+    parts_in: Callable[[Path], list[Part]],
+    batches: Callable[[Part], Iterator[Any]],
     *,
     new_writer: Callable[[Any, Any], Any],
 ) -> Path:
-    """Write all batches of a file with three more columns."""
+    """Write all batches of a table with three more columns."""
     import pyarrow as pa
 
-    added = added_values(dataset, answer, schema.names)
+    parts = all_parts(Path(dataset.source), dataset.format, parts_in)
+    schema = parts[0].schema
+    added = added_values(dataset, labelled, schema.names)
     types = dict(zip(added, [pa.float64(), pa.float64(), pa.bool_()], strict=True))
     for name, kind in types.items():
         schema = schema.append(pa.field(name, kind))
-    missing = added[list(added)[-1]] == NO_DATA
-    begin = 0
+    inlier, begin = added[list(added)[-1]], 0
     with writing(path) as stream, new_writer(stream, schema) as writer:
-        for batch in batches:
-            part = slice(begin, begin + batch.num_rows)
+        for batch in chain.from_iterable(map(batches, parts)):
+            place = slice(begin, begin + batch.num_rows)
+            gaps = inlier[place] == NO_DATA
             new = [
-                pa.array(added[name][part].astype(kind.to_pandas_dtype()), kind, mask=missing[part])
+                pa.array(added[name][place].astype(kind.to_pandas_dtype()), kind, mask=gaps)
                 for name, kind in types.items()
             ]
-            writer.write_batch(pa.record_batch([*batch.columns, *new], schema=schema))
-            begin = part.stop
+            names = parts[0].schema.names
+            same = batch.schema.names == names  # or in another order
+            old = batch.columns if same else [batch.column(name) for name in names]
+            writer.write_batch(pa.record_batch([*old, *new], schema=schema))
+            begin = place.stop
         if begin != dataset.shape[0]:
             raise changed(dataset.source)
     return path
+
+
+def batch_rows(width: int) -> int:
+    """Return how many rows of so many columns are converted together."""
+    return min(BATCH_ROWS, max(1, BATCH_BYTES // (8 * max(1, width))))
 
 
 def _is_numeric(kind: Any) -> bool:
@@ -204,9 +307,9 @@ def _batches(source: Any, options: Any = None, *, footer: bool) -> tuple[Any, It
     return reader.schema, (reader.get_batch(i) for i in range(reader.num_record_batches))
 
 
-def _count(path: Path, messages: Iterable[Any]) -> int:
-    """Check all messages; return the number of rows."""
-    n_rows = expanded = 0
+def _count(path: Path, messages: Iterable[Any]) -> list[int]:
+    """Check all messages; return the numbers of rows of the batches."""
+    rows, expanded = [], 0
     for message in messages:
         if message.type not in ("record batch", "dictionary"):
             continue
@@ -215,11 +318,12 @@ def _count(path: Path, messages: Iterable[Any]) -> int:
         batch = _table(metadata, _follow(metadata, batch[HEADER]))
         if message.type == "dictionary":
             batch = _table(metadata, _follow(metadata, batch[1]))
-        elif batch[LENGTH]:
-            n_rows += struct.unpack_from("<q", metadata, batch[LENGTH])[0]
+        else:
+            place = batch[LENGTH]
+            rows.append(struct.unpack_from("<q", metadata, place)[0] if place else 0)
         expanded += _expanded(metadata, batch, body)
         check.expansion(str(path), path.stat().st_size, expanded)
-    return n_rows
+    return rows
 
 
 def _messages(source: Any, size: int, *, footer: bool) -> Iterator[Any]:

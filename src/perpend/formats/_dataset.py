@@ -18,6 +18,8 @@ class Options(NamedTuple):
     exclude: tuple[str, ...] = ()  # which not to take
     notation: Notation = Notation()  # of numbers in text
     transpose: bool = False  # points are columns of the file
+    skip_rows: int | None = None  # lines of a text above its table; None: found by themselves
+    missing_values: tuple[float, ...] = ()  # numbers in a text that stand for a missing one
 
 
 class Counts(NamedTuple):
@@ -49,11 +51,12 @@ class Dataset:
     counts: Counts = field(default_factory=Counts)  # what the reader noticed
     origin: Any = None  # what the format's writer needs: headers, coordinates, other fields
     left_out: dict[str, tuple[str, ...]] = field(default_factory=dict)  # columns by the reason why
+    notes: tuple[str, ...] = ()  # what the reader did that users should know
 
 
-class Answer(NamedTuple):
-    """Labels, distances and probabilities of the rows of a dataset."""
+class Labelled(NamedTuple):
+    """The labels, distances and probabilities of the rows of a dataset."""
 
-    labels: Array  # (n,) 1 for inliers, -1 for outliers
+    labels: Array  # (n,) 1 for inliers, -1 for outliers; or bytes: 1, 0, and 255 for no data
     distance: Array  # (n,) in the unit that decides the labels
     probability: Array  # (n,) of being an outlier

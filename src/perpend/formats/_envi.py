@@ -2,8 +2,8 @@
 
 The header has lines ``key = value``; lists in braces go on over many lines.
 
-The raw file is mapped, never read at once. Floats in the byte order of this machine stay on disk if
-the bands are stored pixel by pixel (``bip``) or one after the other (``bsq``, seen transposed), the
+The raw file is never read at once. Floats in the byte order of this machine are mapped if the bands
+are stored pixel by pixel (``bip``) or one after the other (``bsq``, seen transposed), the
 chosen bands are neighbours, and no pixel is left out. Everything else (integers, a foreign byte
 order, ``bil``) is copied once, into float32 if the file is float32, otherwise into float64.
 
@@ -17,6 +17,7 @@ coordinates of the scene.
 
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,8 +28,10 @@ from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.formats import _checks as check
 from perpend.formats._checks import file_size, in_bytes, quoted
-from perpend.formats._dataset import Answer, Dataset, Options
-from perpend.formats._records import BLOCK, NO_DATA, added_values, float_type, from_records, select
+from perpend.formats._dataset import Dataset, Labelled, Options
+from perpend.formats._raw import Raw
+from perpend.formats._records import NO_DATA, added_values, float_type, select
+from perpend.formats._stream import Blocks
 
 RAW_SUFFIXES = ("", ".img", ".raw", ".dat", ".bsq", ".bil", ".bip", ".cube")
 SIDES = {  # axes of the raw file, slowest first
@@ -101,7 +104,7 @@ class _Entries(dict[str, str]):
             ) from None
 
 
-def read(path: Path, options: Options) -> Dataset:
+def opened(path: Path, options: Options) -> Blocks:
     """Open a scene by its header or by its raw file."""
     header_path, raw = _pair(path)
     header = _read_header(header_path, raw)
@@ -109,12 +112,19 @@ def read(path: Path, options: Options) -> Dataset:
     if not bands and options.columns is None:
         raise InputError(f"{path}: 'bbl' marks every band as bad. Choose columns, or remove it.")
     bands = select(path, options, header.names, bands)
-    return from_records(
-        _map(raw, header, bands, str(path)),
+    sides = SIDES[header.interleave]
+    shape = tuple(getattr(header, side) for side in sides)
+    axes = tuple(sides.index(side) for side in SIDES["bip"])
+    dtype = float_type(header.dtype)
+    return Blocks(
         path,
         options,
         "image",
         shape=(header.lines, header.samples),
+        width=len(bands),
+        dtype=dtype,
+        **Raw(raw, header.dtype, header.offset, shape, axes).readers(bands, dtype),
+        files={raw: header.lines * header.samples},
         columns=tuple(header.names[j] for j in bands),
         ignore=np.full(len(bands), header.ignore),
         dropped=() if options.columns else tuple(header.names[j] for j in header.bad),
@@ -240,34 +250,12 @@ def _check_size(path: Path, declared: int, raw: Path) -> None:
     raise InputError(f"{path} says {sizes[0]} but {raw.name} is {sizes[1]} ({cause}).")
 
 
-def _map(raw: Path, header: Header, bands: list[int], where: str) -> Array:
-    """All pixels as rows of floats; a view of the file if possible."""
-    sides = SIDES[header.interleave]
-    shape = tuple(getattr(header, side) for side in sides)
-    mapped: Array = np.asarray(np.memmap(raw, header.dtype, "r", header.offset, shape))
-    dtype = float_type(header.dtype)
-    n, first, last = header.lines * header.samples, bands[0], bands[-1] + 1
-    neighbours = bands == list(range(first, last))
-    if header.dtype == dtype and mapped.flags.aligned and neighbours:
-        if header.interleave == "bip":
-            return mapped.reshape(n, -1)[:, first:last]
-        if header.interleave == "bsq":
-            return mapped[first:last].reshape(-1, n).T
-    check.memory(where, n * len(bands) * dtype.itemsize)
-    cube = mapped.transpose([sides.index(side) for side in SIDES["bip"]])
-    X = np.empty((header.lines, header.samples, len(bands)), dtype)
-    step = max(1, BLOCK // (header.samples * header.bands * header.dtype.itemsize))
-    for begin in range(0, header.lines, step):
-        X[begin : begin + step] = cube[begin : begin + step][..., bands]
-    return X.reshape(n, -1)
-
-
-def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
-    """Write ``NAME-answer`` (classes) and ``NAME-answer-distance``, each .hdr and .img."""
+def write_labelled(dataset: Dataset, labelled: Labelled, path: Path) -> Path:
+    """Write ``NAME-labelled`` (classes) and ``NAME-labelled-distance``, each .hdr and .img."""
     header: Header = dataset.origin
-    added = added_values(dataset, answer)
-    inlier = added["inlier"]
-    classes = np.where(inlier == NO_DATA, 0, 2 - inlier).astype(np.uint8)
+    added = added_values(dataset, labelled)
+    codes = np.full(256, 2, np.uint8)
+    codes[[NO_DATA, 1]] = 0, 1
     about = {
         "file type": "ENVI Classification",
         "classes": "3",
@@ -275,32 +263,40 @@ def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
         "class lookup": "{0, 0, 0, 70, 130, 180, 220, 60, 40}",
         "band names": "{inliers and outliers}",
     }
-    path = path.with_name(f"{header.stem}-answer.hdr")
-    _write(path, classes[np.newaxis], header, about)
-    values = np.stack([added["distance"], added["probability"]]).astype("<f4")
+    path = path.with_name(f"{header.stem}-labelled.hdr")
+    _write(path, {"inlier": added.pop("inlier")}, codes.__getitem__, header, about)
     about = {
         "file type": "ENVI Standard",
         "data ignore value": "nan",
         "band names": "{distance, probability of being an outlier}",
     }
-    _write(path.with_stem(f"{path.stem}-distance"), values, header, about)
+    floats = np.dtype("<f4").type
+    _write(path.with_stem(f"{path.stem}-distance"), added, floats, header, about)
     return path
 
 
-def _write(path: Path, image: Array, header: Header, about: dict[str, str]) -> None:
-    """Write bands x height x width; the header last, so that the scene is complete."""
-    bands, lines, samples = image.shape
+def _write(
+    path: Path,
+    bands: dict[str, Array],
+    stored: Callable[[Array], Array],
+    header: Header,
+    about: dict[str, str],
+) -> None:
+    """Write bands, each line as it is `stored`; the header last, so that the scene is complete."""
+    lines, samples = header.lines, header.samples
     layout = {
         "samples": samples,
         "lines": lines,
-        "bands": bands,
+        "bands": len(bands),
         "header offset": 0,
-        "data type": {1: 1, 4: 4}[image.itemsize],
+        "data type": {1: 1, 2: 4}[len(bands)],  # classes, or distances as float32
         "interleave": "bsq",
         "byte order": 0,
     }
     entries = [f"{key} = {value}" for key, value in (layout | about).items()]
     with writing(path.with_suffix(".img")) as stream:
-        stream.write(image.tobytes())
+        for band in bands.values():
+            for line in band:
+                stream.write(stored(line).tobytes())
     with writing(path) as stream:
         stream.write("\n".join(["ENVI", *entries, *header.coordinates, ""]).encode("utf-8"))

@@ -11,24 +11,26 @@ stores height x width x bands as bands x width x height; this is undone. So is t
 scenes, height x bands x width.
 """
 
-import io
 import math
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from perpend._files import writing
+from perpend._files import drafted
 from perpend.exceptions import InputError
 from perpend.formats import _checks as check
 from perpend.formats._checks import REAL, in_bytes, quoted
 from perpend.formats._choice import Entry, choose
 from perpend.formats._damage import DAMAGE_ERRORS, damage_named
-from perpend.formats._dataset import Answer, Dataset, Options
+from perpend.formats._dataset import Dataset, Labelled, Options
 from perpend.formats._packed import of_zlib
-from perpend.formats._records import added_values, as_floats, float_bytes, from_array
+from perpend.formats._records import added_values
 from perpend.formats._registry import optional_package
+from perpend.formats._stream import Blocks, chunked_blocks
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 MATLAB = b"MATLAB 7.3"
@@ -39,31 +41,29 @@ GZIP, SHUFFLE, FLETCHER32 = 1, 2, 3
 # for these, the C library limits the size of a chunk: szip, nbit, scaleoffset, lzf
 BOUNDED = {SHUFFLE, FLETCHER32, 4, 5, 6, 32000}
 CHECKSUM_BYTES = 4
+UNREADABLE = "not a readable HDF5 file"
 NO_LINKS = "Links are not followed: name the array itself, or copy it into this file."
 
 
-def read(path: Path, options: Options) -> Dataset:
-    """Read one dataset of an HDF5 file; `variable` is its path inside, such as ``a/b``."""
+def opened(path: Path, options: Options) -> Blocks:
+    """Open one dataset of an HDF5 file; `variable` is its path inside, such as ``a/b``."""
     h5py = optional_package("h5py", path, "hdf5")
     if not is_hdf5(path):
         raise InputError(f"{path}: does not begin like an HDF5 file. Cut off, or another format?")
     with (
-        damage_named(path, "not a readable HDF5 file"),
+        damage_named(path, UNREADABLE),
         h5py.File(path, "r", locking=False) as file,
     ):
-        return _read(path, file, options)
+        return _opened(path, file, options)
 
 
-def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
+def write_labelled(dataset: Dataset, labelled: Labelled, path: Path) -> Path:
     """Write an HDF5 file of three datasets, each in the shape of the records."""
     import h5py
 
-    image = io.BytesIO()
-    with h5py.File(image, "w") as file:
-        for name, values in added_values(dataset, answer).items():
+    with drafted(path) as draft, h5py.File(draft, "w") as file:
+        for name, values in added_values(dataset, labelled).items():
             file.create_dataset(name, data=values, compression="gzip", shuffle=True)
-    with writing(path) as stream:
-        stream.write(image.getbuffer())
     return path
 
 
@@ -85,8 +85,8 @@ def is_matlab(path: Path) -> bool:
         return stream.read(len(MATLAB)) == MATLAB
 
 
-def _read(path: Path, file: Any, options: Options) -> Dataset:
-    """Choose a dataset, check it and load it."""
+def _opened(path: Path, file: Any, options: Options) -> Blocks:
+    """Choose a dataset and check it."""
     from_matlab = is_matlab(path)
     found, links = _walk(path, file)
     entries = {name: _entry(item, from_matlab=from_matlab) for name, item in found.items()}
@@ -100,14 +100,22 @@ def _read(path: Path, file: Any, options: Options) -> Dataset:
             "Save a plain array of floats instead."
         )
     item = found[name]
-    _check(where, item, path.stat().st_size, moved=from_matlab)
+    _check(where, item, path.stat().st_size)
     _check_chunks(where, item)
-    values = as_floats(np.asarray(item[()]))
+    axes = tuple(range(item.ndim))
     if from_matlab:
-        values = values.T
-    elif PRISMA.search(f"/{name}"):
-        values = np.moveaxis(values, 1, -1)
-    return from_array(values, path, options, item.dtype)
+        axes = axes[::-1]
+    elif PRISMA.search(f"/{name}") and item.ndim == 3:
+        axes = (0, 2, 1)
+
+    @contextmanager
+    def array() -> Iterator[Any]:
+        import h5py
+
+        with damage_named(path, UNREADABLE), h5py.File(path, "r", locking=False) as again:
+            yield again[name]
+
+    return chunked_blocks(path, options, item, axes, array, what=UNREADABLE)
 
 
 def _walk(path: Path, file: Any) -> tuple[dict[str, Any], dict[str, str]]:
@@ -174,7 +182,7 @@ def _oddity(item: Any, *, from_matlab: bool) -> str:
     return "nothing" if "MATLAB_empty" in item.attrs else odd
 
 
-def _check(where: str, item: Any, size: int, *, moved: bool) -> None:
+def _check(where: str, item: Any, size: int) -> None:
     """Compare the declared size with the stored one, before anything is allocated."""
     check.array(where, item.shape, item.dtype)
     stored, plain = item.id.get_storage_size(), item.size * item.dtype.itemsize
@@ -186,8 +194,6 @@ def _check(where: str, item: Any, size: int, *, moved: bool) -> None:
     check.expansion(where, stored, plain)
     if item.chunks is not None:
         check.expansion(where, size, int(np.prod(item.chunks, dtype=float)) * item.dtype.itemsize)
-    copies = 8 * item.size if moved and len(item.shape) == 3 else 0
-    check.memory(where, float_bytes(item.shape, item.dtype) + copies)
 
 
 def _check_chunks(where: str, item: Any) -> None:

@@ -16,9 +16,10 @@ from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.formats._checks import in_bytes
 from perpend.formats._damage import changed
-from perpend.formats._dataset import Answer, Dataset, Options
+from perpend.formats._dataset import Dataset, Labelled, Options
 from perpend.formats._ply import write_cloud
 from perpend.formats._points import Points, added_fields
+from perpend.formats._stream import Blocks
 
 POINT = np.dtype([(name, "<f4") for name in ("x", "y", "z", "reflectance")])
 NEAREST, FARTHEST = 0.01, 1000.0  # metres; a laser on a car reaches about 120
@@ -27,8 +28,8 @@ SCAN_SHARE = 0.9  # of points that must look like a scan
 ROWS = 1 << 18
 
 
-def read(path: Path, options: Options) -> Dataset:
-    """Read a scan."""
+def opened(path: Path, options: Options) -> Blocks:
+    """Open a scan."""
     n, rest = divmod(path.stat().st_size, POINT.itemsize)
     if rest:
         raise InputError(
@@ -36,18 +37,17 @@ def read(path: Path, options: Options) -> Dataset:
             "float32 values. Is it a cut-off copy, or not a KITTI scan?"
         )
     points = Points(n, POINT, 0, is_text=False)
-    records = points.mapped(path)
-    _check_values(path, records)
-    return points.read(path, options, records)
+    _check_values(path, points.mapped(path))
+    return points.blocks(path, options)
 
 
-def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
+def write_labelled(dataset: Dataset, labelled: Labelled, path: Path) -> Path:
     """Write the scan as a PLY cloud, with three more properties."""
     source, path = Path(dataset.source), path.with_suffix(".ply")
     points = Points(dataset.shape[0], POINT, 0, is_text=False)
     if source.stat().st_size != points.n * POINT.itemsize:
         raise changed(source)
-    write_cloud(path, points.mapped(source), added_fields(dataset, answer, points.names))
+    write_cloud(path, points.mapped(source), added_fields(dataset, labelled, points.names))
     return path
 
 

@@ -25,15 +25,18 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from perpend._files import writing
+from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.formats import _checks as check
 from perpend.formats._damage import changed, damage_named
-from perpend.formats._dataset import Answer, Dataset, Options
+from perpend.formats._dataset import Dataset, Labelled, Options
 from perpend.formats._points import PLACE, added_fields, chosen
-from perpend.formats._records import from_records
 from perpend.formats._registry import optional_package
+from perpend.formats._stream import Blocks
+from perpend.rows.sequential import Sequential
 
-ROWS = 1 << 18  # points read together
+ROWS = 1 << 16  # points read together
+UNREADABLE = "cannot be read as a laser scan"
 LONGEST_HEADER = 375  # bytes
 VLR, EVLR = 54, 60  # bytes of the shortest records between header and points, and behind them
 HEADER_SIZES = {0: 227, 1: 227, 2: 227, 3: 235, 4: 375, 5: 393}  # bytes, by minor version
@@ -61,8 +64,8 @@ class Layout(NamedTuple):
     evlrs: int  # records behind the points
 
 
-def read(path: Path, options: Options) -> Dataset:
-    """Read the points of a laser scan."""
+def opened(path: Path, options: Options) -> Blocks:
+    """Open the points of a laser scan."""
     layout = _layout(path)
     _check(path, layout)
     with _reader(path) as reader:
@@ -71,24 +74,48 @@ def read(path: Path, options: Options) -> Dataset:
         fields = reader.header.point_format.dimensions
         names = [*PLACE, *(field.name for field in fields if field.num_elements == 1)]
         columns = chosen(path, options, names)
-        check.memory(str(path), layout.points * len(columns) * 8 + ROWS * layout.point_bytes)
-        X = np.empty((layout.points, len(columns)))
-        at = 0
-        for points in reader.chunk_iterator(ROWS):
-            for j, name in enumerate(columns):
-                with np.errstate(all="ignore"):  # absurd scales overflow; such points are left out
-                    X[at : at + len(points), j] = points[name]
-            at += len(points)
         kinds = {field.name: field.dtype for field in fields}
         stored = [f"{kinds[name.upper()]} scaled" if name in PLACE else str(kinds[name])
                   for name in columns]  # fmt: skip
-    if at != layout.points:
-        raise InputError(f"{path}: has {at} points, but says {layout.points}. Cut-off copy?")
-    kind = ", ".join(dict.fromkeys(stored))
-    return from_records(X, path, options, "cloud", columns=columns, stored=kind, origin=layout)
+    shape = layout.points, len(columns)
+    rows = Sequential(
+        lambda point: (point, _blocks(path, columns, point, layout.points)),
+        shape=shape,
+        dtype=float,
+        name=str(path),
+    )
+    return Blocks(
+        path,
+        options,
+        "cloud",
+        rows.read,
+        shape=shape[:1],
+        width=shape[1],
+        dtype=float,
+        extra=ROWS * layout.point_bytes,
+        columns=columns,
+        stored=", ".join(dict.fromkeys(stored)),
+        origin=layout,
+        what=UNREADABLE,
+    )
 
 
-def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
+def _blocks(path: Path, columns: tuple[str, ...], at: int, n: int) -> Iterator[Array]:
+    """Points from one on, some at a time."""
+    with _reader(path) as reader:
+        reader.seek(at) if at else None
+        for points in reader.chunk_iterator(ROWS):
+            X = np.empty((len(points), len(columns)))
+            for j, name in enumerate(columns):
+                with np.errstate(all="ignore"):  # absurd scales overflow; such points are left out
+                    X[:, j] = points[name]
+            at += len(points)
+            yield X
+    if at != n:
+        raise InputError(f"{path}: has {at} points, but says {n}. Cut-off copy?")
+
+
+def write_labelled(dataset: Dataset, labelled: Labelled, path: Path) -> Path:
     """Write the scan again, with three more dimensions of each point."""
     source, layout = Path(dataset.source), dataset.origin
     laspy = optional_package("laspy", source, "pointcloud")
@@ -97,7 +124,7 @@ def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
     with _reader(source) as reader, writing(path) as stream:
         header = copy.deepcopy(reader.header)
         taken = [*PLACE, *header.point_format.dimension_names]
-        added = added_fields(dataset, answer, taken)
+        added = added_fields(dataset, labelled, taken)
         for name, values in added.items():
             about = DESCRIPTIONS.get(name, "")
             header.add_extra_dims([laspy.ExtraBytesParams(name, values.dtype, about)])
@@ -125,7 +152,7 @@ def _reader(path: Path) -> Iterator[Any]:
         optional_package("lazrs", path, "pointcloud")
     # a panic of the decompressor is not an Exception
     with (
-        damage_named(path, "cannot be read as a laser scan", (BaseException,)),
+        damage_named(path, UNREADABLE, (BaseException,)),
         laspy.open(path, laz_backend=laspy.LazBackend.Lazrs) as reader,
     ):
         yield reader

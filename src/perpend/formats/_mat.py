@@ -17,31 +17,36 @@ import math
 import struct
 import warnings
 import zlib
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 
 from perpend._files import writing
+from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.formats import _checks as check
 from perpend.formats import _hdf5
 from perpend.formats._checks import MAX_RATIO, SMALL, in_bytes, quoted
 from perpend.formats._choice import Entry, choose
 from perpend.formats._damage import DAMAGE_ERRORS, damage_named
-from perpend.formats._dataset import Answer, Dataset, Options
-from perpend.formats._records import added_values, from_array
+from perpend.formats._dataset import Dataset, Labelled, Options
+from perpend.formats._records import added_values
+from perpend.formats._stream import Blocks, Once, array_blocks
 
 HEADER_BYTES = 128
 COMPRESSED = 15  # type of a variable
-DENSE = range(6, 16)  # classes of numeric arrays: double, single, int8, ..., uint64
+NUMBERS = ("f8", "f4", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8")
+DENSE = dict(enumerate(NUMBERS, start=6))  # classes of numeric arrays
 OPAQUE = 17  # class of newer objects, which have no shape and hide their name
 CLASSES = {1: "cell", 2: "struct", 3: "object", 4: "char", 5: "sparse", 16: "function"}
 HIDDEN = {"", "None"}  # MATLAB's own, and the name under which SciPy loads the first object
-COMPLEX_FLAG = 1 << 11
+COMPLEX_FLAG, LOGICAL_FLAG = 1 << 11, 1 << 9
 ITEM_BYTES = {1: 1, 2: 1, 3: 2, 4: 2, 5: 4, 6: 4, 7: 4, 9: 8, 12: 8, 13: 8}  # by type of values
 START_BYTES = 1024  # of a variable: all but its values; at most 32 dimensions and a name
 PIECE = 1 << 20  # bytes that are unpacked at once
+UNREADABLE = "not a readable .mat file"
 
 
 class _Variable(NamedTuple):
@@ -49,40 +54,47 @@ class _Variable(NamedTuple):
     shape: tuple[int, ...]
     oddity: str  # what it holds, unless these are real numbers
     n_values: float = math.nan  # by the number of its bytes; nan if they are not numbers
+    dtype: np.dtype[Any] = np.dtype(float)
 
 
-def read(path: Path, options: Options) -> Dataset:
-    """Read one array of a ``.mat`` file; it is in MATLAB's order, so an image is copied once."""
+def opened(path: Path, options: Options) -> Blocks:
+    """Open one array of a ``.mat`` file, which is read as a whole: it is in MATLAB's order."""
     if _hdf5.is_matlab(path) or _hdf5.is_hdf5(path):
-        return _hdf5.read(path, options)
-    import scipy.io
-    from scipy.io.matlab import MatReadError
-
-    errors = (*DAMAGE_ERRORS, NameError, MatReadError)
-    with damage_named(path, "not a readable .mat file", errors), path.open("rb") as stream:
+        return _hdf5.opened(path, options)
+    with damage_named(path, UNREADABLE), path.open("rb") as stream:
         variables = _scan(path, stream)
         entries = {v.name: Entry(v.shape, v.oddity) for v in variables if v.name not in HIDDEN}
         name, where = choose(path, options.variable, entries)
-        _check_variable(where, [v for v in variables if v.name == name])
-        # at most: the unpacked bytes of the file, SciPy's array and ours
-        check.memory(where, 3 * 8 * math.prod(entries[name].shape or ()))
-        stream.seek(0)
+        found = _check_variable(where, [v for v in variables if v.name == name])
+    once = Once(partial(_load, path, where, found))
+    about = {"what": UNREADABLE}
+    return array_blocks(path, options, found.shape, found.dtype, lambda _: once, about=about)
+
+
+def _load(path: Path, where: str, found: _Variable) -> Array:
+    import scipy.io
+    from scipy.io.matlab import MatReadError
+
+    # at most: the unpacked bytes of the file, SciPy's array and ours
+    check.memory(where, 3 * 8 * math.prod(found.shape))
+    errors, name = (*DAMAGE_ERRORS, NameError, MatReadError), found.name
+    with damage_named(path, UNREADABLE, errors), path.open("rb") as stream:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # remarks on variables that are not read
             # mat_dtype: in the class that it has in MATLAB, which writes whole numbers as integers
             loaded = scipy.io.loadmat(stream, variable_names=[name], mat_dtype=True)
         values: Any = loaded.get(name)
-    if not isinstance(values, np.ndarray) or values.shape != entries[name].shape:
+    if not isinstance(values, np.ndarray) or values.shape != found.shape:
         raise InputError(f"{where}: cannot be read. The file is damaged; write it anew.")
     check.array(where, values.shape, values.dtype)
-    return from_array(values, path, options, values.dtype)
+    return values
 
 
-def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
+def write_labelled(dataset: Dataset, labelled: Labelled, path: Path) -> Path:
     """Write a ``.mat`` file of three arrays: columns for a table, images for an image."""
     import scipy.io
 
-    arrays = added_values(dataset, answer)
+    arrays = added_values(dataset, labelled)
     with writing(path) as stream:
         scipy.io.savemat(stream, arrays, do_compression=True, oned_as="column")
     return path
@@ -147,7 +159,8 @@ def _parse(start: bytes, order: str) -> _Variable:
         return _Variable(name, shape, CLASSES.get(class_code, "unknown"))
     kind, _, length, _ = _part(start, place, order)
     n_values = length / ITEM_BYTES.get(kind, math.nan)
-    return _Variable(name, shape, "complex" if flags & COMPLEX_FLAG else "", n_values)
+    dtype = np.dtype(bool if flags & LOGICAL_FLAG else DENSE[class_code])
+    return _Variable(name, shape, "complex" if flags & COMPLEX_FLAG else "", n_values, dtype)
 
 
 def _part(start: bytes, place: int, order: str) -> tuple[int, int, int, int]:
@@ -179,11 +192,11 @@ def _inflate(path: Path, stream: IO[bytes], length: int, limit: int) -> tuple[by
     return start, count
 
 
-def _check_variable(where: str, found: list[_Variable]) -> None:
+def _check_variable(where: str, found: list[_Variable]) -> _Variable:
     """Check a variable before it is loaded."""
     if len(found) > 1:
         raise InputError(f"{where}: is there twice. Write the file anew.")
-    _, shape, oddity, n_values = found[0]
+    _, shape, oddity, n_values, _ = found[0]
     if oddity:
         is_complex = oddity == "complex"
         what = "the real part or the modulus" if is_complex else "the array of numbers in it"
@@ -194,3 +207,4 @@ def _check_variable(where: str, found: list[_Variable]) -> None:
     check.array(where, shape, np.dtype(float))
     if n_values != math.prod(shape):
         raise InputError(f"{where}: shape and values disagree. The file is damaged.")
+    return found[0]

@@ -3,14 +3,14 @@
 import os
 from pathlib import Path
 
-SHARE = 0.8  # of what is available; the rest is for the work that follows
+USABLE = 0.8  # of what is available; the rest is for the work that follows
 MEMINFO = Path("/proc/meminfo")
 CONTAINER = Path("/sys/fs/cgroup")
 
 
 def memory_limit() -> int:
     """Bytes that one file may take: 80 % of the available memory, also in a container."""
-    return int(SHARE * min(_of_machine(), _of_container()))
+    return int(USABLE * min(_of_machine(), _of_container()))
 
 
 def _of_machine() -> float:

@@ -22,6 +22,12 @@ ADVICE = {  # about a number in another notation than the one in use
 }
 
 
+SIGNS = "$€£¥%"
+MARKED = re.compile(
+    rf"([-+]?)\s*([{SIGNS[:-1]}]?)\s*([-+]?[\d.,' ]*\d[\d.,' eE+-]*?)\s*([{SIGNS}]?)"
+)
+
+
 class Notation(NamedTuple):
     """How numbers are written."""
 
@@ -65,6 +71,22 @@ class Notation(NamedTuple):
     def is_number(self, cell: str) -> bool:
         """Whether a cell is a number."""
         return self.floats([cell]) is not None
+
+    def unmarked(self, cell: str) -> tuple[str, str]:
+        """Return a number without its sign of a currency or of percent, and that sign.
+
+        >>> Notation().unmarked("-$14.1"), Notation().unmarked("12 %"), Notation().unmarked("a%")
+        (('-14.1', '$'), ('12', '%'), ('a%', ''))
+        """
+        found = MARKED.fullmatch(cell.strip().translate(BLANKS))
+        if found is None or bool(found[2]) == bool(found[4]):  # none, or two
+            return cell, ""
+        bare = f"{found[1]}{found[3]}"
+        return (bare, found[2] or found[4]) if self.is_number(bare) else (cell, "")
+
+    def is_value(self, cell: str) -> bool:
+        """Whether a cell is a number, perhaps with a sign of a currency or of percent."""
+        return self.is_number(cell) or bool(self.unmarked(cell)[1])
 
     def advice(self, cell: str) -> str:
         """Say what to do about numbers in another notation; nothing for plain text."""

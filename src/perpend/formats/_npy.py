@@ -18,8 +18,10 @@ from perpend.exceptions import InputError
 from perpend.formats import _checks as check
 from perpend.formats._checks import in_bytes
 from perpend.formats._damage import DAMAGE_ERRORS
-from perpend.formats._dataset import Answer, Dataset, Options
-from perpend.formats._records import NO_DATA, added_values, from_array
+from perpend.formats._dataset import Dataset, Labelled, Options
+from perpend.formats._raw import Raw
+from perpend.formats._records import NO_DATA, added_values
+from perpend.formats._stream import Blocks, array_blocks
 
 HEADER_BYTES = 1 << 16  # NumPy itself reads no header longer than 10,000 characters
 ROWS = 1 << 14  # that are written together
@@ -39,29 +41,34 @@ class Header(NamedTuple):
     dtype: np.dtype[Any]
     offset: int  # where the values begin
 
+    def raw(self, path: Path, start: int, *, transposed: bool) -> Raw:
+        """Return the values, which begin somewhere in a file; `transposed`: columns are rows."""
+        backward = self.order == "F"
+        axes = tuple(range(len(self.shape)))
+        sides = self.shape[::-1] if backward else self.shape
+        return Raw(path, self.dtype, start, sides, axes[::-1] if backward != transposed else axes)
 
-def read(path: Path, options: Options) -> Dataset:
-    """Open a ``.npy`` file; float arrays stay on disk and are mapped into memory, read-only."""
+
+def opened(path: Path, options: Options) -> Blocks:
+    """Open a ``.npy`` file; it stays on disk."""
     with path.open("rb") as stream:
         header = read_header(str(path), stream)
     check_size(str(path), header, path.stat().st_size)
-    mapped = np.memmap(path, header.dtype, "r", header.offset, header.shape, header.order)
-    if header.dtype not in (np.float32, np.float64):
-        check.memory(str(path), 8 * mapped.size)
-    return from_array(np.asarray(mapped), path, options, header.dtype)
+
+    def source(transposed: bool) -> Raw:
+        return header.raw(path, header.offset, transposed=transposed)
+
+    return array_blocks(path, options, header.shape, header.dtype, source, about={})
 
 
-def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
+def write_labelled(dataset: Dataset, labelled: Labelled, path: Path) -> Path:
     """Write the mask of an image; or a table with three more columns, a block at a time."""
-    added = added_values(dataset, answer)
+    added = added_values(dataset, labelled)
     if dataset.kind == "image":
         with writing(path) as stream:
             np.save(stream, added["inlier"])
         return path
     (n,), D = dataset.shape, dataset.X.shape[1]
-    inlier = np.where(added["inlier"] == NO_DATA, math.nan, added["inlier"])
-    more = np.stack([added["distance"], added["probability"], inlier], axis=1)
-    positions = np.arange(n) if dataset.positions is None else dataset.positions
     with writing(path) as stream:
         shape, descr = (n, D + 3), np.lib.format.dtype_to_descr(np.dtype(float))
         np.lib.format.write_array_header_1_0(
@@ -69,9 +76,14 @@ def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
         )
         for begin in range(0, n, ROWS):
             block = np.full((min(ROWS, n - begin), D + 3), math.nan)
-            first, last = np.searchsorted(positions, [begin, begin + len(block)])
-            block[positions[first:last] - begin, :D] = dataset.X[first:last]
-            block[:, D:] = more[begin : begin + len(block)]
+            part = slice(begin, begin + len(block))
+            if dataset.positions is None:
+                block[:, :D] = dataset.X[part]
+            else:
+                first, last = np.searchsorted(dataset.positions, [part.start, part.stop])
+                block[dataset.positions[first:last] - begin, :D] = dataset.X[first:last]
+            block[:, D:] = np.stack([values[part] for values in added.values()], axis=1)
+            block[added["inlier"][part] == NO_DATA] = math.nan
             stream.write(block.tobytes())
     return path
 

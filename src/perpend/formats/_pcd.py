@@ -8,6 +8,7 @@ The labels are three more fields in a copy of the cloud: text if the cloud is, o
 """
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,16 +20,17 @@ from perpend.exceptions import InputError
 from perpend.formats import _checks as check
 from perpend.formats._checks import in_bytes, quoted
 from perpend.formats._damage import changed
-from perpend.formats._dataset import Answer, Dataset, Options
+from perpend.formats._dataset import Dataset, Labelled, Options
 from perpend.formats._lzf import decompress
 from perpend.formats._points import (
-    GAP,
+    FILLER,
     Points,
     added_fields,
     header_lines,
     write_records,
     write_text,
 )
+from perpend.formats._stream import Blocks
 
 KINDS = ("ascii", "binary", "binary_compressed")
 WORDS = (
@@ -50,22 +52,25 @@ class Header(NamedTuple):
     lines: tuple[bytes, ...]  # as in the file
 
 
-def read(path: Path, options: Options) -> Dataset:
-    """Read the points of a PCD file."""
+def opened(path: Path, options: Options) -> Blocks:
+    """Open the points of a PCD file."""
     header = _read_header(path)
     points = header.points
-    records = _unpacked(path, header) if header.kind == "binary_compressed" else None
-    if records is None:
+    unpack = None
+    if header.kind == "binary_compressed":
+        unpack = partial(_unpacked, path, header)
+        _packed_size(path, header)
+    else:
         check.points(path, points.n, points.least, path.stat().st_size - points.start)
-    return points.read(path, options, records, header)
+    return points.blocks(path, options, unpack, header)
 
 
-def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
+def write_labelled(dataset: Dataset, labelled: Labelled, path: Path) -> Path:
     """Write the cloud again, with three more fields."""
     source, header = Path(dataset.source), dataset.origin
     if _read_header(source) != header:
         raise changed(source)
-    added = added_fields(dataset, answer, header.fields.names)
+    added = added_fields(dataset, labelled, header.fields.names)
     with writing(path) as stream, source.open("rb") as original:
         stream.write(_header_text(header, added))
         original.seek(header.points.start)
@@ -119,7 +124,7 @@ def _fields(path: Path, entries: dict[str, list[str]]) -> list[tuple[str, np.dty
     if sum(numbers) > MAX_COUNT:
         raise InputError(f"{path}: a point has more than {MAX_COUNT} numbers.")
     kinds = [_dtype(path, kind, size) for kind, size in zip(types, sizes, strict=True)]
-    names = [f"{GAP}{j}" if name == PADDING else name for j, name in enumerate(names)]
+    names = [f"{FILLER}{j}" if name == PADDING else name for j, name in enumerate(names)]
     return list(zip(names, kinds, numbers, strict=True))
 
 
@@ -149,8 +154,8 @@ def _count(path: Path, word: str, *values: str) -> int:
     return int(values[0])
 
 
-def _unpacked(path: Path, header: Header) -> Array:
-    """Points of a compressed file, in which each field is a block of its own."""
+def _packed_size(path: Path, header: Header) -> int:
+    """Bytes of compressed points, if their sizes fit the header and the file."""
     n, dtype, start, _ = header.points
     present = path.stat().st_size - start - SIZES_BYTES
     with path.open("rb") as stream:
@@ -167,7 +172,16 @@ def _unpacked(path: Path, header: Header) -> Array:
                 f"{path}: its points unpack to {in_bytes(unpacked)}, but {n} points of "
                 f"{dtype.itemsize} bytes were declared. It is damaged."
             )
-        check.memory(str(path), packed + 2 * unpacked)
+    return packed
+
+
+def _unpacked(path: Path, header: Header) -> Array:
+    """Points of a compressed file, in which each field is a block of its own."""
+    n, dtype, start, _ = header.points
+    packed, unpacked = _packed_size(path, header), n * dtype.itemsize
+    check.memory(str(path), packed + 2 * unpacked)
+    with path.open("rb") as stream:
+        stream.seek(start + SIZES_BYTES)
         data = decompress(str(path), stream.read(packed), unpacked)
     records = np.empty(n, header.fields)
     place = 0

@@ -22,8 +22,9 @@ from perpend.exceptions import InputError
 from perpend.formats import _checks as check
 from perpend.formats._checks import in_bytes, quoted
 from perpend.formats._damage import changed
-from perpend.formats._dataset import Answer, Dataset, Options
+from perpend.formats._dataset import Dataset, Labelled, Options
 from perpend.formats._points import Points, added_fields, header_lines, write_records, write_text
+from perpend.formats._stream import Blocks
 
 ENCODINGS = {"ascii": "<", "binary_little_endian": "<", "binary_big_endian": ">"}
 TYPES = (
@@ -80,19 +81,19 @@ class Header(NamedTuple):
         return self.elements[: self.elements.index(self.vertex)]
 
 
-def read(path: Path, options: Options) -> Dataset:
-    """Read the vertices of a PLY file."""
+def opened(path: Path, options: Options) -> Blocks:
+    """Open the vertices of a PLY file."""
     header = _read_header(path)
-    return _points(path, header).read(path, options, origin=header)
+    return _points(path, header).blocks(path, options, origin=header)
 
 
-def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
+def write_labelled(dataset: Dataset, labelled: Labelled, path: Path) -> Path:
     """Write the file again, with three more properties of each vertex."""
     source, header = Path(dataset.source), dataset.origin
     if _read_header(source) != header:
         raise changed(source)
     points = _points(source, header)
-    added = added_fields(dataset, answer, points.names, ENCODINGS[header.encoding])
+    added = added_fields(dataset, labelled, points.names, ENCODINGS[header.encoding])
     lines = list(header.lines)
     end = b"\r\n" if lines[0].endswith(b"\r\n") else b"\n"
     lines[header.last + 1 : header.last + 1] = [line.encode() + end for line in _declared(added)]

@@ -3,7 +3,8 @@
 import io
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -14,13 +15,15 @@ from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.formats import _checks as check
 from perpend.formats._checks import clean
-from perpend.formats._dataset import Answer, Dataset, Options
-from perpend.formats._records import added_values, float_type, from_records, select
+from perpend.formats._dataset import Dataset, Labelled, Options
+from perpend.formats._raw import Raw
+from perpend.formats._records import added_values, float_type, select
+from perpend.formats._stream import Blocks, Once
 
 PLACE = ("x", "y", "z")  # the columns of a cloud, unless others are chosen
 ROWS = 1 << 16  # points that are converted or written together
 HEADER_BYTES = 1 << 20
-GAP = " "  # begins the names of fields that only fill gaps; no word of a header does
+FILLER = " "  # begins the names of fields that only fill gaps; no word of a header does
 
 
 class Points(NamedTuple):
@@ -34,7 +37,7 @@ class Points(NamedTuple):
     @property
     def names(self) -> list[str]:
         """Fields that hold numbers."""
-        return [name for name in self.dtype.names or () if not name.startswith(GAP)]
+        return [name for name in self.dtype.names or () if not name.startswith(FILLER)]
 
     @property
     def least(self) -> int:
@@ -42,24 +45,46 @@ class Points(NamedTuple):
         width = len(self.dtype.names or ())  # the last line end may be missing
         return 2 * self.n * width - 1 if self.is_text else self.n * self.dtype.itemsize
 
+    def raw(self, path: Path) -> Raw:
+        """Return the points of a binary file."""
+        return Raw(path, self.dtype, self.start, (self.n,))
+
     def mapped(self, path: Path) -> Array:
         """Map the points of a binary file."""
-        return np.asarray(np.memmap(path, self.dtype, "r", self.start, (self.n,)))
+        return self.raw(path).mapped()
 
-    def read(
-        self, path: Path, options: Options, records: Array | None = None, origin: Any = None
-    ) -> Dataset:
-        """Read the chosen columns: of the file, or of structured records that were unpacked."""
+    def blocks(
+        self,
+        path: Path,
+        options: Options,
+        unpack: Callable[[], Array] | None = None,
+        origin: Any = None,
+    ) -> Blocks:
+        """Open the chosen columns: of the file, or of structured records that must be unpacked."""
         columns = chosen(path, options, self.names)
         types = [self.dtype[name].newbyteorder("=") for name in columns]
+        dtype = np.dtype(float) if self.is_text else float_type(*types)
+        view = None
         if self.is_text:
-            X = self._read_text(path, columns)
+            text = Once(partial(self._read_text, path, columns))
+            take, view = text.take, lambda: text.values
         else:
-            records = self.mapped(path) if records is None else records
-            X = _read_records(path, records, columns, float_type(*types))
-        stored = ", ".join(dict.fromkeys(kind.name for kind in types))
-        return from_records(
-            X, path, options, "cloud", columns=columns, stored=stored, origin=origin
+            points = Once(unpack).take if unpack else self.raw(path).records
+            take = partial(_fields, points, columns, dtype)
+        whole = self.is_text or unpack is not None
+        return Blocks(
+            path,
+            options,
+            "cloud",
+            take,
+            shape=(self.n,),
+            width=len(columns),
+            dtype=dtype,
+            view=view,
+            held=self.n * len(self.names) * 8 if whole else 0,
+            columns=columns,
+            stored=", ".join(dict.fromkeys(kind.name for kind in types)),
+            origin=origin,
         )
 
     def _read_text(self, path: Path, columns: tuple[str, ...]) -> Array:
@@ -102,27 +127,30 @@ def chosen(path: Path, options: Options, names: Sequence[str]) -> tuple[str, ...
     return tuple(names[j] for j in select(path, options._replace(columns=columns), names))
 
 
-def _read_records(
-    path: Path, records: Array, columns: tuple[str, ...], dtype: np.dtype[Any]
+def _fields(
+    records: Callable[[int, int], Array],
+    columns: tuple[str, ...],
+    dtype: np.dtype[Any],
+    begin: int,
+    end: int,
 ) -> Array:
     """Copy some fields of structured records, so that they are aligned for any length of one."""
-    check.memory(str(path), len(records) * len(columns) * dtype.itemsize)
-    X = np.empty((len(records), len(columns)), dtype)
-    for begin in range(0, len(X), ROWS):  # each page of the file is read once, not once per field
-        block = records[begin : begin + ROWS]
+    X = np.empty((end - begin, len(columns)), dtype)
+    for i in range(0, len(X), ROWS):  # each page of the file is read once, not once per field
+        block = records(begin + i, min(begin + i + ROWS, end))
         for j, name in enumerate(columns):
-            X[begin : begin + ROWS, j] = block[name]
+            X[i : i + ROWS, j] = block[name]
     return X
 
 
 def added_fields(
-    dataset: Dataset, answer: Answer, taken: Sequence[str], order: str = "<"
+    dataset: Dataset, labelled: Labelled, taken: Sequence[str], order: str = "<"
 ) -> dict[str, Array]:
     """Return the fields to add: distance and probability as float32, inlier as bytes.
 
     inlier is 1, or 0 for outliers. Points without data have NaN, and 255 as inlier.
     """
-    added = added_values(dataset, answer, taken)
+    added = added_values(dataset, labelled, taken)
     return {
         name: values if values.dtype == np.uint8 else values.astype(f"{order}f4")
         for name, values in added.items()

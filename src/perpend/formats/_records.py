@@ -1,6 +1,7 @@
-"""From an array to a dataset, and from labels back to the places of the records."""
+"""From records to a dataset, and from labels back to the places of the records."""
 
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,32 +12,10 @@ from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.formats import _checks as check
 from perpend.formats._checks import listed, quoted
-from perpend.formats._dataset import Answer, Counts, Dataset, Kind, Options
+from perpend.formats._dataset import Counts, Dataset, Kind, Labelled, Options
 
 BLOCK = 1 << 22  # bytes of rows that are checked together
 NO_DATA = 255  # in a mask of bytes
-
-
-def from_array(
-    values: Array, path: Path, options: Options, stored_dtype: object, origin: Any = None
-) -> Dataset:
-    """Dataset of an array: 2 dimensions are a table, 3 an image; columns are numbered from 1."""
-    values = as_floats(values)
-    if options.transpose:
-        check.transposable(path, values.ndim == 2)
-        values = values.T
-    if not (values.flags.c_contiguous or values.ndim == 2):
-        check.memory(str(path), values.nbytes)
-    X = values.reshape(-1, values.shape[-1])
-    columns = None
-    if options.columns is not None or options.exclude:
-        chosen = select(path, options, [str(j + 1) for j in range(X.shape[1])])
-        X, columns = X[:, chosen], tuple(str(j + 1) for j in chosen)
-    kind: Kind = "table" if values.ndim == 2 else "image"
-    shape, stored = values.shape[:-1], str(stored_dtype)
-    return from_records(
-        X, path, options, kind, shape=shape, columns=columns, stored=stored, origin=origin
-    )
 
 
 def from_records(
@@ -60,47 +39,61 @@ def from_records(
     (0 in a dark band), so the pixel stays and is counted as partly ignored; a robust method finds
     out whether it is an outlier. Rows of a table stay, and are only counted.
     """
-    n, D = X.shape
-    keep = np.ones(n, bool) if masked is None else ~masked
-    nan = ignored = zero = partly = 0
-    marks = None
-    if ignore is not None and not np.isnan(ignore).all():
-        with np.errstate(over="ignore"):  # 1e300 in a scene of float32 marks infinities
-            marks = ignore.astype(X.dtype)
+    (n, D), census = X.shape, Census(ignore, X.dtype)
     step = max(1, BLOCK // max(1, D * X.itemsize))
-    with np.errstate(invalid="ignore"):  # signalling NaN, which damaged files have
-        for begin in range(0, n, step):
-            block, kept = X[begin : begin + step], keep[begin : begin + step]
-            finite = np.isfinite(block).all(axis=1)
-            if marks is not None:
-                hits = block == marks
-                every = hits.all(axis=1)
-                partly += int(np.count_nonzero(hits.any(axis=1) & ~every))
-                kept &= ~every
-            ignored += int(np.count_nonzero(~kept))
-            nan += int(np.count_nonzero(~finite))
-            zero += int(np.count_nonzero(~block.any(axis=1)))
-            kept &= finite
-    positions = None
+    keep = np.empty(n, bool)
+    for begin in range(0, n, step):
+        part = slice(begin, begin + step)
+        keep[part] = census.usable(X[part], None if masked is None else masked[part])
+    counts, positions = census.counts(dropped), None
     if kind != "table" and not keep.all():
         positions = np.flatnonzero(keep)
         if len(positions) == 0:
-            raise _no_data(path, kind, n, ignored, nan)
+            raise no_data(path, kind, n, counts)
         check.memory(str(path), len(positions) * D * X.itemsize)
         X = X[positions]
-    counts, shape = Counts(nan, ignored, zero, dropped, partly), shape or (n,)
-    source, name = str(path), options.format
+    source, name, shape = str(path), options.format, shape or (n,)
     return Dataset(X, source, name, kind, shape, columns, positions, stored, counts, origin)
 
 
-def _no_data(path: Path, kind: Kind, n: int, ignored: int, nan: int) -> InputError:
+class Census:
+    """Counts records, and finds those without data."""
+
+    def __init__(self, ignore: Array | None, dtype: Any) -> None:
+        self._nan = self._ignored = self._zero = self._partly = 0
+        self._marks = None
+        if ignore is not None and not np.isnan(ignore).all():
+            with np.errstate(over="ignore"):  # 1e300 in a scene of float32 marks infinities
+                self._marks = ignore.astype(dtype)
+
+    def usable(self, block: Array, masked: Array | None = None) -> Array:
+        """Return which records of a block are finite and neither masked nor marked as no data."""
+        kept = np.ones(len(block), bool) if masked is None else ~masked
+        with np.errstate(invalid="ignore"):  # signalling NaN, which damaged files have
+            finite = np.isfinite(block).all(axis=1)
+            if self._marks is not None:
+                hits = block == self._marks
+                every = hits.all(axis=1)
+                self._partly += int(np.count_nonzero(hits.any(axis=1) & ~every))
+                kept &= ~every
+            self._ignored += int(np.count_nonzero(~kept))
+            self._nan += int(np.count_nonzero(~finite))
+            self._zero += int(np.count_nonzero(~block.any(axis=1)))
+        return kept & finite
+
+    def counts(self, dropped: tuple[str, ...]) -> Counts:
+        """Return the counts so far."""
+        return Counts(self._nan, self._ignored, self._zero, dropped, self._partly)
+
+
+def no_data(path: Path, kind: Kind, n: int, counts: Counts) -> InputError:
     """Say why no pixel or point is left."""
-    if not ignored:
+    if not counts.ignored:
         what, advice = ("points", "") if kind == "cloud" else ("pixels", " Leave out bad bands.")
         return InputError(f"{path}: all of its {n} {what} have a NaN or an infinity.{advice}")
     return InputError(
-        f"{path}: no pixel has data: {ignored} of {n} are marked as no data, {nan} have a "
-        "NaN or an infinity. Check the ignore value, and leave out bad bands."
+        f"{path}: no pixel has data: {counts.ignored} of {n} are marked as no data, {counts.nan} "
+        "have a NaN or an infinity. Check the ignore value, and leave out bad bands."
     )
 
 
@@ -147,24 +140,45 @@ def _places(path: Path, wanted: Sequence[str], names: Sequence[str]) -> list[int
         ends = [(place(first), place(last)) for first, last in cuts]
         ranges = [range(a, b + 1) for a, b in ends if a is not None and b is not None and a <= b]
         if not ranges:
+            if numbered and (problem := _wrong_range(name, len(names))):
+                raise InputError(f"{path}: {problem}")
             there = listed([quoted(other) for other in places])
             raise InputError(f"{path}: has no column {quoted(name)}. Its columns: {there}.")
         found += ranges[0]
     return list(dict.fromkeys(found))
 
 
-def added_values(dataset: Dataset, answer: Answer, taken: Sequence[str] = ()) -> dict[str, Array]:
-    """Distance, probability and inlier for each record, by names that are not `taken`."""
-    inlier = np.asarray(np.asarray(answer.labels) == 1, np.uint8)
+def _wrong_range(name: str, n: int) -> str:
+    """Return what is wrong with numbers of columns; nothing if they are none."""
+    if not (found := re.fullmatch(r"\s*(\d+)(?:\s*-\s*(\d+))?\s*", name)):
+        return ""
+    first, last = int(found[1]), int(found[2] or found[1])
+    if first > last:
+        return f"columns {name}: the range ends before it begins. Write {last}-{first}."
+    there = f"{n} column{'s' * (n != 1)}, counted from 1"
+    return f"has no column{'s' * bool(found[2])} {name}: it has {there}."
+
+
+def added_values(
+    dataset: Dataset, labelled: Labelled, taken: Sequence[str] = ()
+) -> dict[str, Array]:
+    """Distance, probability and inlier for each record, by names that are not `taken`.
+
+    Labels that are bytes have a value for every record and are used as they are, without a copy.
+    """
+    labels = np.asarray(labelled.labels)
+    inlier = labels if labels.dtype == np.uint8 else np.asarray(labels == 1, np.uint8)
     columns = {
-        "distance": (np.asarray(answer.distance, float), math.nan),
-        "probability": (np.asarray(answer.probability, float), math.nan),
+        "distance": (np.asarray(labelled.distance, float), math.nan),
+        "probability": (np.asarray(labelled.probability, float), math.nan),
         "inlier": (inlier, NO_DATA),
     }
     added = {}
     for name, (values, missing) in columns.items():
-        full = np.full(math.prod(dataset.shape), missing, dtype=values.dtype)
-        full[slice(None) if dataset.positions is None else dataset.positions] = values
+        full = values
+        if dataset.positions is not None:
+            full = np.full(math.prod(dataset.shape), missing, dtype=values.dtype)
+            full[dataset.positions] = values
         free = name
         while free in taken:
             free = f"perpend_{free}"
@@ -182,12 +196,14 @@ def float_bytes(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
     return n * dtype.itemsize + (0 if dtype in (np.float32, np.float64) else 8 * n)
 
 
-def as_floats(array: Array) -> Array:
-    """Keep float32 and float64 as they are, turn all other numbers into float64."""
-    if array.dtype in (np.float32, np.float64):  # false for a foreign byte order
-        return array
-    with np.errstate(over="ignore"):  # a long double may become inf, which validation reports
-        return array.astype(np.float64)
+def together(places: Sequence[int]) -> slice | list[int]:
+    """Return places on an axis as a slice if they are neighbours, which is much faster.
+
+    >>> together([2, 3, 4]), together([4, 2])
+    (slice(2, 5, None), [4, 2])
+    """
+    first, last = places[0], places[-1] + 1
+    return slice(first, last) if list(places) == list(range(first, last)) else list(places)
 
 
 def float_type(*dtypes: np.dtype[Any]) -> np.dtype[Any]:

@@ -10,9 +10,9 @@ from perpend.exceptions import MissingExtraError
 class Format(NamedTuple):
     """A kind of file, and the module that reads it and writes labels in its format.
 
-    The module is imported when it is used. It has ``read(path, options) -> Dataset``, for a file
-    that is there and not empty, and ``write_answer(dataset, answer, path) -> Path``, which returns
-    the file that it has written, `path` unless the format needs another name.
+    The module is imported when it is used. It has ``opened(path, options) -> Blocks``, for a file
+    that is there and not empty, and ``write_labelled(dataset, labelled, path) -> Path``, which
+    returns the file that it has written, `path` unless the format needs another name.
     """
 
     name: str  # such as "csv"
@@ -48,6 +48,8 @@ FORMATS = (
 SEVERAL = {"npz", "mat", "hdf5", "zarr", "geotiff"}  # can hold several arrays, or pages
 TEXT = {"csv", "tsv", "txt"}  # tables as text
 ARRAYS = {"npy", "npz", "mat", "hdf5", "zarr"}  # arrays without names for their columns
+TABLES = {"parquet", "arrow"}  # may be a folder of files
+FOLDERS = {*TABLES, "zarr"}  # may be a folder
 BY_NAME = {known.name: known for known in FORMATS}
 BY_SUFFIX = {suffix: known for known in FORMATS for suffix in known.suffixes}
 

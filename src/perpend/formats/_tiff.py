@@ -12,7 +12,8 @@ the scene.
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,15 +26,29 @@ from perpend.exceptions import InputError, MissingExtraError
 from perpend.formats import _checks as check
 from perpend.formats._checks import REAL, SMALL, in_bytes, listed, quoted
 from perpend.formats._damage import damage_named
-from perpend.formats._dataset import Answer, Dataset, Options
-from perpend.formats._records import NO_DATA, added_values, float_type, from_records, select
+from perpend.formats._dataset import Dataset, Labelled, Options
+from perpend.formats._records import NO_DATA, added_values, float_type, select, together
 from perpend.formats._registry import optional_package
+from perpend.formats._stream import Blocks, stepwise
+from perpend.rows.sequential import Sequential
+from perpend.rows.threads import Shared
 
 MAGIC = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")  # the last two: BigTIFF
 DISTANCES = ("distance", "probability of being an outlier")
 LISTED = 10  # pages in a message
 READER = "perpend.formats._tiff_"  # and the name of a library: the module that uses it
 STRIP = 16 << 20  # bytes of rows that are read together
+
+
+def _silence(name: str) -> Callable[[], None]:
+    logger = logging.getLogger(name)
+    before = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    return lambda: logger.setLevel(before)
+
+
+QUIET = {name: Shared(partial(_silence, name)) for name in ("rasterio", "tifffile")}
+"""Silences the log of a library about damaged files; it raises as well."""
 
 
 class Page(NamedTuple):
@@ -63,50 +78,77 @@ class Origin(NamedTuple):
     place: Any  # the georeference, as the library has it
 
 
-def read(path: Path, options: Options) -> Dataset:
-    """Read the bands of an image, or of a stack of them."""
+def opened(path: Path, options: Options) -> Blocks:
+    """Open the bands of an image, or of a stack of them."""
     check.magic(path, "like a TIFF file", *MAGIC)
     library = _library(path)
     way = import_module(READER + library)
-    with (
-        damage_named(path, "not a readable TIFF file", (Exception,)),
-        _quiet(library),
-        way.opened(path) as all_pages,
-    ):
-        pages = _choose(path, all_pages, options.variable)
+
+    @contextmanager
+    def chosen() -> Iterator[Sequence[Page]]:
+        # Quiet only while something is done: others may be read before this one is closed.
+        with damage_named(path, "not a readable TIFF file", (Exception,)), ExitStack() as stack:
+            with QUIET[library]:
+                all_pages = stack.enter_context(way.opened(path))
+            yield _choose(path, all_pages, options.variable)
+
+    with chosen() as pages:
         _check(path, pages)
         names = _band_labels(pages)
         bands = select(path, options, names)
-        X, masked = _values(pages, bands)
         origin = Origin(library, way.georeference(pages[0].handle))
-    return from_records(
-        X.reshape(-1, len(bands)),
+    height, width, dtype = pages[0].height, pages[0].width, float_type(np.dtype(pages[0].dtype))
+    # whole blocks of the file are read together, some megabytes
+    rows = min(height, max(1, *(page.block_rows for page in pages)))
+    step = rows * max(1, STRIP // (rows * max(1, sum(page.stored for page in pages) // height)))
+
+    def rows_of(n: int, kind: Any, values: Callable[..., Array]) -> Callable[[int, int], Array]:
+        @contextmanager
+        def lines() -> Iterator[Callable[[int, int], Array]]:
+            with chosen() as pages:
+
+                def between(begin: int, end: int) -> Array:
+                    with QUIET[library]:
+                        return values(pages, bands, begin, end).reshape(-1, n)
+
+                yield between
+
+        near = stepwise(lines, height, width, step)
+        return Sequential(near, shape=(height * width, n), dtype=kind, name=str(path)).read
+
+    masked = rows_of(1, bool, _hidden) if any(page.has_mask for page in pages) else None
+    return Blocks(
         path,
         options,
         "image",
-        shape=(pages[0].height, pages[0].width),
+        rows_of(len(bands), dtype, _values),
+        shape=(height, width),
+        width=len(bands),
+        dtype=dtype,
+        held=min(step, height) * width * len(bands) * dtype.itemsize,
+        extra=max(page.stored for page in pages) + SMALL,
         columns=tuple(names[b] for b in bands),
         ignore=np.array([value for page in pages for value in page.nodata])[bands],
-        masked=None if masked is None else masked.ravel(),
+        masked=masked and (lambda begin, end: masked(begin, end)[:, 0]),
         dropped=("alpha",) if any(page.has_alpha for page in pages) else (),
         stored=pages[0].dtype,
         origin=origin,
     )
 
 
-def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
-    """Write ``NAME-answer.tif`` (the mask) and ``NAME-answer-distance.tif``."""
+def write_labelled(dataset: Dataset, labelled: Labelled, path: Path) -> Path:
+    """Write ``NAME-labelled.tif`` (the mask) and ``NAME-labelled-distance.tif``."""
     library, place = dataset.origin
     way = import_module(READER + library)
-    added = added_values(dataset, answer)
-    values = np.stack([added["distance"], added["probability"]]).astype(np.float32)
+    added = added_values(dataset, labelled)
+    inlier = added.pop("inlier")
     images = {
-        path.with_stem(f"{path.stem}-distance"): (values, DISTANCES, np.nan),
-        path: (added["inlier"][np.newaxis], ["inlier"], NO_DATA),
+        path.with_stem(f"{path.stem}-distance"): (added.values(), DISTANCES, np.nan),
+        path: ([inlier], ["inlier"], NO_DATA),
     }
     for file, (image, names, nodata) in images.items():
         with writing(file) as stream:
-            way.save(stream, image, names, nodata, place)
+            way.save(stream, list(image), names, nodata, place)
     return path
 
 
@@ -118,18 +160,6 @@ def _library(path: Path) -> str:
         optional_package("tifffile", path, "images")
         return "tifffile"
     return "rasterio"
-
-
-@contextmanager
-def _quiet(name: str) -> Iterator[None]:
-    """Silence the log of a library about damaged files; it raises as well."""
-    logger = logging.getLogger(name)
-    before = logger.level
-    logger.setLevel(logging.CRITICAL + 1)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
 
 
 def _choose(path: Path, pages: Sequence[Page], variable: str | None) -> Sequence[Page]:
@@ -164,8 +194,6 @@ def _check(path: Path, pages: Sequence[Page]) -> None:
         )
     check.expansion(str(path), size, stored)
     check.expansion(f"{path}, a block", size, max(page.block for page in pages))
-    n = first.height * first.width * sum(page.bands for page in pages)
-    check.memory(str(path), n * float_type(dtype).itemsize + max(p.stored for p in pages) + SMALL)
 
 
 def _band_labels(pages: Sequence[Page]) -> tuple[str, ...]:
@@ -179,34 +207,23 @@ def _band_labels(pages: Sequence[Page]) -> tuple[str, ...]:
     return tuple(labels)
 
 
-def _values(pages: Sequence[Page], bands: list[int]) -> tuple[Array, Array | None]:
-    """Values as height x width x bands, and which pixels a mask leaves out."""
-    extent = pages[0].height, pages[0].width
-    X = np.empty((*extent, len(bands)), float_type(np.dtype(pages[0].dtype)))
-    masked = np.zeros(extent, bool) if any(page.has_mask for page in pages) else None
+def _values(pages: Sequence[Page], bands: list[int], begin: int, end: int) -> Array:
+    """Some rows of the image, bands last."""
+    X = np.empty((end - begin, pages[0].width, len(bands)), float_type(np.dtype(pages[0].dtype)))
     before = 0
     for page in pages:
         pairs = [(b - before, j) for j, b in enumerate(bands) if 0 <= b - before < page.bands]
-        own, columns = [b for b, _ in pairs], [j for _, j in pairs]
         before += page.bands
-        if not own and not page.has_mask:
-            continue
-        rows = max(1, page.block_rows)  # whole blocks are read together, some megabytes
-        step = rows * max(1, STRIP // (rows * max(1, page.stored // page.height)))
-        for begin in range(0, page.height, step):
-            values, hidden = page.read(begin, min(step, page.height - begin), own)
-            if own:
-                X[begin : begin + step][..., together(columns)] = values
-            if masked is not None and hidden is not None:
-                masked[begin : begin + step] |= hidden
-    return X, masked
+        if pairs:
+            own, columns = zip(*pairs, strict=True)
+            X[..., together(columns)] = page.read(begin, end - begin, list(own))[0]
+    return X
 
 
-def together(places: Sequence[int]) -> slice | list[int]:
-    """Return places on an axis as a slice if they are neighbours, which is much faster.
-
-    >>> together([2, 3, 4]), together([4, 2])
-    (slice(2, 5, None), [4, 2])
-    """
-    first, last = places[0], places[-1] + 1
-    return slice(first, last) if list(places) == list(range(first, last)) else list(places)
+def _hidden(pages: Sequence[Page], _: list[int], begin: int, end: int) -> Array:
+    """Which pixels of some rows a mask leaves out."""
+    masked = np.zeros((end - begin, pages[0].width), bool)
+    for page in pages:
+        hidden = page.read(begin, end - begin, [])[1] if page.has_mask else None
+        masked |= False if hidden is None else hidden
+    return masked

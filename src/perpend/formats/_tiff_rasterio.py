@@ -14,6 +14,7 @@ from perpend.exceptions import InputError
 from perpend.formats._tiff import Page
 
 MAX_PAGES = 1 << 12  # files that are open together
+LINES = 256  # that are written together
 
 
 @contextmanager
@@ -22,15 +23,17 @@ def opened(path: Path) -> Iterator[list[Page]]:
     import rasterio
 
     name = str(path.absolute())
-    with warnings.catch_warnings(), rasterio.Env(), ExitStack() as stack:
-        warnings.simplefilter("ignore")  # a plain TIFF has no georeference
-        first = stack.enter_context(rasterio.open(name, driver="GTiff"))
-        n = len(first.subdatasets)
-        if n > MAX_PAGES:
-            raise InputError(f"{path}: has {n} pages; at most {MAX_PAGES} can be read.")
-        parts = [f"GTIFF_DIR:{i}:{name}" for i in range(1, n + 1)]
-        others = [stack.enter_context(rasterio.open(part, driver="GTiff")) for part in parts]
-        yield [_page(handle) for handle in (others if n > 1 else [first])]
+    with ExitStack() as stack:
+        with warnings.catch_warnings(), rasterio.Env():
+            warnings.simplefilter("ignore")  # a plain TIFF has no georeference
+            first = stack.enter_context(rasterio.open(name, driver="GTiff"))
+            n = len(first.subdatasets)
+            if n > MAX_PAGES:
+                raise InputError(f"{path}: has {n} pages; at most {MAX_PAGES} can be read.")
+            parts = [f"GTIFF_DIR:{i}:{name}" for i in range(1, n + 1)]
+            others = [stack.enter_context(rasterio.open(part, driver="GTiff")) for part in parts]
+            pages = [_page(handle) for handle in (others if n > 1 else [first])]
+        yield pages
 
 
 def georeference(handle: Any) -> dict[str, Any]:
@@ -42,26 +45,33 @@ def georeference(handle: Any) -> dict[str, Any]:
 
 
 def save(
-    stream: IO[bytes], image: Array, names: Sequence[str], nodata: float, place: dict[str, Any]
+    stream: IO[bytes],
+    image: list[Array],
+    names: Sequence[str],
+    nodata: float,
+    place: dict[str, Any],
 ) -> None:
-    """Write bands x height x width as a GeoTIFF with this georeference."""
+    """Write bands as a GeoTIFF with this georeference: bytes, or else float32."""
     import rasterio
 
-    bands, height, width = image.shape
+    (height, width), dtype = image[0].shape, "uint8" if image[0].itemsize == 1 else "float32"
     with warnings.catch_warnings(), rasterio.MemoryFile() as memory:
         warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
         with memory.open(
             driver="GTiff",
-            count=bands,
+            count=len(image),
             height=height,
             width=width,
-            dtype=image.dtype.name,
+            dtype=dtype,
             nodata=nodata,
             compress="deflate",
             **place,
         ) as dataset:
-            dataset.write(image)
-            for j, name in enumerate(names, start=1):
+            for j, (name, band) in enumerate(zip(names, image, strict=True), start=1):
+                for begin in range(0, height, LINES):
+                    part = band[begin : begin + LINES].astype(dtype)
+                    window = ((begin, begin + len(part)), (0, width))
+                    dataset.write(part, j, window=window)
                 dataset.set_band_description(j, name)
         stream.write(memory.getbuffer())
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.exceptions import InputError, MissingExtraError
-from perpend.formats._tiff import Page, together
+from perpend.formats._records import together
+from perpend.formats._tiff import Page
 
 GEO_TAGS = (33550, 33922, 34264, 34735, 34736, 34737)  # scale, tie points, matrix, and keys
 NODATA = 42113  # GDAL's tag for the value of pixels without data
@@ -51,14 +52,15 @@ def georeference(page: Any) -> list[tuple[int, Any, int, Any, bool]]:
 
 
 def save(
-    stream: IO[bytes], image: Array, names: Sequence[str], nodata: float, place: list[Any]
+    stream: IO[bytes], image: list[Array], names: Sequence[str], nodata: float, place: list[Any]
 ) -> None:
-    """Write bands x height x width, with the tags of the georeference."""
+    """Write bands, with the tags of the georeference: bytes, or else float32."""
     import tifffile
 
+    dtype = np.uint8 if image[0].itemsize == 1 else np.float32
     tifffile.imwrite(
         stream,
-        image,
+        np.stack(image).astype(dtype),
         photometric="minisblack",
         planarconfig="separate" if len(image) > 1 else None,
         description=", ".join(names),

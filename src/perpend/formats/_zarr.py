@@ -13,22 +13,24 @@ import shutil
 import stat
 import warnings
 import zipfile
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.formats import _checks as check
 from perpend.formats._checks import quoted
 from perpend.formats._choice import Entry, choose
 from perpend.formats._damage import DAMAGE_ERRORS, damage_named
-from perpend.formats._dataset import Answer, Dataset, Options
+from perpend.formats._dataset import Dataset, Labelled, Options
 from perpend.formats._packed import UNPACKED_SIZE
-from perpend.formats._records import added_values, float_bytes, from_array
+from perpend.formats._records import added_values
 from perpend.formats._registry import optional_package
+from perpend.formats._stream import Blocks, chunked_blocks
 
 METADATA = {"zarr.json": 3, ".zarray": 2}
 PLAIN_CODECS = {"bytes", "transpose", "crc32c"}  # of Zarr 3: these unpack nothing
@@ -38,6 +40,7 @@ MAX_SPARSITY = 100  # and so many times the stored ones
 WIDER = 8  # filters may turn a byte into a float
 SLACK = 1 << 18  # bytes by which the bound of a small chunk may be too high
 MAX_FILES = 1_000_000
+UNREADABLE = "not a readable Zarr store"
 BAD_ZARR = (*DAMAGE_ERRORS, ImportError)  # zarr and its codecs raise these
 
 
@@ -104,10 +107,10 @@ class _Store:
             self.archive.close()
 
 
-def read(path: Path, options: Options) -> Dataset:
-    """Read one array of a Zarr store; `variable` is its path inside, such as ``a/b``."""
+def opened(path: Path, options: Options) -> Blocks:
+    """Open one array of a Zarr store; `variable` is its path inside, such as ``a/b``."""
     optional_package("zarr", path, "zarr")
-    with damage_named(path, "not a readable Zarr store", BAD_ZARR), closing(_Store(path)) as store:
+    with damage_named(path, UNREADABLE, BAD_ZARR), closing(_Store(path)) as store:
         found = _arrays(store)
         wanted = None if options.variable is None else options.variable.strip("/")
         entries = {name: _entry(meta) for name, meta in found.items()}
@@ -117,10 +120,12 @@ def read(path: Path, options: Options) -> Dataset:
             raise InputError(f"{where}: {meta or 'its metadata cannot be read'}. Write it anew.")
         check.array(where, meta.shape, meta.dtype)
         _check(where, store, name, meta)
-        return from_array(_load(path, name, meta), path, options, meta.dtype, meta.version)
+    axes, array = tuple(range(len(meta.shape))), partial(_array, path, name, meta)
+    about = {"what": UNREADABLE, "origin": meta.version}
+    return chunked_blocks(path, options, meta, axes, array, **about)
 
 
-def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
+def write_labelled(dataset: Dataset, labelled: Labelled, path: Path) -> Path:
     """Write a group of three arrays, each in the shape of the records."""
     import zarr
 
@@ -131,7 +136,7 @@ def write_answer(dataset: Dataset, answer: Answer, path: Path) -> Path:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             group = zarr.create_group(store, zarr_format=dataset.origin)
-            for name, values in added_values(dataset, answer).items():
+            for name, values in added_values(dataset, labelled).items():
                 array = group.create_array(name, shape=values.shape, dtype=values.dtype)
                 array[...] = values
             store.close()
@@ -153,7 +158,7 @@ def _arrays(store: _Store) -> dict[str, _Meta | str]:
         if version is None:
             continue
         try:
-            content = json.loads(store.get(key, limit=1 << 24))
+            content = json.loads(store.get(key, limit=min(1 << 24, store.keys[key])))
             if version == 3 and content.get("node_type") != "array":
                 continue
             found[folder] = _checked(_parse_2(content) if version == 2 else _parse_3(content))
@@ -216,7 +221,6 @@ def _check(where: str, store: _Store, name: str, meta: _Meta) -> None:
         what = f"declares {declared} chunks, but {len(sizes)} files are stored"
         raise InputError(f"{where}: {what}. Is it incomplete?")
     check.expansion(where, stored, declared * chunk)  # chunks at the edges are stored whole
-    check.memory(where, float_bytes(meta.shape, meta.dtype) + chunk)
     limit = (WIDER if meta.filtered else 1) * chunk + SLACK
     for key in sizes if meta.packers else ():
         if UNPACKED_SIZE[meta.packers[0]](store.get(key)) > limit:
@@ -224,14 +228,19 @@ def _check(where: str, store: _Store, name: str, meta: _Meta) -> None:
             raise InputError(f"{where}: {what}. The store is damaged.")
 
 
-def _load(path: Path, name: str, meta: _Meta) -> Array:
-    """Let zarr read one array."""
+@contextmanager
+def _array(path: Path, name: str, meta: _Meta) -> Iterator[Any]:
+    """Let zarr open one array."""
     from zarr import open_array, storage
 
     kind = storage.LocalStore if path.is_dir() else storage.ZipStore
-    with warnings.catch_warnings(), closing(kind(path, read_only=True)) as store:
-        warnings.simplefilter("ignore")  # remarks on parts of the format that may change
-        array = open_array(store, path=name, mode="r", zarr_format=meta.version)
+    with (
+        damage_named(path, UNREADABLE, BAD_ZARR),
+        closing(kind(path, read_only=True)) as store,
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # remarks on parts of the format that may change
+            array = open_array(store, path=name, mode="r", zarr_format=meta.version)
         if tuple(array.shape) != meta.shape or array.dtype != meta.dtype:
             raise ValueError("zarr reads other metadata")
-        return np.asarray(array[...])
+        yield array

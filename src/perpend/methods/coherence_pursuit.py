@@ -11,7 +11,6 @@ is the quadratic form :math:`x_i^T X^T X x_i - 1`, so no pair of rows is ever fo
 M. Rahmani, G. Atia. Coherence pursuit: fast, simple, and robust subspace recovery. ICML 2017.
 """
 
-from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -19,7 +18,7 @@ from sklearn.utils import gen_batches
 
 from perpend._capabilities import Capabilities
 from perpend._typing import Array
-from perpend.estimator import Interval, StrOptions, SubspaceEstimator
+from perpend.estimator import Count, StrOptions, SubspaceEstimator
 from perpend.rows import RowSource, RowSpan
 from perpend.solvers import Directions, Solution, dense
 from perpend.solvers.loop import Callback
@@ -73,8 +72,8 @@ def coherence(X: Array, weight: Array, power: int) -> Array:
 class CoherencePursuit(SubspaceEstimator):
     r"""Coherence Pursuit: the subspace of the rows that are coherent with most others.
 
-    The codimension or the dimension must be given. One pass, without iterations, for outliers
-    without structure and dimensions that are small beside the number of features: near it, the
+    The codimension or the dimension must be given. One pass, without iterations. It is for outliers
+    without structure and for dimensions much smaller than the number of features: otherwise the
     scores of inliers and outliers are nearly the same. Rows are compared as unit rows even without
     `normalize`.
 
@@ -112,13 +111,13 @@ class CoherencePursuit(SubspaceEstimator):
         regime="d is known and small, outliers without structure",
         guarantee="Exact for random inliers and outliers if n_in / d is well above n_out / D.",
         reference="Rahmani, Atia 2017",
-        memory="n D",
+        time="1e-9 n D²",
+        memory="n D + D²",
         backends=("numpy",),
         iterates=False,
     )
     _function = staticmethod(coherence_pursuit)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **SubspaceEstimator._parameter_constraints,
-        "n_rows": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "power": [Interval(Integral, 1, 2, closed="both")],
+        "n_rows": [StrOptions({"auto"}), Count(1)],
+        "power": [Count(1, 2)],
     }

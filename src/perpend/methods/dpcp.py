@@ -14,16 +14,21 @@ provable robust recovery of subspaces of unknown codimension. ICLR 2022.
 
 import copy
 from dataclasses import field
-from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 
 from perpend._capabilities import Capabilities
 from perpend._typing import Array
-from perpend.estimator import HasMethods, Interval, StrOptions, SubspaceEstimator
+from perpend.estimator import (
+    Count,
+    HasMethods,
+    StrOptions,
+    SubspaceEstimator,
+    _all_or_nothing,
+)
 from perpend.exceptions import InputError
-from perpend.rows import RowSource
+from perpend.rows import RowSource, check_source
 from perpend.solvers import Solution, StepRule, step_rule
 from perpend.solvers.loop import Callback
 from perpend.solvers.steps import STEP_METHODS, STEP_RULES
@@ -62,8 +67,9 @@ def dpcp(
 ) -> Solution:
     """Recover the subspace of the inliers among `rows`; the parameters are those of `DPCP`.
 
-    A subspace that is `known`, of other rows, is taken where it is sure among these.
+    `known` is the subspace of other rows. It is tried first, and kept if it is sure for these rows.
     """
+    check_source(rows)
     _check_sizes(codimension, n_starts, init, rows.shape[1])
     finish = refine is not False
     descent = Descent(n_starts, init, step_rule(step), max_iter, tol)
@@ -124,7 +130,7 @@ class DPCP(SubspaceEstimator):
     r"""Robust subspace recovery by dual principal component pursuit, codimension unknown.
 
     Finds the linear subspace of the inliers, its dimension, and the outliers, even if most rows are
-    outliers. Neither the dimension nor the share of outliers need be given.
+    outliers. You give neither the dimension nor the share of outliers.
 
     Parameters
     ----------
@@ -139,11 +145,11 @@ class DPCP(SubspaceEstimator):
         least, or at the given directions.
     refine : "auto" or bool, default="auto"
         "auto" finishes with joint reweighted least squares. Without noise the result is then exact
-        to rounding; with noise it is as good as PCA on the true inliers. If the descents are
-        unclear, the scale at which rows concentrate decides; that also shows subspaces that no
-        minimiser of the l1 objective shows. False is the paper's algorithm alone:
-        ``step="mbls", refine=False, n_starts=k, max_iter=200`` runs it with the line search that
-        the same group released for earlier methods; of this paper there is no public code.
+        up to rounding; with noise it is as good as PCA on the true inliers. If the descents are
+        unclear, the scale at which rows concentrate decides; that also finds subspaces that are
+        not minimisers of the l1 objective. False is the paper's algorithm alone. There is no
+        public code for the paper: ``step="mbls", refine=False, n_starts=k, max_iter=200`` runs it
+        with the line search that the same group released for earlier methods.
     max_iter : int, default=1000
         Maximum number of iterations of each descent.
     tol : float, default=1e-9
@@ -219,14 +225,77 @@ class DPCP(SubspaceEstimator):
     )
     _function = staticmethod(dpcp)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **SubspaceEstimator._parameter_constraints,
-        "codimension": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
-        "n_starts": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "n_starts": [StrOptions({"auto"}), Count(1)],
         "init": [StrOptions({"random", "spectral"}), "array-like"],
         "step": [StrOptions(set(STEP_RULES)), HasMethods(STEP_METHODS)],
         "refine": [StrOptions({"auto"}), "boolean"],
-        "sample_size": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left"), None],
+        "sample_size": [StrOptions({"auto"}), Count(2), None],
     }
+
+    def partial_fit(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> Self:  # noqa: ARG002
+        """Learn from one more batch of rows, and say if the subspace has drifted.
+
+        Memory is bounded: the model keeps a random sample of all rows and the latest ones
+        (`sample_size` of each; "auto" and None are at least 4096 and 24 for each feature), and
+        second moments of the inliers over all rows. Each time the number of rows has doubled, the
+        subspace is searched again in the sample. In between, every batch refines it: after many
+        batches it is as exact as that of `fit` on all rows. After `fit`, `partial_fit` continues
+        from its result; `fit` starts from scratch.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Any number of rows, also one or none. Tensors and missing entries are refused.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            A row of weight w counts like w equal rows.
+
+        Returns
+        -------
+        self : object
+            `labels_` are those of this batch. New are `n_samples_seen_`, `n_batches_` and
+            `drifts_`. The last is a list of dict, with an entry for each drift: the `batch` that
+            showed it, the `row` of the stream where it began, the `reason` ("turn": the inliers'
+            scores; "other": another subspace is sure in the latest rows; "lost": the old one is no
+            longer supported by them; "revised": the sample shows another one), the `angle` in
+            degrees, the `codimension` before and `codimension_now` (NaN and None while that is not
+            sure), and the `chance` of so clear a turn without any drift (NaN for other reasons).
+
+        Warns
+        -----
+        DriftWarning
+            If the batch shows another subspace. Rows before the drift are forgotten.
+
+        Notes
+        -----
+        Tests compare the last 1, 2, 4, ... blocks of at least ``max(4 * n_features, 64)`` rows with
+        everything before them, each at a level of 1e-7, so that fewer than one in three million
+        blocks gives a false report. Differences are measured in units of the scatter between
+        earlier blocks. Tests begin when the subspace is sure.
+
+        Examples
+        --------
+        >>> import warnings
+        >>> from perpend import DPCP
+        >>> from perpend.datasets import make_subspace
+        >>> before, after = (
+        ...     make_subspace(3000, 3000, n_features=8, codimension=2, noise=0.02, random_state=i).X
+        ...     for i in range(2)
+        ... )
+        >>> model = DPCP(random_state=0)
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     for batch in [*before.reshape(12, 500, 8), *after.reshape(12, 500, 8)]:
+        ...         model = model.partial_fit(batch)
+        >>> model.codimension_, model.n_samples_seen_, [one["batch"] for one in model.drifts_]
+        (2, 12000, [13])
+        """
+        from perpend._streaming import partial_fit
+
+        self._validate_params()
+        with _all_or_nothing(self):
+            partial_fit(self, X, sample_weight)
+        return self
 
     @property
     def _may_follow_scales(self) -> bool:

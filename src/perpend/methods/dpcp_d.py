@@ -51,10 +51,10 @@ def dpcp_d(
     callback: Callback | None = None,
 ) -> Solution:
     """Recover the subspace of the given codimension; the parameters are those of `DPCPd`."""
-    value = TAU / math.sqrt(rows.total_weight) if isinstance(tau, str) else tau / rows.unit
-    limit = np.asarray(value, dtype=rows.dtype)
 
     def find(rows: RowSource, span: RowSpan, c: int) -> Directions:
+        value = TAU / math.sqrt(rows.total_weight) if isinstance(tau, str) else tau / rows.unit
+        limit = np.asarray(value, dtype=rows.dtype)
         half = np.sqrt(span.variances)[:, None] * span.axes.T  # moments = half.T @ half
 
         def denoise(start: Array, A: Array, _: Array) -> Directions:
@@ -128,9 +128,9 @@ class DPCPd(SubspaceEstimator):
         regime="c is known and small, noise, many rows",
         guarantee="None for the alternation.",
         reference="Tsakiris, Vidal 2018",
+        time="2e-8 n D c",
     )
     _function = staticmethod(dpcp_d)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **SubspaceEstimator._parameter_constraints,
         "tau": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
     }

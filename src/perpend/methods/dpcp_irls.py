@@ -98,6 +98,5 @@ class DPCPIRLS(SubspaceEstimator):
     )
     _function = staticmethod(dpcp_irls)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **SubspaceEstimator._parameter_constraints,
         "delta": [Interval(Real, 0, None, closed="neither")],
     }

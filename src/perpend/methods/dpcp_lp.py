@@ -79,8 +79,8 @@ class DPCPLP(SubspaceEstimator):
     r"""Dual principal component pursuit by linear programs, one normal after the other.
 
     The codimension or the dimension must be given. The other parameters default to the constants of
-    a published comparison. Each step is a linear program in as many variables as rows: up to some
-    ten thousand rows.
+    a published comparison. Each step is a linear program with as many variables as rows, so it is
+    for up to some ten thousand rows.
 
     Parameters
     ----------
@@ -117,6 +117,7 @@ class DPCPLP(SubspaceEstimator):
         guarantee="Ends after finitely many programs; the first normal is one of the inliers' "
         "under the geometric conditions of its paper.",
         reference="Tsakiris, Vidal 2018",
+        time="5e-9 n² D c",
         memory="n D",
         backends=("numpy",),
         tolerates_most=True,

@@ -126,7 +126,6 @@ class FMS(SubspaceEstimator):
     )
     _function = staticmethod(fms)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **SubspaceEstimator._parameter_constraints,
         "p": [Interval(Real, 0, 2, closed="neither")],
         "smoothing": [StrOptions({"dynamic"}), Interval(Real, 0, None, closed="neither")],
         "quantile": [Interval(Real, 0, 1, closed="neither")],

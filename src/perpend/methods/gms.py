@@ -11,26 +11,27 @@ count the dimension and their vectors span the subspace. By reweighted least squ
 
 where the step was derived here: for fixed weights with the moments S, the gradient Q S + S Q of the
 sum of squares is a multiple of I where Q is one of the inverse of S. The rule for the number of
-small eigenvalues, the largest ratio of two neighbours, is ours. Without outliers enough in all
-directions, rows within the subspace become the smallest ones, and Q finds another space.
+small eigenvalues, the largest ratio of two neighbours, is ours; outside the span of the rows Q
+would be infinite beside all others. Without outliers enough in all directions, rows within the
+subspace become the smallest ones, and Q finds another space.
 
 T. Zhang, G. Lerman. A novel M-estimator for robust PCA. JMLR 15, 2014.
 """
 
 from dataclasses import field
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from perpend._capabilities import Capabilities
 from perpend._typing import Array
-from perpend.estimator import Interval, StrOptions, SubspaceEstimator
+from perpend.estimator import Interval, SubspaceEstimator
 from perpend.rows import RowSource, RowSpan
 from perpend.solvers import Directions, Solution
 from perpend.solvers.loop import Callback
 from perpend.solvers.reweighting import attainable, by_power, decrease, reweight
-from perpend.structure import solve_fixed, solve_free
+from perpend.structure import largest_fall, solve_fixed, solve_free
 
 
 def gms(
@@ -54,8 +55,8 @@ def gms(
             span, span.rank, measure, by_power(rows, delta), decrease, max_iter=max_iter,
             tol=attainable(tol, rows), callback=callback,
         )  # fmt: skip
-        if c is None:  # the largest ratio of two eigenvalues of Q, which are 1 / variances
-            c = int(np.argmax(end.variances[1:] / end.variances[:-1])) + 1 if span.rank > 1 else 0
+        if c is None:  # by the eigenvalues of Q, which are 1 / variances
+            c = span.rank - largest_fall(end.variances[::-1], then_zero=span.is_smaller)
         return directions._replace(B=directions.B[:, :c])
 
     if codimension == "auto":
@@ -107,7 +108,5 @@ class GMS(SubspaceEstimator):
     )
     _function = staticmethod(gms)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **SubspaceEstimator._parameter_constraints,
-        "codimension": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
         "delta": [Interval(Real, 0, None, closed="neither")],
     }

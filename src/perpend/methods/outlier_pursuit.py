@@ -10,9 +10,8 @@ H. Xu, C. Caramanis, S. Sanghavi. Robust PCA via outlier pursuit. IEEE Transacti
 Theory 58(5), 2012.
 """
 
-import math
 from dataclasses import field
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -22,7 +21,7 @@ from perpend.estimator import Interval, StrOptions, SubspaceEstimator
 from perpend.rows import RowSource
 from perpend.solvers import Solution
 from perpend.solvers.loop import Callback
-from perpend.structure import haystack_weight, low_rank_and_rows
+from perpend.structure import low_rank_and_rows, row_weight
 
 
 def outlier_pursuit(
@@ -37,12 +36,7 @@ def outlier_pursuit(
     callback: Callback | None = None,
 ) -> Solution:
     """Recover the subspace and its dimension; the parameters are those of `OutlierPursuit`."""
-    if not isinstance(lam, str):
-        weight = float(lam)
-    elif contamination:
-        weight = 3 / (7 * math.sqrt(contamination * rows.total_weight))
-    else:
-        weight = haystack_weight(rows)
+    weight = row_weight(rows, lam, contamination)
     how: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "rng": rng, "callback": callback}
     return low_rank_and_rows(rows, codimension, weight, **how)
 
@@ -62,7 +56,8 @@ class OutlierPursuit(SubspaceEstimator):
     lam : "auto" or float, default="auto"
         The weight of the rows. "auto" is the paper's ``3 / (7 sqrt(m))`` if `contamination` says
         how many outliers m there are, and ``0.8 sqrt(n_features / n_samples)`` otherwise, which
-        others used in comparisons.
+        others used in comparisons; without `contamination` the result is that of `LLD`, bit for
+        bit.
     contamination : float in [0, 1) or None, default=None
         The share of outliers, if you know it. It sets `lam` and the threshold.
     tol : float, default=1e-7
@@ -98,12 +93,11 @@ class OutlierPursuit(SubspaceEstimator):
         guarantee="Exact for incoherent inliers if the share of outliers is below about "
         "9 / (121 d).",
         reference="Xu, Caramanis, Sanghavi 2012",
-        memory="n D",
+        time="6e-8 n D² + 2e-7 D³",
+        memory="n D + D²",
         backends=("numpy",),
     )
     _function = staticmethod(outlier_pursuit)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **SubspaceEstimator._parameter_constraints,
-        "codimension": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
         "lam": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
     }

@@ -191,9 +191,9 @@ class RANSAC(SubspaceEstimator):
     threshold : "auto" or float, default="auto"
         The distance up to which rows agree with a trial, and above which a row is an outlier:
         relative to its norm (the sine of its angle to the subspace) if `normalize`, otherwise, and
-        for an affine subspace, in the data's own units. "auto" takes for each trial the distance at
-        which the number of rows is least likely by chance, and the labels' own one in the end;
-        where the cloud as a whole is flat, that may be the whole cloud, so give a number there.
+        for an affine subspace, in the data's own units. "auto" uses the distance at which the
+        number of rows is least likely by chance in each trial, and the usual threshold for the
+        labels. If the cloud as a whole is flat, all of it may agree: then give a number.
     stop_probability : float, default=0.99
         It stops when a sample without outliers has been drawn with this probability, by the largest
         share of rows that agreed so far.
@@ -228,10 +228,10 @@ class RANSAC(SubspaceEstimator):
         guarantee="A sample without outliers with the given probability, after a number of trials "
         "that is exponential in d.",
         reference="Fischler, Bolles 1981",
-        memory="n for a trial",
+        time="1e-7 n D min(c,d) + 2e-7 D d²",
+        memory="n min(c,d) + 32 D²",
     )
     _function = staticmethod(ransac)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **SubspaceEstimator._parameter_constraints,
         "stop_probability": [Interval(Real, 0, 1, closed="neither")],
     }

@@ -116,6 +116,5 @@ class REAPER(SubspaceEstimator):
     )
     _function = staticmethod(reaper)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **SubspaceEstimator._parameter_constraints,
         "delta": [Interval(Real, 0, None, closed="neither")],
     }

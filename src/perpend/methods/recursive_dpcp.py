@@ -93,11 +93,10 @@ class RecursiveDPCP(SubspaceEstimator):
         regime="c is known and small; one hyperplane",
         guarantee="For the first normal only, as for one descent of DPCP.",
         reference="Zhu et al. 2018",
-        memory="D c",
+        time="2e-7 n D c",
         tolerates_most=True,
     )
     _function = staticmethod(recursive_dpcp)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **SubspaceEstimator._parameter_constraints,
         "step": [StrOptions(set(STEP_RULES)), HasMethods(STEP_METHODS)],
     }

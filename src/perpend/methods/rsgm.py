@@ -140,12 +140,11 @@ class RSGM(SubspaceEstimator):
         regime="c is known, and you want the published method",
         guarantee="It converges linearly at the true codimension, with up to about N² outliers.",
         reference="Zhu et al. 2019; Ding et al. 2021",
-        memory="D c",
+        time="1e-7 n D c",
         tolerates_most=True,
     )
     _function = staticmethod(rsgm)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **SubspaceEstimator._parameter_constraints,
         "step": [StrOptions(set(STEPS)), HasMethods(STEP_METHODS)],
         "init": [StrOptions({"spectral", "random"}), "array-like"],
     }

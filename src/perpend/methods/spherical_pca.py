@@ -5,8 +5,8 @@ r"""Spherical PCA: the principal axes of rows of unit length, given dimension.
 
 No row has more influence than any other, however far away it is. The axes are right for elliptical
 clouds, and nearly right with outliers that have no preferred direction; they are not exact
-otherwise. For an affine subspace m is the spatial median, by Weiszfeld's steps; a linear subspace
-passes through the origin, and m is zero.
+otherwise. For an affine subspace m is the spatial median, by Weiszfeld's steps (1937); a linear
+subspace passes through the origin, and m is zero.
 
 N. Locantore, J. S. Marron, D. G. Simpson, N. Tripoli, J. T. Zhang, K. L. Cohen. Robust principal
 component analysis for functional data. Test 8(1), 1999.
@@ -152,6 +152,7 @@ class SphericalPCA(SubspaceEstimator):
         regime="few outliers that are far away; a start for other methods",
         guarantee="Its axes are those of an elliptical cloud; with outliers it is not exact.",
         reference="Locantore et al. 1999",
+        time="1e-9 n D² + 1e-9 D³",
         affine="centred",
         iterates=False,
     )

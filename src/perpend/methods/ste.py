@@ -12,7 +12,8 @@ here that to the subspace, which is the same for one normal. The main file of th
 undefined variable; this follows its file for the choice of gamma.
 
 F. Yu, T. Zhang, G. Lerman. A subspace-constrained Tyler's estimator and its applications to
-structure from motion. CVPR 2024.
+structure from motion. CVPR 2024. When it is exact: G. Lerman, F. Yu, T. Zhang. Theoretical
+guarantees for the subspace-constrained Tyler's estimator. arXiv 2403.18658, 2024.
 """
 
 from numbers import Real
@@ -27,12 +28,9 @@ from perpend.rows import RowSource, RowSpan
 from perpend.solvers import Directions, Solution
 from perpend.solvers.loop import Callback
 from perpend.solvers.reweighting import (
-    attainable,
-    by_tyler,
     inverse_root,
-    reweight,
     scanned_distances,
-    scatter_change,
+    tyler,
     weighted_quantile,
 )
 from perpend.structure import solve_fixed
@@ -52,19 +50,18 @@ def ste(
     callback: Callback | None = None,
 ) -> Solution:
     """Recover the subspace of the given codimension; the parameters are those of `STE`."""
+    how: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "callback": callback}
 
     def find(rows: RowSource, span: RowSpan, c: int) -> Directions:
         def with_gamma(gamma: float) -> Directions:
             root = inverse_root(ridge)
 
             def measure(variances: Array, axes: Array) -> Array:
-                across = np.full(c, np.mean(variances[:c]) / gamma)
-                return root(np.append(across, variances[c:]), axes)
+                equal = variances.copy()
+                equal[:c] = variances[:c].sum() / c / gamma
+                return root(equal, axes)
 
-            return reweight(
-                span, c, measure, by_tyler(rows), scatter_change, start=span.basis,
-                max_iter=max_iter, tol=attainable(tol, rows), callback=callback,
-            )[0]  # fmt: skip
+            return tyler(rows, span, c, measure, **how)
 
         if gamma != "auto":
             return with_gamma(gamma)
@@ -122,11 +119,11 @@ class STE(SubspaceEstimator):
         cost="n D² + D³, for each gamma",
         regime="like TME, with somewhat fewer inliers",
         guarantee="Exact also below the inlier share d/D, from a start that is good enough.",
-        reference="Yu, Zhang, Lerman 2024",
+        reference="Yu, Zhang, Lerman 2024; Lerman, Yu, Zhang 2024",
+        time="3e-8 n D² + 1e-7 D³",
     )
     _function = staticmethod(ste)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **SubspaceEstimator._parameter_constraints,
         "gamma": [StrOptions({"auto"}), Interval(Real, 1, None, closed="left")],
         "ridge": [Interval(Real, 0, None, closed="neither")],
     }

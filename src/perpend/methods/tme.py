@@ -21,13 +21,7 @@ from perpend.estimator import Interval, SubspaceEstimator
 from perpend.rows import RowSource, RowSpan
 from perpend.solvers import Directions, Solution
 from perpend.solvers.loop import Callback
-from perpend.solvers.reweighting import (
-    attainable,
-    by_tyler,
-    inverse_root,
-    reweight,
-    scatter_change,
-)
+from perpend.solvers.reweighting import inverse_root, tyler
 from perpend.structure import solve_fixed
 
 
@@ -42,12 +36,10 @@ def tme(
     callback: Callback | None = None,
 ) -> Solution:
     """Recover the subspace of the given codimension; the parameters are those of `TME`."""
+    how: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "callback": callback}
 
     def find(rows: RowSource, span: RowSpan, c: int) -> Directions:
-        return reweight(
-            span, c, inverse_root(ridge), by_tyler(rows), scatter_change, start=span.basis,
-            max_iter=max_iter, tol=attainable(tol, rows), callback=callback,
-        )[0]  # fmt: skip
+        return tyler(rows, span, c, inverse_root(ridge), **how)
 
     return solve_fixed(rows, codimension, find, rng)
 
@@ -93,6 +85,5 @@ class TME(SubspaceEstimator):
     )
     _function = staticmethod(tme)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **SubspaceEstimator._parameter_constraints,
         "ridge": [Interval(Real, 0, None, closed="neither")],
     }

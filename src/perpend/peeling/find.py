@@ -7,6 +7,7 @@ searched on their own; what some of them lie on as closely, or more closely, is 
 
 import math
 import warnings
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -16,10 +17,11 @@ from perpend.geometry import complement
 from perpend.rows import rank_tolerance
 from perpend.structure import Axes, Cloud, Decision, Profile, effort, find_structure, sample_size
 from perpend.structure import constants as k
+from perpend.structure.checks import beyond_edge
 from perpend.structure.law import distance_edges
-from perpend.structure.settle import polish, settle, within
+from perpend.structure.settle import Candidate, polish, settle, within
 
-LIKELY = 0.5  # confidence: what is more likely wrong than right is not reported
+REPORTED_FROM = 0.5  # confidence: what is more likely wrong than right is not reported
 ROUNDS = 2  # of sharing the rows out and weighing each subspace again
 
 
@@ -70,6 +72,14 @@ def lifted(one: Decision, B: Array, rest: Array) -> Decision:
     return one._replace(candidate=one.candidate._replace(c=c + rest.shape[1], axes=axes))
 
 
+class View(NamedTuple):
+    """Members of a subspace in other coordinates, and what is seen there."""
+
+    rows: Data
+    inner: Decision | None
+    thin: float  # of the noise so far: what is no thinner is no part of its own
+
+
 class Search(NamedTuple):
     """How subspaces are found."""
 
@@ -82,8 +92,11 @@ class Search(NamedTuple):
         codimension = self.estimator._given_codimension()
         return None if codimension == "auto" else int(codimension)
 
-    def find_all(self, data: Data, most: int) -> list[Decision]:
-        """Take one subspace after the other away; then weigh each without the others' rows."""
+    def find_all(self, data: Data, most: int) -> tuple[list[Decision], bool]:
+        """Take one subspace after the other away; then weigh each without the others' rows.
+
+        Also say whether `most` ended the search, with enough rows left for another subspace.
+        """
         decisions: list[Decision] = []
         taken: list[Data] = []  # members of each
         rest = data
@@ -95,31 +108,48 @@ class Search(NamedTuple):
                 decisions.append(new)
                 taken.append(rest.some(near))
             rest = rest.some(~near)
-        labels = None
+        limited = len(decisions) == most and len(rest.X) >= 2
+        labels, found = None, decisions
         for _ in range(ROUNDS):
             before, labels = labels, share_out(data, decisions)
             if before is not None and np.array_equal(labels, before):
                 break
-            again = [self._again(data, labels, j, one) for j, one in enumerate(decisions)]
+            # Rows of what may be an edge are nobody's.
+            edges = [j for j, one in enumerate(decisions) if _is_edge(one)]
+            free = np.isin(labels, [-1, *edges])
+            again = [self._again(data, labels == j, free, one) for j, one in enumerate(decisions)]
             decisions = [one for one in again if one is not None]
-        return decisions
+        if not any(_is_edge(one) for one in found):
+            return decisions, limited
+        # Once an edge is taken away, what is left has others: all rows must show a subspace.
+        cloud = data.cloud()
+        kept = [
+            one
+            for one in decisions
+            if one.candidate.is_exact or (not _is_edge(one) and _stands_out(cloud, one.candidate))
+        ]
+        return kept, limited
 
     def _proposed(self, data: Data) -> Array:
-        """Return the rows (n,) that a fit takes for inliers; its doubts are settled here."""
+        """Return the rows (n,) that a fit takes for inliers; the search checks them itself."""
         self.estimator.set_params(random_state=int(self.rng.integers(2**31)))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # not sure, or not converged
             return self.estimator.fit(data.X, sample_weight=data.weight).labels_ == 1
 
-    def _again(self, data: Data, labels: Array, j: int, one: Decision) -> Decision | None:
-        """Weigh a subspace by its own rows and those of nobody; None if they show nothing."""
-        left = (labels == j) | (labels == -1)
-        own = labels[left] == j
-        decision = self.weigh(data.some(left), own) if np.sum(own) > 1 else None
-        if decision is None or not _counts(decision):
+    def _again(self, data: Data, own: Array, free: Array, one: Decision) -> Decision | None:
+        """Score a subspace again by its own rows (n,) and those on none; None without any.
+
+        If these rows show another subspace first, or the slab around it, it stays as it was.
+        """
+        left = own | free
+        new = self.weigh(data.some(left), own[left]) if np.sum(own) > 1 else None
+        if new is None:
             return None
-        is_other = np.mean(data.some(labels == j).near(decision)) < 0.5
-        return one if is_other else decision
+        is_thicker = new.candidate.sigma > k.SAME_NOISE * one.candidate.sigma
+        if is_thicker or np.mean(data.some(own).near(new)) < 0.5:
+            return one
+        return new if _counts(new) else None
 
     def find(
         self, data: Data, proposed: Array | None = None, *, stretched: bool = False
@@ -138,23 +168,13 @@ class Search(NamedTuple):
     def _inside(
         self, data: Data, outer: Decision, sigma: float, stretched: bool
     ) -> Decision | None:
-        """Return what some members of a subspace lie on, given the least noise so far.
-
-        Along the subspace, what is as thin is a part of it. And where they are stretched to equal
-        variances, noise looks the same everywhere, but several thin subspaces do not.
-        """
+        """Return what some members of a subspace lie on, given the least noise so far."""
         near = np.flatnonzero(data.near(outer))
-        own = data.some(near)
-        views = [(complement(normals(outer)), k.AS_THIN, stretched)]
-        if len(near) and not (stretched or outer.candidate.is_exact):
-            views.append((_stretch(own), k.FEWER, True))
-        for T, thin, already in views:
-            seen = own.mapped(T)
-            inner = self.find(seen, stretched=already)
+        for seen, inner, thin in self._views(data.some(near), outer, stretched):
             if inner is None:
                 continue
             # As all rows see what was found among some of them.
-            cloud, c = data.cloud(), data.X.shape[1] - (T.shape[1] - inner.candidate.c)
+            cloud, c = data.cloud(), data.X.shape[1] - (seen.X.shape[1] - inner.candidate.c)
             part = np.zeros(len(data.X))
             part[near[seen.near(inner)]] = 1.0
             axes = cloud.pca(part)
@@ -162,9 +182,31 @@ class Search(NamedTuple):
             candidate = within(cloud, c, settle(cloud, axes, c, size))
             if candidate.n_members <= cloud.free[c - 1]:  # any subspace runs through so many
                 continue
+            # A row of pixels, or a ring of a scanner, is a line; the plane that it is in is more.
+            if c > outer.candidate.c and candidate.n_members < k.LEAST_SHARE * len(near):
+                continue
+            if _is_edge(outer) and not (candidate.is_exact or _stands_out(cloud, candidate)):
+                continue
             if candidate.is_exact or candidate.sigma <= thin * sigma:
                 return inner._replace(candidate=candidate)
         return None
+
+    def _views(self, own: Data, outer: Decision, stretched: bool) -> Iterator[View]:
+        """Yield the members of a subspace as they are searched on their own.
+
+        Along the subspace, what is as thin is a part of it. Where they are stretched to equal
+        variances, noise looks the same everywhere, but several thin subspaces do not. At last, in
+        few columns, they are searched like any other rows, as peeling would have found them.
+        """
+        along = own.mapped(complement(normals(outer)))
+        yield View(along, self.find(along, stretched=stretched), k.AS_THIN)
+        if len(own.X) == 0 or stretched or outer.candidate.is_exact:
+            return
+        alike = own.mapped(_stretch(own))
+        yield View(alike, self.find(alike, stretched=True), k.FEWER)
+        if own.X.shape[1] <= effort.FEW_COLUMNS:
+            again = self.weigh(own, self._proposed(own))
+            yield View(own, again if again is not None and _counts(again) else None, k.FEWER)
 
     def weigh(self, data: Data, part: Array | None) -> Decision | None:
         """Return the structure of the rows, if it is significant; it may be that of a part (n,)."""
@@ -195,9 +237,26 @@ class Search(NamedTuple):
         return _by_all_rows(data.cloud(), decision)
 
 
+def _stands_out(cloud: Cloud, own: Candidate) -> bool:
+    """Say whether rows are denser near a subspace than beyond, on each side of it.
+
+    Members of any slab lie near a plane, if no other rows are counted: where the slab is the edge
+    of a cloud, the plane must be one among all rows.
+    """
+    return beyond_edge(cloud, own.axes, own.c, own.threshold) >= k.LUCK
+
+
+def _is_edge(one: Decision) -> bool:
+    """Say whether it may be the edge of a smooth cloud; its rows are taken away, but not reported.
+
+    What is left may show others.
+    """
+    return any(doubt.name == "edge" for doubt in one.doubts)
+
+
 def _counts(one: Decision) -> bool:
     """Say whether a subspace is to be reported: a cloud that is merely longer than wide is not."""
-    return one.confidence >= LIKELY and all(doubt.name != "ellipse" for doubt in one.doubts)
+    return one.confidence >= REPORTED_FROM and all(doubt.name != "ellipse" for doubt in one.doubts)
 
 
 def _by_all_rows(cloud: Cloud, one: Decision) -> Decision:

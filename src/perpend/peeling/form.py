@@ -1,12 +1,13 @@
 """The functional form: rows in, the subspaces they lie on out."""
 
-from numbers import Integral
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from perpend._typing import Array, RandomState
-from perpend._validation import checked, checked_weight
+from perpend._validation import Count, checked, checked_weight
 from perpend.estimator import SubspaceEstimator
 from perpend.exceptions import InputError
 from perpend.geometry import as_generator, complement
@@ -28,8 +29,8 @@ class Subspace(NamedTuple):
     members: Array  # (m,) positions of its rows in X, ascending
     threshold: float  # the largest distance of a member
     noise: float  # expected norm of the members' noise, 0 where they are exact
-    location: Array  # (D,) the point of the subspace that is nearest to the members' mean
     evidence: dict[str, object]  # the numbers behind the confidence
+    location: Array  # (D,) the point of the subspace that is nearest to the members' mean
 
     @property
     def intercept(self) -> Array:
@@ -50,11 +51,16 @@ class Subspace(NamedTuple):
         )
 
 
-class Peeled(NamedTuple):
-    """What `peel` found."""
+@dataclass(frozen=True, repr=False, eq=False)
+class Peeled:
+    """What `peel` found; unpacks as ``subspaces, labels``."""
 
     subspaces: list[Subspace]  # in the order in which they were found; empty if there is none
     labels: Array  # (n,) the number of the subspace that each row belongs to, -1 for none
+    limit: int | None = None  # `max_subspaces`, if the search ended there and not by itself
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.subspaces, self.labels))
 
     def __repr__(self) -> str:
         sizes = ", ".join(str(subspace.codimension) for subspace in self.subspaces)
@@ -81,6 +87,11 @@ class Peeled(NamedTuple):
                 f"confidence {one.confidence:.2f} ({sure})"
             )
         lines.append(f"outliers    {left} of {n} rows ({left / n:.1%})")
+        if self.limit is not None:
+            lines.append(
+                f"ended       at max_subspaces={self.limit}: the other rows may lie on more. Call "
+                f"peel again with max_subspaces={2 * self.limit}"
+            )
         return "\n".join(lines)
 
 
@@ -99,6 +110,9 @@ def peel(
     supports no further one. In the end every row goes to one of the subspaces or to none. Use it
     where the outliers have a structure of their own: several planes, a plane beside a larger
     subspace, two groups of rows.
+
+    A column that is zero in all rows, or with `affine` the same in all of them, is left out, as it
+    does not say which rows belong together: rows that fill all other columns are on no subspace.
 
     Every subspace is the smallest one that explains its members: where two lie in a common larger
     one, both are reported and not their sum. What few or scattered rows lie on is not reported: a
@@ -127,7 +141,8 @@ def peel(
     Peeled
         `subspaces`, a list of `Subspace` in the order in which they were found, and `labels`, the
         number of the subspace for each row or -1. A row near several goes to the one under which
-        it is most likely; on an intersection that is the smaller one.
+        it is most likely; on an intersection that is the smaller one. `limit` is `max_subspaces`
+        if the search ended there, so that there may be more; otherwise None.
 
     Examples
     --------
@@ -143,10 +158,10 @@ def peel(
     100
     """
     model = _checked_estimator(estimator, affine)
-    if not (isinstance(max_subspaces, Integral) and max_subspaces >= 1):
+    if not Count(1).is_satisfied_by(max_subspaces):
         raise InputError(f"max_subspaces={max_subspaces!r}; expected a whole number from 1 on.")
     place = Place(X, None)
-    X = to_numpy(checked(model, X, place, reset=True))
+    X = to_numpy(checked(model, X, place, reset=True, may_mask=False))
     weight = checked_weight(sample_weight, X, place)
     middle = np.zeros(X.shape[1])
     if affine:  # about the mean, where all rows have their digits
@@ -167,13 +182,13 @@ def peel(
     counted = distinct_rows(weighted, search.rng)
     seen = data.some(present)._replace(share=counted.share[present])
     if span.n_outside == 0 or search.fixed is not None:
-        decisions = search.find_all(seen, int(max_subspaces))
+        decisions, limited = search.find_all(seen, int(max_subspaces))
     else:
         # One direction beside their span is kept, so that all rows lie on a subspace; not where
         # columns that are zero or equal say it.
         kept = int(span.rank + span.n_idle_columns < X.shape[1])
         B, rest = np.hstack([span.basis, span.rest[:, :kept]]), span.rest[:, kept:]
-        inside = search.find_all(seen.mapped(B), int(max_subspaces))
+        inside, limited = search.find_all(seen.mapped(B), int(max_subspaces))
         decisions = [lifted(one, B, rest) for one in inside]
     labels = share_out(data, decisions)
     decisions = [one for k, one in enumerate(decisions) if np.any(labels == k)]
@@ -181,7 +196,7 @@ def peel(
     subspaces = [_subspace(data, one, labels == k, rows.unit) for k, one in enumerate(decisions)]
     if affine:
         subspaces = [one._replace(location=one.location + middle) for one in subspaces]
-    return Peeled(subspaces, labels)
+    return Peeled(subspaces, labels, int(max_subspaces) if limited else None)
 
 
 def _checked_estimator(estimator: Any, affine: bool) -> Any:
@@ -199,6 +214,11 @@ def _checked_estimator(estimator: Any, affine: bool) -> Any:
         raise InputError(
             f"peel has affine={affine}, and the estimator affine={estimator.affine!r}. Give both "
             "the same, True or False."
+        )
+    if getattr(estimator, "missing", "error") == "mask":
+        raise InputError(
+            'peel needs complete rows, and the estimator has missing="mask". Use missing="error", '
+            "and drop rows with NaN or fill them first."
         )
     copy = type(estimator)(**estimator.get_params(deep=False))
     return copy.set_params(threshold="auto", contamination=None)
@@ -223,7 +243,6 @@ def _subspace(data: Data, decision: Decision, members: Array, unit: float) -> Su
         threshold=float(J.max()),
         # The distances show the noise in c of the D coordinates.
         noise=0.0 if decision.candidate.is_exact else float(np.sqrt(np.mean(J**2) * D / c)),
-        location=mean,
         evidence={
             "gain": decision.facts.contrast + decision.facts.needed,
             "gain_needed": decision.facts.needed,
@@ -231,4 +250,5 @@ def _subspace(data: Data, decision: Decision, members: Array, unit: float) -> Su
             "plateau_clearness": decision.facts.clearness,
             "doubts": tuple(str(doubt) for doubt in decision.doubts),
         },
+        location=mean,
     )

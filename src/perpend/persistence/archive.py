@@ -6,6 +6,8 @@ import json
 import math
 import re
 import zipfile
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
@@ -31,19 +33,23 @@ Header: TypeAlias = dict[str, Any]
 
 def write_archive(stream: IO[bytes], header: Header, arrays: Arrays) -> None:
     """Write header and arrays, with a checksum over both."""
-    members = {name: npy_bytes(array) for name, array in arrays.items()}
+    members = {name: npy_parts(array) for name, array in arrays.items()}
     header = {**header, "arrays": list(arrays)}
-    header["sha256"] = digest(header, members)
+    header["sha256"] = digest(header, chain.from_iterable(members.values()))
     text = json.dumps(header).encode()
     if len(text) > LARGEST_HEADER:
         raise InputError(
             f"the names and numbers of the model take {len(text)} bytes; a model file holds up to "
             f"{LARGEST_HEADER}. Are there very long column names?"
         )
-    first = npy_bytes(np.frombuffer(text, dtype=np.uint8))
+    first = npy_parts(np.frombuffer(text, dtype=np.uint8))
     with zipfile.ZipFile(stream, "w") as archive:
-        for name, data in {HEADER: first, **members}.items():
-            archive.writestr(zipfile.ZipInfo(f"{name}.npy", EPOCH), data)
+        for name, parts in {HEADER: first, **members}.items():
+            info = zipfile.ZipInfo(f"{name}.npy", EPOCH)
+            info.file_size = sum(map(len, parts))
+            with archive.open(info, "w") as member:
+                for part in parts:
+                    member.write(part)
 
 
 def read_members(path: Path) -> dict[str, bytes]:
@@ -86,29 +92,30 @@ def parse_arrays(header: Header, members: dict[str, bytes]) -> Arrays:
     """Return the arrays that the header names; there must be no others, and none changed."""
     if sorted(header["arrays"]) != sorted(members):
         raise ModelFileError("its members are not those that the header names. Save it again.")
-    if header["sha256"] != digest(header, members):
+    if header["sha256"] != digest(header, (members[key] for key in header["arrays"])):
         raise ModelFileError("is damaged (the checksum differs). Copy it again, or save it again.")
     return {name: parse_array(name, data) for name, data in members.items()}
 
 
-def digest(header: Header, members: dict[str, bytes]) -> str:
-    """Return the sha256 over the header, without its own entry, and all members."""
+def digest(header: Header, parts: Iterable[Any]) -> str:
+    """Return the sha256 over the header, without its own entry, and all members, in order."""
     rest = {key: value for key, value in header.items() if key != "sha256"}
     found = hashlib.sha256(json.dumps(rest).encode())
-    for key in header["arrays"]:
-        found.update(members[key])
+    for part in parts:
+        found.update(part)
     return found.hexdigest()
 
 
-def npy_bytes(array: Array) -> bytes:
-    """Return an array in the .npy format; none that would need a pickle."""
-    stream = io.BytesIO()
-    np.lib.format.write_array(stream, array, version=(1, 0), allow_pickle=False)
-    return stream.getvalue()
+def npy_parts(array: Array) -> list[Any]:
+    """Return an array in the .npy format: header and numbers, which are copied only if need be."""
+    stream, about = io.BytesIO(), np.lib.format.header_data_from_array_1_0(array)
+    np.lib.format.write_array_header_1_0(stream, about)
+    numbers = np.ascontiguousarray(array.T if about["fortran_order"] else array)
+    return [stream.getvalue(), numbers.reshape(-1).view(np.uint8)]
 
 
 def parse_array(name: str, data: bytes) -> Array:
-    """Parse the .npy format as `npy_bytes` writes it, and allocate no more than there is."""
+    """Parse the .npy format as `npy_parts` writes it, and allocate no more than there is."""
     start = len(MAGIC) + 2
     end = start + int.from_bytes(data[len(MAGIC) : start], "little")
     found = DESCRIPTION.fullmatch(data[start:end])

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from numbers import Real
 from typing import Any
 
@@ -10,16 +11,17 @@ import numpy as np
 from perpend._learned import OF_DESCENTS, OF_SUBSPACE, DistanceRecord
 from perpend._score import Reference
 from perpend._spread import Spread
+from perpend._streaming import Stream
 from perpend._typing import Array
 from perpend.callbacks import History
 from perpend.estimator import SubspaceEstimator
 from perpend.exceptions import ModelFileError
 from perpend.structure.labels import NormalsError, OutlierOdds
 
-COUNTS = ("codimension_", "n_components_", "n_features_in_", "n_starts_", "n_iter_")
+WHOLE_NUMBERS = ("codimension_", "n_components_", "n_features_in_", "n_starts_", "n_iter_")
 NUMBERS = ("threshold_", "offset_", "noise_", "objective_", "confidence_")
 VALUES: list[tuple[Sequence[str], Callable[[Any], bool], str]] = [
-    (COUNTS, lambda value: type(value) is int and value >= 0, "a count"),
+    (WHOLE_NUMBERS, lambda value: type(value) is int and value >= 0, "a count"),
     (NUMBERS, lambda v: isinstance(v, Real) and not math.isnan(v), "a number"),
     (("affine_", "converged_"), lambda v: isinstance(v, bool | np.bool_), "true or false"),
 ]
@@ -31,7 +33,7 @@ PROBES = 4  # random combinations of the rows of a basis
 def check_learned(model: SubspaceEstimator) -> None:
     """Refuse a model that could not have been fitted."""
     _check_subspace(model)
-    _check_tables(model, ("profile_", "_reference", "_spread", "history_"))
+    _check_tables(model, ("profile_", "_reference", "_spread", "history_", "_stream"))
     seen: Any = getattr(model, "structures_", [])
     _check_structures(seen)
     if hasattr(model, "_others"):
@@ -51,8 +53,6 @@ def _check_subspace(model: SubspaceEstimator) -> None:
         raise ModelFileError("evidence_ is not a table of names and values.")
     if not _is_tuple_of_text(getattr(model, "doubts_", ())):
         raise ModelFileError("doubts_ are not all text.")
-    if model.n_jobs == 0:
-        raise ModelFileError("n_jobs is 0, which means no thread at all.")
     _check_arrays(model)
     _check_frame(model)
     _check_tables(model, ("_outlier_odds", "_distance_record", "_law", "_normals_error"))
@@ -93,7 +93,7 @@ def _check_others(model: SubspaceEstimator, seen: list[dict[str, Any]]) -> None:
 
 
 def _check_arrays(model: SubspaceEstimator) -> None:
-    c, d, D, k = (getattr(model, name) for name in COUNTS[:4])
+    c, d, D, k = (getattr(model, name) for name in WHOLE_NUMBERS[:4])
     shapes: dict[str, tuple[int, ...]] = {
         "normals_": (c, D),
         "components_": (d, D),
@@ -112,6 +112,11 @@ def _check_arrays(model: SubspaceEstimator) -> None:
             raise ModelFileError(f"{name} of shape {array.shape} does not fit the model's sizes.")
         if not np.all(np.isfinite(array)):
             raise ModelFileError(f"{name} is not finite.")
+    variances = model._inlier_variances
+    if variances is not None and (
+        variances.shape != (D,) or variances.dtype.kind != "f" or not np.all(np.isfinite(variances))
+    ):
+        raise ModelFileError("the variances of the inliers do not fit the model.")
     if model.labels_.ndim != 1 or not np.all(np.abs(model.labels_) == 1):
         raise ModelFileError("labels_ are not +1 and -1.")
     names = getattr(model, "feature_names_in_", None)
@@ -184,8 +189,14 @@ def _record(_: Any, edges: Array, counts: Array, norms: Array, **numbers: Any) -
     return fits and real and _grows(edges) and _are_amounts(counts) and _are_amounts(norms)
 
 
-def _normals_error(model: SubspaceEstimator, along: Array, across: Array, offset: float) -> bool:
-    fits = along.shape == (model.n_components_,) and across.shape == (model.codimension_,)
+def _normals_error(
+    model: SubspaceEstimator, along: Array, across: Array, offset: float, free: float
+) -> bool:
+    fits = (
+        free >= 1
+        and along.shape == (model.n_components_,)
+        and across.shape == (model.codimension_,)
+    )
     return fits and all(_are_amounts(np.asarray(A, dtype=float)) for A in (along, across, offset))
 
 
@@ -195,11 +206,13 @@ def _reference(model: SubspaceEstimator, centre: Array, **numbers: Any) -> bool:
 
 
 def _spread(
-    model: SubspaceEstimator, mean: Array, axes: Array, root: Array, **numbers: Any
+    model: SubspaceEstimator, mean: Array, axes: Array, root: Array, relative: Any, **others: Any
 ) -> bool:
-    real = all(isinstance(n, float) and 0 < n < math.inf for n in numbers.values())
-    (D, k), finite = axes.shape, all(np.all(np.isfinite(A)) for A in (mean, axes, root))
+    arrays = mean, axes, root, others.pop("normals"), others.pop("location")
+    real = all(isinstance(n, float) and 0 < n < math.inf for n in others.values())
+    (D, k), finite = axes.shape, all(np.all(np.isfinite(A)) for A in arrays)
     fits = mean.shape == (D,) == (model.n_features_in_,) and root.shape == (k, k)
+    fits &= arrays[3].shape[1:] == (D,) == arrays[4].shape and isinstance(relative, bool)
     return bool(real and finite and fits and np.all(np.diag(root) > 0))
 
 
@@ -216,6 +229,10 @@ def _history(_: Any, stages: Any, n_steps: Array, **steps: Array) -> bool:
         and bool(np.all(n_steps >= 0))
         and all(values.shape == (n_steps.sum(),) for values in steps.values())
     )
+
+
+def _stream(model: SubspaceEstimator, **state: Any) -> bool:
+    return Stream.from_state(**state).is_sound(model.n_features_in_)
 
 
 TABLES: dict[str, tuple[Sequence[str], Callable[..., bool], str]] = {
@@ -246,9 +263,22 @@ TABLES: dict[str, tuple[Sequence[str], Callable[..., bool], str]] = {
     ),
     "_spread": (Spread._fields, _spread, "the scatter of the rows does not fit the model."),
     "_law": (("variances", "noise"), _law, "the variances of the inliers do not fit the model."),
+    "_stream": (
+        [one.name for one in fields(Stream)],
+        _stream,
+        "what partial_fit goes on with does not fit the model.",
+    ),
     "history_": (History._fields, _history, "history_ has steps that do not add up."),
 }
-MAY_BE_NONE = {"profile_", "_distance_record", "_normals_error", "_reference", "_spread", "_law"}
+MAY_BE_NONE = {
+    "profile_",
+    "_distance_record",
+    "_normals_error",
+    "_reference",
+    "_spread",
+    "_law",
+    "_stream",
+}
 
 
 def _grows(values: Array) -> bool:

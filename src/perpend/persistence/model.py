@@ -5,16 +5,18 @@ import struct
 import zipfile
 from numbers import Integral
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-import perpend.methods  # noqa: F401  the methods enter METHODS when they are imported
 from perpend import __version__
 from perpend._files import writing
 from perpend._pipelines import opened, steps
 from perpend.estimator import METHODS, SubspaceEstimator
 from perpend.exceptions import InputError, ModelFileError
+from perpend.methods import all_methods
 from perpend.persistence.archive import (
     HEADER,
     Arrays,
@@ -34,7 +36,7 @@ FORMAT = "perpend model"
 # as metadata requests and callbacks, matters only to a new fit.
 PRIVATE = {
     *("_distance_record", "_n_features_out", "_others", "_outlier_odds", "_reference"),
-    *("_law", "_normals_error", "_spread"),
+    *("_inlier_variances", "_law", "_normals_error", "_spread", "_stream"),
     "_sklearn_output_config",
 }
 # what zipfile, json and NumPy raise on damaged input, also on encryption and endless nesting
@@ -66,7 +68,7 @@ def save(model: SubspaceEstimator | Pipeline, path: str | os.PathLike[str]) -> N
     model._validate_params()
     name = type(model).__name__
     if METHODS.get(name) is not type(model):
-        raise InputError(f"{name} is not a method of perpend; only those can be saved.")
+        raise InputError(f"{name} is no method of perpend with a subspace; only those are saved.")
     parameters = model.get_params(deep=False)
     del parameters["callback"]
     if not isinstance(parameters["random_state"], Integral | None):
@@ -153,11 +155,12 @@ def _model(header: Header, members: dict[str, bytes]) -> SubspaceEstimator | Pip
             f"perpend {__version__} reads up to schema {SCHEMA}. "
             "Upgrade perpend: pip install --upgrade perpend"
         )
-    kind = METHODS.get(header["class"])
+    methods = all_methods()
+    kind = methods.get(header["class"])
     if kind is None:
         raise ModelFileError(
             f"holds a model of class {header['class']!r}, which is not a method of perpend "
-            f"{__version__} ({', '.join(sorted(METHODS))}). Upgrade perpend, or import the module "
+            f"{__version__} ({', '.join(sorted(methods))}). Upgrade perpend, or import the module "
             "that defines it first."
         )
     arrays = parse_arrays(header, members)
@@ -172,5 +175,21 @@ def _model(header: Header, members: dict[str, bytes]) -> SubspaceEstimator | Pip
         raise ModelFileError(f"has an array {min(arrays)!r} that its header does not use.")
     if not hasattr(model, "affine_"):  # written before there were affine subspaces
         model.affine_ = False
+    if not hasattr(model, "_inlier_variances"):  # before they were kept for partial_fit
+        _restore_variances(model)
     check_learned(model)
     return model if pipeline is None else as_pipeline(pipeline, model)
+
+
+def _restore_variances(model: Any) -> None:
+    """Take the inliers' variances along normals and components from what was shown of them."""
+    for table in (vars(model), *getattr(model, "_others", ())):
+        if table is None:
+            continue
+        shown, D = table["evidence_"].get("inlier_spectrum"), model.n_features_in_
+        variances = None
+        if isinstance(shown, np.ndarray) and len(shown) <= D and np.all(np.isfinite(shown)):
+            # Ascending; normals outside the span of the rows, which have none, are the last ones.
+            c = max(table["codimension_"] - (D - len(shown)), 0)
+            variances = np.concatenate([shown[:c], np.zeros(D - len(shown)), shown[c:][::-1]])
+        table["_inlier_variances"] = variances

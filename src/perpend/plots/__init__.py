@@ -9,10 +9,11 @@ its figure with pyplot, as in scikit-learn: ``plt.show()`` shows it. The figures
 need no screen and no global state. `save` writes either as PNG and SVG.
 """
 
+from perpend._deprecation import renamed_names
 from perpend._docs import complete
 from perpend.plots._angles import PrincipalAnglesDisplay
-from perpend.plots._answer import AnswerDisplay
 from perpend.plots._cloud import CloudDisplay
+from perpend.plots._comparison import ComparisonDisplay
 from perpend.plots._convergence import ConvergenceDisplay
 from perpend.plots._display import Display, ModelDisplay
 from perpend.plots._distances import DistanceDisplay
@@ -25,12 +26,13 @@ from perpend.plots._reliability import ReliabilityDisplay, reliability
 from perpend.plots._spectrum import SpectrumDisplay, SpreadDisplay
 from perpend.plots._sphere import OnSphere, sphere
 from perpend.plots._style import COLORS, figure, require_matplotlib, save
+from perpend.plots._summary import SummaryDisplay
 from perpend.plots._words import verdict
 
 __all__ = [
     "COLORS",
-    "AnswerDisplay",
     "CloudDisplay",
+    "ComparisonDisplay",
     "ConvergenceDisplay",
     "Display",
     "DistanceDisplay",
@@ -43,6 +45,7 @@ __all__ = [
     "ReliabilityDisplay",
     "SpectrumDisplay",
     "SpreadDisplay",
+    "SummaryDisplay",
     "curves",
     "dots",
     "estimates_against_truth",
@@ -55,6 +58,8 @@ __all__ = [
     "sphere",
     "verdict",
 ]
+
+__getattr__ = renamed_names(__name__, {"AnswerDisplay": "SummaryDisplay"}, until="0.4")
 
 _EXPLAINED = {
     "model": "a fitted method of perpend\n",

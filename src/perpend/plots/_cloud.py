@@ -90,7 +90,7 @@ class CloudDisplay(Display):
             raise InputError(
                 f"columns={columns}; expected three of the {D} features, from 0 to {D - 1}."
             )
-        P = to_numpy(X) if hasattr(X, "__array__") else np.asarray(X)
+        P = to_numpy(X)
         named = tuple("xyz" if names is None else (str(names[column]) for column in columns))
         chosen = sample(len(P), n_points, random_state)
         return cls._of(model, P, labels, chosen, names=named, columns=columns).plot(ax)

@@ -75,8 +75,7 @@ class ProfileDisplay(ModelDisplay):
         """Make the display of a fitted model, without drawing it."""
         if not hasattr(model, "profile_"):
             raise InputError(
-                "This model is from a file of an earlier version, which has no profile. "
-                "Fit it again."
+                "This model was saved by an earlier version, which stored no profile. Fit it again."
             )
         if model.profile_ is None:
             raise InputError(

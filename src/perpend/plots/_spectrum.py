@@ -175,7 +175,7 @@ class SpreadDisplay(ModelDisplay):
         if self.n_rows is None or self.n_rows_by_chance is None:
             return ""
         rows, chance = count(self.n_rows), count(self.n_rows_by_chance)
-        return f"{before}{rows} different {self._word} lie on it, by chance {chance} would."
+        return f"{before}{rows} distinct {self._word} lie on it; {chance} always would."
 
     def _picture(self) -> Picture:
         """Describe the spread as dots, that along the subspace filled, with the fall behind it."""

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from perpend._verdict import confidence
 from perpend.structure import SURE
 
 THIN = "\u202f"  # a narrow space that does not break a line
@@ -68,11 +69,6 @@ def percent(part: float, whole: float) -> str:
     return f"{100 * part / whole if whole else 0.0:.1f} %"
 
 
-def confidence(model: Any) -> str:
-    """Return the confidence, rounded down: 0.949 is not sure and must not read 0.95."""
-    return f"{math.floor(100 * float(model.confidence_)) / 100:.2f}"
-
-
 def unit(model: Any) -> str:
     """Return the label of an axis of distances, with their unit."""
     if model.affine_ or not model.normalize:
@@ -101,6 +97,6 @@ def verdict(model: Any) -> str:
         kind = "an affine subspace" if model.affine_ else "a subspace"
         subspace = f"{kind} of dimension {d} in {D} features, codimension {c}"
     return (
-        f"{sure} (confidence {confidence(model)}): {subspace}; {count(n_outliers)} of {count(n)} "
-        f"rows ({percent(n_outliers, n)}) are outliers."
+        f"{sure} (confidence {confidence(model.confidence_)}): {subspace}; "
+        f"{count(n_outliers)} of {count(n)} rows ({percent(n_outliers, n)}) are outliers."
     )

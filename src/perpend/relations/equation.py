@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
+from perpend._docs import OF_ROWS, explained
 from perpend._pipelines import Scaled, near_subspace, opened
 from perpend._typing import Array
 from perpend.exceptions import InputError
@@ -21,7 +22,7 @@ from perpend.rows.kinds import to_numpy
 
 __all__ = ["Broken", "Equation", "Equations", "equations"]
 
-ROUNDING = 64 * np.finfo(float).eps  # of the terms: the noise of a relation that is exact
+TERM_ROUNDING = 64 * np.finfo(float).eps  # of the terms: the noise of a relation that is exact
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ class Broken(NamedTuple):
     by: Array  # (n_samples,) how far the row is from it, in units of its noise
 
 
+@explained({"X": f"{OF_ROWS['X']}\nIn the data's own units, also where the model is a pipeline."})
 class Equations(Sequence[Equation]):
     """The equations of a subspace: relations between columns first, then constant columns.
 
@@ -115,11 +117,6 @@ class Equations(Sequence[Equation]):
     def residuals(self, X: Array) -> Array:
         """Return what the left side of each equation is for each row; 0 if it holds.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            In the data's own units, also where the model is a pipeline.
-
         Returns
         -------
         array of shape (n_samples, n_equations)
@@ -136,28 +133,23 @@ class Equations(Sequence[Equation]):
     def broken(self, X: Array) -> Broken:
         """Return which equation each row breaks most, and by how much in units of its noise.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            In the data's own units, also where the model is a pipeline.
-
         Returns
         -------
         Broken
             With `equation` and `by`, both of shape (n_samples,). Without equations the place
-            is -1, and nothing is broken. Equations that a row has not all entries of do not count.
+            is -1, and nothing is broken. Equations with a missing entry do not count for the row.
         """
         noise = np.array([one.noise for one in self._all])
         if np.any(np.isnan(noise)):
             raise InputError(
-                "The noise of these equations is not known, as the model is linear and knows it "
-                "only relative to the rows' norms. Give rows: equations(model, X=X)."
+                "The noise of these equations is not known: a linear model knows it only relative "
+                "to the norms of rows. Give rows: equations(model, X=X)."
             )
         residuals = np.nan_to_num(np.abs(self.residuals(X)), nan=0.0, posinf=np.inf)
         if not len(noise):
             return Broken(np.full(len(residuals), -1), np.zeros(len(residuals)))
         sizes = np.abs(self._coefficients) @ np.maximum(np.abs(self._centre), 1e-300)
-        by = residuals / np.maximum(noise, ROUNDING * sizes)
+        by = residuals / np.maximum(noise, TERM_ROUNDING * sizes)
         most = np.argmax(by, axis=1)
         return Broken(most, by[np.arange(len(by)), most])
 
@@ -167,21 +159,22 @@ def equations(
 ) -> Equations:
     """Return the relations that a model has found as readable equations between columns.
 
-    Each has as few columns as possible, in the data's own units and names, also where scalers came
+    Each has as few columns as possible, in the data's own units and names, even if scalers come
     before the model in a pipeline. Terms that together change inliers by less than the noise are
-    left out, so the equations describe the subspace up to that.
+    left out, so the equations describe the subspace up to the noise.
 
     Parameters
     ----------
     model : a fitted method of perpend, or a pipeline of scalers and a method
         Scalers are `RobustStandardizer`, and scikit-learn's ``StandardScaler``, ``RobustScaler``,
-        ``MinMaxScaler`` and ``MaxAbsScaler``.
+        ``MinMaxScaler`` and ``MaxAbsScaler``, also those of a ``ColumnTransformer`` that uses every
+        column once.
     names : sequence of str, optional
         The names of the columns; by default those of the fit, or x0, x1 and so on.
     X : array-like of shape (n_samples, n_features), optional
-        Rows in the data's own units, usually those of the fit. Its inliers tell the noise of each
-        relation, and how large a term has to be to matter. Without them all relations share the
-        noise of the model, and all columns count as equally wide behind the scalers.
+        Rows in the data's own units, usually those of the fit. The inliers among them show the
+        noise of each relation, and how large a term must be to matter. Without X, all relations
+        have the noise of the model, and all columns count as equally wide behind the scalers.
 
     Returns
     -------
@@ -208,7 +201,7 @@ def equations(
     >>> found[place].column, round(float(found.residuals(X)[7, place]), 3)
     ('total', 50.0)
     """
-    scaled = opened(model)
+    scaled = opened(model, any_order=True)
     names = _names(names, scaled)
     found = _in_order(solved(_surface(model, scaled, X)))
     coefficients = np.zeros((len(found), len(names)))
@@ -226,7 +219,7 @@ def equations_apart(
 
     There are none of the former, but None, where the table is too wide to look for them.
     """
-    scaled = opened(model)
+    scaled = opened(model, any_order=True)
     texts = _names(names, scaled)
     relations, constants = apart(_surface(model, scaled, X))
     written = [_equation(one, texts, known=True) for one in constants]
@@ -236,23 +229,24 @@ def equations_apart(
 
 
 def _surface(model: Any, scaled: Scaled, X: Array | None) -> Any:
-    N, centre = to_numpy(scaled.model.normals_).astype(float) / scaled.scale, scaled.point
+    N = scaled.back(to_numpy(scaled.model.normals_).astype(float) / scaled.scale)
+    centre, units = scaled.point, scaled.units
     D = len(centre)
     if X is None:
         # Noise is relative to the norm of the rows if these were normalised: about sqrt(D) where
         # all columns have a spread of one.
         relative = scaled.model.normalize and not scaled.model.affine_
         noise = float(scaled.model.noise_) / (1.0 if relative else np.sqrt(D))
-        return surface_of_model(N, centre, scaled.scale, noise)
+        return surface_of_model(N, centre, units, noise)
     rows = _rows(X, D)
     near = near_subspace(scaled, rows, to_numpy(model.predict(X)))
     inliers = rows[near & ~np.isnan(rows).any(axis=1)]
     if not len(inliers):
         raise InputError(
-            f"None of the {len(rows)} rows of X is a complete inlier, and these tell the noise. "
-            "Give rows like those of the fit, or none."
+            f"None of the {len(rows)} rows of X is a complete inlier, so the noise cannot be "
+            "estimated. Give rows like those of the fit, or leave X out."
         )
-    return surface_of_rows(N, centre, inliers, scaled.scale if scaled.is_pipeline else None)
+    return surface_of_rows(N, centre, inliers, units if scaled.is_pipeline else None)
 
 
 def _in_order(found: list[Relation]) -> list[Relation]:
@@ -274,8 +268,8 @@ def _names(names: Iterable[Any] | None, scaled: Scaled) -> list[str]:
     texts = [str(name) for name in names]
     if len(texts) != D or len(set(texts)) != D:
         raise InputError(
-            f"names has {len(texts)} names, {len(set(texts))} of them different; expected a name "
-            f"of its own for each of {D} columns."
+            f"names has {len(texts)} names, {len(set(texts))} of them different; expected {D} "
+            "different names, one for each column."
         )
     return texts
 

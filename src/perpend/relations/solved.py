@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from perpend._typing import Array
-from perpend.relations.sparse import GOOD_PIVOT, candidates, sparsest
+from perpend.relations.sparse import GOOD_PIVOT, candidates, sparsest, unit
 
 SEARCH_ERROR = 1e-5  # of a relation that the search of sparse ones may leave
 SMALL_TERM = 1e-6  # of a column's spread is left out, however exact the relation is
 SMALL_CONSTANT = 1e-3  # of a column's spread is left out in texts
-EXACT = 1e-9  # of the spread of a single column is rounding; a spread is at least
+IS_ZERO = 1e-9  # of the spread of a single column is rounding; a spread is at least
 LEAST_SPREAD = 1e-6  # of the largest spread, for columns that never change
-ROUNDING = 1e-4  # of a column's spread may be lost by rounding
+LOST_SPREAD = 1e-4  # of a column's spread may be lost by rounding
 MOST_DIGITS = 12
 NEARLY_CONSTANT = 0.5  # of the spread of all rows: inliers that vary more are not constant there
 MOST_ROWS = 2000  # that decide which terms matter
@@ -91,11 +91,16 @@ def solved(surface: Surface) -> list[Relation]:
     Q = _orthonormal(surface.normals * surface.spread)
     V = candidates(Q)
     supports = [_terms_that_matter(v, surface, SEARCH_ERROR) for v in V]
+    # Of relations that differ only by what is lost in the noise, one is enough.
+    left = [np.isin(range(len(v)), some) * v for v, some in zip(V, supports, strict=True)]
     taken: set[int] = set()
     found = []
-    for i in sparsest(V, supports, c):
-        v = _refitted(V[i], supports[i], Q)
-        kept = np.array(_terms_that_matter(v, surface, SMALL_TERM))
+    for i in sparsest(unit(np.array(left)), supports, c):
+        some = supports[i]
+        v = _refitted(V[i], some, Q)
+        if len(some) > 1:  # a column that never changes is no multiple of the rounding of others
+            some = _terms_that_matter(v, surface, SMALL_TERM)
+        kept = np.array(some)
         size = np.abs(v[kept])
         good = kept[size >= GOOD_PIVOT * size.max()]
         free = [int(j) for j in good if int(j) not in taken]
@@ -188,7 +193,7 @@ def _relation(p: int, v: Array, kept: Array, surface: Surface) -> Relation:
     noise = _noise(short, surface) / abs(float(v[p])) * float(spread[p])
     constant = float(centre[p] - values @ centre[others])
     if not len(others):  # a column that never changes but by rounding
-        noise, constant = (0.0 if abs(x) <= EXACT * spread[p] else x for x in (noise, constant))
+        noise, constant = (0.0 if abs(x) <= IS_ZERO * spread[p] else x for x in (noise, constant))
     return Relation(
         column=p,
         columns=others,
@@ -197,7 +202,7 @@ def _relation(p: int, v: Array, kept: Array, surface: Surface) -> Relation:
         noise=noise,
         sizes=np.hypot(spread[others], centre[others]),
         limit=max(noise, SMALL_CONSTANT * float(spread[p])),
-        error=max(noise, ROUNDING * float(spread[p])) / (len(others) + 1),
+        error=max(noise, LOST_SPREAD * float(spread[p])) / (len(others) + 1),
         left_out=len(kept) < int(np.count_nonzero(np.abs(v) > 1e-12 * np.max(np.abs(v)))),
     )
 

@@ -21,7 +21,7 @@ START_SPREAD = 2.0  # of the logarithms of the first weights: columns differ by 
 FIRST, LAST, FALL = 0.1, 1e-3, 0.75  # of epsilon, beside terms of size 1; at 1 starts are forgotten
 ITERATIONS = 25  # 16 of them until the last epsilon
 MOST_PRODUCTS = 2e9  # multiplications, some seconds; beyond them only pivots are tried
-NEW_DIRECTION = 0.1  # sine of the angle between a relation and the span of those before
+NEW_DIRECTION = 0.5  # sine of a relation's angle with the span of those before: 30 degrees
 GOOD_PIVOT = 0.5  # of the best pivot's norm is good enough
 
 
@@ -51,7 +51,7 @@ def _reweighted(Q: Array, n_starts: int) -> Array:
         V /= np.max(np.abs(V), axis=1, keepdims=True)
         weight = 1 / (V**2 + epsilon**2)
         epsilon = max(FALL * epsilon, LAST)
-    return _unit(V)
+    return unit(V)
 
 
 def pivot_columns(Q: Array) -> Array:
@@ -73,7 +73,7 @@ def solved_for(Q: Array, columns: Array) -> Array:
     """Return the relations of norm one that have one of these columns each: Q_p^-1 Q."""
     V = np.linalg.solve(Q[:, columns], Q)
     V[:, columns] = np.eye(len(columns))
-    return _unit(V)
+    return unit(V)
 
 
 def sparsest(V: Array, supports: list[tuple[int, ...]], c: int) -> list[int]:
@@ -97,5 +97,6 @@ def sparsest(V: Array, supports: list[tuple[int, ...]], c: int) -> list[int]:
     return chosen
 
 
-def _unit(V: Array) -> Array:
+def unit(V: Array) -> Array:
+    """Return the relations with norm one."""
     return V / np.linalg.norm(V, axis=1, keepdims=True)

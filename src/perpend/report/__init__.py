@@ -10,8 +10,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+from perpend._deprecation import renamed_parameters
 from perpend._files import writing
-from perpend.formats._dataset import Answer
+from perpend.formats._dataset import Labelled
 from perpend.report._folder import FACTS, PAGE, report_from_folder
 from perpend.report._page import page
 from perpend.report._units import gather_any
@@ -19,12 +20,13 @@ from perpend.report._units import gather_any
 __all__ = ["FACTS", "PAGE", "report_from_folder", "write_report"]
 
 
+@renamed_parameters(until="0.4", answer="labelled")
 def write_report(
     path: str | os.PathLike[str],
     model: Any,
     data: Any = None,
     *,
-    answer: Answer | None = None,
+    labelled: Labelled | None = None,
     result: dict[str, Any] | None = None,
     title: str | None = None,
     facts_path: str | os.PathLike[str] | None = None,
@@ -44,7 +46,7 @@ def write_report(
         its columns, the places of its rows in the file, and whether it is an image or a point
         cloud. Without it there are no pictures of rows, and no table of outliers. Columns without
         names are counted from 1 on the page: "column 1" is ``X[:, 0]``.
-    answer : perpend.formats.Answer, optional
+    labelled : perpend.formats.Labelled, optional
         Labels, distances and probabilities of the rows, if they are known already.
     result : dict, optional
         The content of ``result.json``: input, timings, versions and warnings of the fit.
@@ -73,7 +75,7 @@ def write_report(
     >>> "200 of 300 rows lie on a 4-dimensional subspace in 6 columns" in text
     True
     """
-    facts = gather_any(model, data, answer=answer, result=result, title=title, groups=groups)
+    facts = gather_any(model, data, labelled=labelled, result=result, title=title, groups=groups)
     if facts_path is not None:
         with writing(facts_path) as stream:
             stream.write(json.dumps(facts, separators=(",", ":"), allow_nan=False).encode())

@@ -8,7 +8,7 @@ from perpend.relations.solved import fewest_digits
 from perpend.report._solved import MOST_EQUATIONS, TERMS
 from perpend.report._words import Facts, column_name, digits_needed, short
 
-FIRST = 3  # equations are shown if there are many
+SHOWN_FIRST = 3  # equations are shown if there are many
 
 
 class Part(NamedTuple):
@@ -25,7 +25,7 @@ def equations(facts: Facts) -> list[list[Part]]:
     c, solved = estimate["codimension"], estimate.get("solved")
     if solved is not None:
         return [_one_solved(one, names) for one in solved]
-    shown = c if c <= min(MOST_EQUATIONS, len(estimate["normals"])) else FIRST
+    shown = c if c <= min(MOST_EQUATIONS, len(estimate["normals"])) else SHOWN_FIRST
     return [
         _one_normal(normal, b, facts)
         for normal, b in zip(estimate["normals"][:shown], estimate["intercept"], strict=False)

@@ -20,7 +20,7 @@ from perpend._typing import Array
 from perpend._verdict import computed_evidence, plane_uncertainty
 from perpend.estimator import SubspaceEstimator
 from perpend.exceptions import InputError
-from perpend.formats._dataset import Answer, Counts, Dataset
+from perpend.formats._dataset import Counts, Dataset, Labelled
 from perpend.report._outliers import outlier_facts
 from perpend.report._pictures import Rows, picture_facts
 from perpend.report._solved import MOST_EQUATIONS, solved_equations
@@ -36,7 +36,7 @@ def gather(
     model: SubspaceEstimator,
     data: Any = None,
     *,
-    answer: Answer | None = None,
+    labelled: Labelled | None = None,
     result: dict[str, Any] | None = None,
     title: str | None = None,
     groups: Any = None,
@@ -45,9 +45,9 @@ def gather(
     check_is_fitted(model)
     result = result or {}
     rows = _rows(model, data)
-    if answer is None and rows.X is not None:
-        answer = _labelled(model, data if rows.dataset is None else rows.dataset.X, groups)
-    labels = to_numpy(model.labels_) if answer is None else to_numpy(answer.labels)
+    if labelled is None and rows.X is not None:
+        labelled = _label(model, data if rows.dataset is None else rows.dataset.X, groups)
+    labels = to_numpy(model.labels_) if labelled is None else to_numpy(labelled.labels)
     if rows.X is not None and len(labels) != len(rows.X):
         raise InputError(f"There are {len(labels)} labels, but the data has {len(rows.X)} rows.")
     facts = _data_facts(model, rows, len(labels), result.get("input") or {})
@@ -57,9 +57,10 @@ def gather(
         "made": dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "data": facts,
         "estimate": _estimate_facts(model, rows.X, labels, rows.kind),
-        "outliers": outlier_facts(model, rows.X, answer, rows.dataset),
-        "pictures": picture_facts(model, rows, labels, answer),
+        "outliers": outlier_facts(model, rows.X, labelled, rows.dataset),
+        "pictures": picture_facts(model, rows, labels, labelled),
         "without_constants": result.get("without_constants"),  # a fit of the other columns
+        "nearly_constant": result.get("nearly_constant"),
         "warnings": [str(text) for text in result.get("warnings") or []],
         "versions": _versions(result),
         "timings": {str(k): float(v) for k, v in (result.get("timings") or {}).items()},
@@ -82,14 +83,14 @@ def _rows(model: SubspaceEstimator, data: Any) -> Rows:
     return Rows(X, columns, names is not None, dataset, kind)
 
 
-def _labelled(model: SubspaceEstimator, X: Array, groups: Any) -> Answer:
+def _label(model: SubspaceEstimator, X: Array, groups: Any) -> Labelled:
     distance = -to_numpy(model.score_samples(X, groups))
     labels = np.where(distance <= model.threshold_, 1, -1)
     if hasattr(model, "_outlier_odds"):
         probability = to_numpy(model.outlier_probability(X, groups))
     else:  # a model from a file of an early version
         probability = np.full(len(labels), np.nan)
-    return Answer(labels, distance, probability)
+    return Labelled(labels, distance, probability)
 
 
 def _data_facts(model: SubspaceEstimator, rows: Rows, n: int, described: dict[str, Any]) -> Facts:

@@ -13,7 +13,7 @@ from perpend._files import writing
 from perpend._pipelines import opened
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.formats._dataset import Answer
+from perpend.formats._dataset import Labelled
 from perpend.persistence import load
 from perpend.report._facts import SCHEMA
 from perpend.report._page import page
@@ -104,12 +104,12 @@ def _facts(folder: Path, data: Any) -> Facts:
     whole = load(folder / MODEL)
     model = opened(whole).model
     result = _json(folder / RESULT) if (folder / RESULT).exists() else {}
-    answer = None
+    labelled = None
     if data is None and (folder / LABELS).exists():
         distance = _distances(folder / LABELS)
         if distance is not None and len(distance) == len(model.labels_):
-            answer = Answer(model.labels_, distance, np.full(len(distance), np.nan))
-    facts = gather_any(whole, data, answer=answer, result=result)
+            labelled = Labelled(model.labels_, distance, np.full(len(distance), np.nan))
+    facts = gather_any(whole, data, labelled=labelled, result=result)
     names = (result.get("input") or {}).get("columns")
     if data is None and isinstance(names, list) and len(names) == model.n_features_in_:
         facts["data"]["columns"], facts["data"]["named"] = column_labels(names), True

@@ -4,7 +4,7 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.estimator import SubspaceEstimator
-from perpend.formats._dataset import Answer, Dataset
+from perpend.formats._dataset import Dataset, Labelled
 from perpend.report._words import Facts
 from perpend.rows.kinds import to_numpy
 
@@ -15,13 +15,13 @@ RANGE_SLACK = 0.1  # of the inliers' range: a value this far outside is still li
 
 
 def outlier_facts(
-    model: SubspaceEstimator, X: Array | None, answer: Answer | None, dataset: Dataset | None
+    model: SubspaceEstimator, X: Array | None, labelled: Labelled | None, dataset: Dataset | None
 ) -> Facts | None:
     """Return the outliers that are farthest away; None if the distances are unknown."""
-    if answer is None:
+    if labelled is None:
         return None
-    labels, distance = to_numpy(answer.labels), to_numpy(answer.distance)
-    probability = to_numpy(answer.probability)
+    labels, distance = to_numpy(labelled.labels), to_numpy(labelled.distance)
+    probability = to_numpy(labelled.probability)
     outliers = np.flatnonzero(labels == -1)
     order = outliers[np.argsort(-distance[outliers], kind="stable")][:TABLE_ROWS]
     blames: list[list[Facts]] = [[] for _ in order]

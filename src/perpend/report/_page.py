@@ -79,7 +79,14 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    shown = (_words.digits_needed, _words.moved, _words.percent, _words.png, _words.short)
+    shown = (
+        _words.confidence_text,
+        _words.digits_needed,
+        _words.moved,
+        _words.percent,
+        _words.png,
+        _words.short,
+    )
     for function in (*shown, _words.with_article, coordinate, count, factor, number, plural):
         made.filters[function.__name__] = function
     made.globals["column_name"] = _words.column_name

@@ -11,7 +11,7 @@ import numpy as np
 from perpend._json import plain
 from perpend._typing import Array
 from perpend.estimator import SubspaceEstimator
-from perpend.formats._dataset import Answer, Dataset
+from perpend.formats._dataset import Dataset, Labelled
 from perpend.plots import CloudDisplay, MaskDisplay, ProfileDisplay, SpectrumDisplay, SpreadDisplay
 from perpend.plots._cloud import MOST_POINTS, sample
 from perpend.plots._distances import DistanceDisplay
@@ -47,7 +47,7 @@ class Rows(NamedTuple):
 
 
 def picture_facts(
-    model: SubspaceEstimator, rows: Rows, labels: Array, answer: Answer | None
+    model: SubspaceEstimator, rows: Rows, labels: Array, labelled: Labelled | None
 ) -> Facts:
     """Return the pictures that fit the model and the kind of data, some of them None.
 
@@ -60,9 +60,9 @@ def picture_facts(
     cloud = X is not None and (X.shape[1] == 3 or (rows.kind == "cloud" and X.shape[1] > 3))
     view = X is not None and not cloud and X.shape[1] > 1
     return {
-        "image": _image(rows, labels) | _heat(model, rows, answer) if image else None,
+        "image": _image(rows, labels) | _heat(model, rows, labelled) if image else None,
         "cloud": _cloud(model, rows, labels) if cloud else None,
-        "distances": _distances(model, answer, rows.word),
+        "distances": _distances(model, labelled, rows.word),
         "view": _view(model, rows, labels).stored() if view else None,
         "profile": _stored(ProfileDisplay.of(model), rows.word) if scales else None,
         "directions": _stored(SpectrumDisplay.of(model), rows.word) if descents else None,
@@ -77,11 +77,13 @@ def _stored(display: Any, word: str, **options: Any) -> dict[str, Any] | None:
     return None if picture.note else picture.stored()
 
 
-def _distances(model: SubspaceEstimator, answer: Answer | None, word: str) -> dict[str, Any] | None:
+def _distances(
+    model: SubspaceEstimator, labelled: Labelled | None, word: str
+) -> dict[str, Any] | None:
     """Return the histogram; None if the distances are unknown or all zero."""
-    if answer is None or model.codimension_ == 0:
+    if labelled is None or model.codimension_ == 0:
         return None
-    distance = np.asarray(to_numpy(answer.distance), dtype=float)
+    distance = np.asarray(to_numpy(labelled.distance), dtype=float)
     fitted = len(distance) == len(model.labels_)
     distance = distance[np.isfinite(distance)]
     if not np.any(distance > 0):
@@ -196,11 +198,11 @@ def _image(rows: Rows, labels: Array) -> Facts:
     }
 
 
-def _heat(model: SubspaceEstimator, rows: Rows, answer: Answer | None) -> Facts:
+def _heat(model: SubspaceEstimator, rows: Rows, labelled: Labelled | None) -> Facts:
     """Draw the distances as a heat map, with a bar of its colours; nothing if they are unknown."""
-    if answer is None or rows.dataset is None:
+    if labelled is None or rows.dataset is None:
         return {}
-    shown = DistanceMapDisplay._of(model, rows.dataset, answer.distance)
+    shown = DistanceMapDisplay._of(model, rows.dataset, labelled.distance)
     low, high = shown.ends
     steps = np.linspace(0, 1, BAR_STEPS)
     bar = heat_colors(steps)

@@ -34,7 +34,8 @@ def solved_equations(
     N = to_numpy(model.normals_).astype(float)
     inliers = None
     if X is not None:
-        inliers = X[near_subspace(opened(model) if scaled is None else scaled, X, labels)]
+        near = near_subspace(opened(model) if scaled is None else scaled, X, labels)
+        inliers = X[near & ~np.isnan(X).any(axis=1)]  # complete ones tell the noise
     if inliers is None or not len(N) or not len(inliers):
         return {"solved": None, "constants": []}
     location, scale = to_numpy(model.location_).astype(float), None  # 0 if linear

@@ -13,7 +13,7 @@ import numpy as np
 from perpend._json import plain
 from perpend._pipelines import Scaled, opened
 from perpend._typing import Array
-from perpend.formats._dataset import Answer, Dataset
+from perpend.formats._dataset import Dataset, Labelled
 from perpend.report._facts import gather
 from perpend.report._solved import MOST_EQUATIONS, solved_equations
 from perpend.report._words import Facts, column_labels
@@ -29,7 +29,7 @@ def gather_any(
     model: Any,
     data: Any,
     *,
-    answer: Answer | None,
+    labelled: Labelled | None,
     result: dict[str, Any] | None,
     title: str | None = None,
     groups: Array | None = None,
@@ -37,9 +37,9 @@ def gather_any(
     """Return the facts about a model or a pipeline, and rows in the data's own units."""
     scaled = opened(model)
     rows = scaled_data(scaled, data) if scaled.is_pipeline else data
-    facts = gather(scaled.model, rows, answer=answer, result=result, title=title, groups=groups)
+    facts = gather(scaled.model, rows, labelled=labelled, result=result, title=title, groups=groups)
     if scaled.is_pipeline:
-        in_own_units(facts, scaled, data, answer)
+        in_own_units(facts, scaled, data, labelled)
     return facts
 
 
@@ -56,7 +56,7 @@ def scaled_data(scaled: Scaled, data: Any) -> Any:
     return Dataset(Z, source="", format="", kind="table", shape=(len(Z),), columns=names)
 
 
-def in_own_units(facts: Any, scaled: Scaled, data: Any, answer: Answer | None) -> None:
+def in_own_units(facts: Any, scaled: Scaled, data: Any, labelled: Labelled | None) -> None:
     """Bring the equations and the values of columns back to the data's own units."""
     model, estimate = scaled.model, facts["estimate"]
     normals = to_numpy(model.normals_).astype(float) / scaled.scale
@@ -74,7 +74,7 @@ def in_own_units(facts: Any, scaled: Scaled, data: Any, answer: Answer | None) -
         for key in [key for key in estimate["evidence"] if key.startswith("origin_")]:
             del estimate["evidence"][key]
     if data is not None:
-        labels = model.predict(scaled_data(scaled, data).X) if answer is None else answer.labels
+        labels = model.predict(scaled_data(scaled, data).X) if labelled is None else labelled.labels
         X = to_numpy(data.X if isinstance(data, Dataset) else data)
         kind = facts["data"]["kind"]
         estimate |= solved_equations(model, X, to_numpy(labels), kind, scaled)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from perpend._structures import HOLDS_IT, INSIDE_IT, Words
+from perpend._verdict import confidence
 from perpend.plots._words import count, number
 from perpend.structure import SURE
 
@@ -27,7 +28,7 @@ LIMITS = {  # for the templates
     "many": 0.1,  # and if the estimate is sure, from this share of the rows on
 }
 SCALERS_OF_SKLEARN = {"StandardScaler", "RobustScaler", "MinMaxScaler", "MaxAbsScaler"}
-ADVICE_WORDS = re.compile(r"help|show|would give|^(add|centre|look|raise|use)")
+ADVICE_WORDS = re.compile(r"help|allow|would give|^(add|centre|give|look|raise|use)")
 
 
 def column_labels(names: Iterable[Any], kind: str = "table") -> list[str]:
@@ -149,22 +150,22 @@ def nouns(kind: str, n_columns: int) -> dict[str, str]:
     return {"row": row, "rows": f"{row}s", "column": column, "columns": f"{column}s"}
 
 
-def level(confidence: float) -> str:
+def level(value: float) -> str:
     """Return the confidence as a word."""
-    if confidence >= SURE:
+    if value >= SURE:
         return "high"
-    return "medium" if confidence >= MEDIUM else "low"
+    return "medium" if value >= MEDIUM else "low"
 
 
 def confidence_text(value: float) -> str:
     """Return the confidence as a number, never as 0 or 1.
 
-    >>> confidence_text(0.9999), confidence_text(0.42), confidence_text(0.001)
-    ('above 0.99', '0.42', 'below 0.01')
+    >>> confidence_text(0.9999), confidence_text(0.9499), confidence_text(0.001)
+    ('above 0.99', '0.94', 'below 0.01')
     """
     if value > 0.99:
         return "above 0.99"
-    return f"{value:.2f}" if value >= 0.01 else "below 0.01"
+    return confidence(value) if value >= 0.01 else "below 0.01"
 
 
 def misses_origin(estimate: Facts) -> bool:
@@ -222,6 +223,8 @@ def _with_help(text: str) -> tuple[str, str]:
     ('there are few rows', 'Add rows')
     >>> _with_help("it may be the sum of two (use perpend.peel to find both)")
     ('it may be the sum of two', 'Use perpend.peel to find both')
+    >>> _with_help("a subspace of dimension 0 was requested (give a smaller codimension)")[1]
+    'Give a smaller codimension'
     >>> _with_help("all rows lie on a larger one (codimension=1 would give that)")
     ('all rows lie on a larger one', 'codimension=1 would give that')
     """

@@ -6,6 +6,7 @@ the rows are in memory or elsewhere, weighted, masked or normalised.
 
 from perpend.rows.array import ArrayRows as ArrayRows
 from perpend.rows.preparation import as_rows as as_rows
+from perpend.rows.preparation import check_source as check_source
 from perpend.rows.source import Kept as Kept
 from perpend.rows.source import RowSource as RowSource
 from perpend.rows.source import Scan as Scan

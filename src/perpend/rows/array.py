@@ -14,7 +14,7 @@ import numpy as np
 
 from perpend._typing import Array, Kernel, namespace
 from perpend.kernels import Contribution, compiled
-from perpend.rows.kinds import is_tensor, numpy_dtype, room, to_numpy
+from perpend.rows.kinds import is_lazy, is_tensor, numpy_dtype, room, to_numpy
 from perpend.rows.source import Kept, Scan
 from perpend.rows.threads import in_order
 
@@ -63,7 +63,7 @@ class ArrayRows:
     ) -> None:
         self._X, self._divisor, self._weight, self._lengths = X, divisor, weight, lengths
         if memory_budget is None and str(X.device) == "cpu":
-            memory_budget = MEMORY_BUDGET
+            memory_budget = X.memory_limit // 2 if is_lazy(X) else MEMORY_BUDGET
         self._budget = memory_budget  # None: whatever is free on the device
         self._given_block_rows, self._n_jobs, self._fused = block_rows, n_jobs, fused
         self.shape: tuple[int, int] = tuple(X.shape)
@@ -111,18 +111,13 @@ class ArrayRows:
         width = max((p.shape[1] for p in params if getattr(p, "ndim", 0) == 2), default=0)
         size = self._block_size(width, plain=plain)
 
-        def partial(group: slice) -> Sums:
-            total = product = None
-            for rows in cut(group, size):
-                part = contribution(rows)
-                if store is not None:
-                    store[rows] = part.kept
-                total = _add(total, self._weighted_total(part, rows))
-                product = _add(product, self._weighted_product(part, rows))
-            return total, product
+        def of_block(rows: slice) -> Sums:
+            part = contribution(rows)
+            if store is not None:
+                store[rows] = part.kept
+            return self._weighted_total(part, rows), self._weighted_product(part, rows)
 
-        groups = cut(slice(0, self.shape[0]), size * self._blocks_in_sum)
-        total, product = self._add_up(partial, groups, uses_blas=True)
+        total, product = self._sum_blocks(of_block, size)
         if not keep:
             return Scan(total, product, None)
         anew = Kept(lambda rows: contribution(rows).kept)
@@ -219,6 +214,18 @@ class ArrayRows:
         sums = compiled.twin(kernel, self._X, self._weight, self._divisor, params)
         return None if sums is None else self._add_up(sums, sums.groups, uses_blas=False)
 
+    def _sum_blocks(self, of_block: Callable[[slice], Sums], size: int) -> Sums:
+        """Add up the sums of blocks of so many rows: of those in a group first, then of groups."""
+
+        def partial(group: slice) -> Sums:
+            sums: Sums = None, None
+            for rows in cut(group, size):
+                sums = plus(sums, of_block(rows))
+            return sums
+
+        groups = cut(slice(0, self.shape[0]), size * self._blocks_in_sum)
+        return self._add_up(partial, groups, uses_blas=True)
+
     def _add_up(
         self, work: Callable[[slice], Sums], groups: list[slice], *, uses_blas: bool
     ) -> Sums:
@@ -227,7 +234,7 @@ class ArrayRows:
 
         def take(part: Sums) -> None:
             nonlocal sums
-            sums = _add(sums[0], part[0]), _add(sums[1], part[1])
+            sums = plus(sums, part)
 
         if self._n_jobs == 1:
             for group in groups:
@@ -284,7 +291,7 @@ class ArrayRows:
     def _store_quotients(self, divisor: Array) -> None:
         """Store the rows as the kernels see them, if there is room."""
         if self._X.nbytes <= self._room():
-            self._X, self._divisor = self._X / divisor[:, None], None
+            self._X, self._divisor = self._X[:] / divisor[:, None], None
             self._budget = None if self._budget is None else self._budget - self._X.nbytes
 
     def _room_for(self, sample: Array) -> Array | None:
@@ -296,6 +303,9 @@ class ArrayRows:
 
 def rows_of(X: Array, **how: Any) -> ArrayRows:
     """Return the source of the rows of X, by its kind; torch is not imported for arrays."""
+    if is_lazy(X):
+        lazy: ArrayRows = X.as_source(**how)
+        return lazy
     if not is_tensor(X):
         return ArrayRows(X, **how)
     from perpend.rows.torch import TorchRows
@@ -307,7 +317,9 @@ def _kept(values: Array | None, X: Array) -> Kept:
     """Return values of the rows of X, which are ones by default."""
     if values is not None:
         return Kept(lambda rows: values[rows])
-    return Kept(lambda rows: namespace(X).ones_like(X[rows, 0]))
+    if is_tensor(X):
+        return Kept(lambda rows: namespace(X).ones_like(X[rows, 0]))
+    return Kept(lambda rows: np.ones(len(range(*rows.indices(len(X)))), X.dtype))
 
 
 def cut(rows: slice, size: int) -> list[slice]:
@@ -317,7 +329,13 @@ def cut(rows: slice, size: int) -> list[slice]:
     ]
 
 
-def _add(total: Array | None, part: Array | None) -> Array | None:
+def plus(sums: Sums, part: Sums) -> Sums:
+    """Add the sums of some rows to those of others, as `add` does."""
+    return add(sums[0], part[0]), add(sums[1], part[1])
+
+
+def add(total: Array | None, part: Array | None) -> Array | None:
+    """Add a sum of some rows to that of others, in float64 and in place; None is no sum."""
     if part is None:
         return total
     if total is not None:

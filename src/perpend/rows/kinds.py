@@ -30,9 +30,61 @@ def is_tensor(X: Any) -> bool:
     return torch is not None and isinstance(X, torch.Tensor)
 
 
+def is_sparse(X: Any) -> bool:
+    """Tell whether X is a sparse matrix or array of SciPy."""
+    scipy_sparse = sys.modules.get("scipy.sparse")
+    return scipy_sparse is not None and bool(scipy_sparse.issparse(X))
+
+
+def is_dask(X: Any) -> bool:
+    """Tell whether X is a Dask array or dataframe."""
+    return type(X).__module__.startswith("dask.") and hasattr(X, "__dask_graph__")
+
+
+def is_elsewhere(X: Any) -> bool:
+    """Tell whether the rows are, or may be, in other processes than this one."""
+    return is_dask(X) or (is_lazy(X) and X.elsewhere)
+
+
+def is_lazy(X: Any) -> bool:
+    """Tell whether X is a `perpend.rows.lazy.LazyRows`."""
+    return getattr(X, "is_lazy", False) is True
+
+
 def to_numpy(A: Any) -> Array:
-    """Return A as a NumPy array; a tensor is brought to memory."""
+    """Return A as a NumPy array, if it fits into memory: tensors, lazy and sparse rows as well."""
+    if is_sparse(A):
+        from perpend.rows.sparse import SparseRows
+
+        A = SparseRows(A)
     return A.detach().cpu().resolve_neg().numpy() if is_tensor(A) else np.asarray(A)
+
+
+@contextmanager
+def text_named(X: Any) -> Iterator[None]:
+    """In an error about text or dates in X, say where the first entry is that is no number."""
+    try:
+        yield
+    except (ValueError, np.exceptions.DTypePromotionError) as error:
+        if "could not" not in str(error):
+            raise
+        raise InputError(_first_text(X)) from error
+
+
+def _first_text(X: Any) -> str:
+    names = getattr(X, "columns", None)
+    for position, entry in np.ndenumerate(np.asarray(X, dtype=object)):
+        try:
+            float(entry)
+        except (TypeError, ValueError):
+            row, *column = map(str, position)
+            place = [row, *column] if names is None else [row, f'"{names[position[1]]}"']
+            kind = "string" if isinstance(entry, str) else type(entry).__name__
+            return (
+                f"could not convert {kind} to float: X[{', '.join(place)}] is {str(entry)!r}. "
+                "Encode text as numbers, or drop that column."
+            )
+    return "could not convert X to an array of numbers."
 
 
 def in_memory(X: Array) -> Array:
@@ -59,10 +111,12 @@ def numpy_dtype(X: Array) -> Any:
 
 
 def stand_in(X: Array) -> Array:
-    """Return an array like the tensor X, but all zeros and without memory; shapes can be checked.
+    """Return an array like a tensor or lazy X, of zeros without memory: shapes can be checked.
 
     A tensor that is no matrix is copied instead: complaints about it quote its entries.
     """
+    if is_lazy(X):
+        return np.broadcast_to(np.zeros((), X.dtype), X.shape)
     if X.ndim < 2:
         return to_numpy(X)
     dtype = "complex128" if X.is_complex() else str(X.dtype).removeprefix("torch.")
@@ -122,6 +176,11 @@ class Place:
         """Move a checked array or tensor to the device; in memory it becomes or stays NumPy."""
         if self.device is None:
             return X
+        if is_lazy(X):
+            raise InputError(
+                f"device={str(self.device)!r} needs an array or a tensor, and X is read in blocks. "
+                "Leave device at its default, or pass an array."
+            )
         tensor = X if is_tensor(X) else _shared(X)
         return in_memory(self.checked("X", tensor.to(self.device)))
 
@@ -147,7 +206,7 @@ class Place:
 @contextmanager
 def computing_on(X: Any, device: Any) -> Iterator[Place]:
     """Find the place for X, compute there in full precision, and say it clearly if it is full."""
-    if device is None and not is_tensor(X):
+    if (device is None and not is_tensor(X)) or is_elsewhere(X):  # workers have their own devices
         yield Place(X, None)
         return
     torch = _torch("a tensor" if device is None else f"device={str(device)!r}")

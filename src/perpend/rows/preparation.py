@@ -8,8 +8,18 @@ import numpy as np
 from perpend._typing import Array, namespace
 from perpend.exceptions import InputError
 from perpend.rows.array import BLOCK_ENTRIES, cut, rows_of
-from perpend.rows.kinds import Place, in_memory, is_tensor, numpy_dtype, room, to_numpy
-from perpend.rows.source import RowSource
+from perpend.rows.kinds import (
+    Place,
+    in_memory,
+    is_elsewhere,
+    is_lazy,
+    is_tensor,
+    numpy_dtype,
+    room,
+    to_numpy,
+)
+from perpend.rows.lazy import Computed, LazyRows
+from perpend.rows.source import NEW_SOURCE, RowSource
 
 N_NORMS = 64
 """Number of quantiles that stand for the norms of all rows."""
@@ -18,6 +28,15 @@ NARROW = 16  # columns up to which their maxima are taken one by one
 
 ENTRIES, ENTRIES_OF_TENSOR = 2**16, 2**24
 """Entries checked together; the flags of a tensor's block take 16 MiB."""
+
+
+def check_source(rows: Any) -> None:
+    """Raise an error if these are no rows that can be scanned, such as an array."""
+    if not hasattr(rows, "scan"):
+        raise InputError(
+            f"rows is of type {type(rows).__name__}; expected rows of perpend.as_rows. Give "
+            "as_rows(X), or use the class of the method, which takes X as it is."
+        )
 
 
 def as_rows(
@@ -36,7 +55,8 @@ def as_rows(
     Parameters
     ----------
     X : array or torch tensor of shape (n, D), float32 or float64, finite
-        A tensor's rows are read where they are, on a GPU as well.
+        A tensor's rows are read where they are, on a GPU as well, and those of a Dask array on its
+        workers.
     weight : array of shape (n,), optional
         Weights of the rows, not negative.
     mask : array of bool of shape (n,), optional
@@ -59,6 +79,11 @@ def as_rows(
     RowSource
         The first argument of the methods as functions.
     """
+    if is_elsewhere(X):
+        from perpend.rows.blocks import rows_elsewhere
+
+        source = rows_elsewhere(X, weight=weight, mask=mask, normalize=normalize, fused=fused)
+        return _watched(source)
     if is_tensor(X):
         X = in_memory(Place.checked("X", X))
     xp, limits, norms = namespace(X), np.finfo(numpy_dtype(X)), row_norms(X)
@@ -75,17 +100,15 @@ def as_rows(
     if weight is not None:
         weight = _beside(X, weight, xp.float64)
         takes_part = takes_part & (weight > 0)
-    if weight is not None or not xp.all(takes_part):
-        weight = xp.astype(takes_part, xp.float64) * (1.0 if weight is None else weight)
-        weight = weight / power_of_two(float(xp.max(weight)), far=limits.maxexp / 8)
-        weight = xp.astype(weight, X.dtype)
-    present = norms[takes_part]
+    all_present = bool(xp.all(takes_part))
+    weight = None if weight is None and all_present else _weights(takes_part, weight, X)
+    present = norms if all_present else norms[takes_part]  # there may be very many rows
     divisor, lengths, unit, quantiles = None, None, 1.0, None
     if normalize:
         lengths = norms
-        X, norms = _without_subnormal_norms(X, norms)
-        if xp.any(xp.abs(present - 1) > 8 * float(limits.eps)):
-            divisor = xp.where(norms > 0, norms, xp.ones_like(norms))
+        X, norms = without_subnormal_norms(X, norms)
+        if len(present) and _farthest_from_one(present) > 8 * float(limits.eps):
+            divisor = norms if all_present else xp.where(norms > 0, norms, xp.ones_like(norms))
     elif len(present):
         # A power of two loses no digit, and step rules made for unit rows then work here, too.
         unit = power_of_two(float(xp.max(present)), far=3)
@@ -94,7 +117,7 @@ def as_rows(
         divisor = None if xp.all(divisor == 1) else divisor
         levels = np.append((np.arange(N_NORMS) + 0.5) / N_NORMS, 1.0)  # the largest comes last
         quantiles = np.quantile(to_numpy(present / unit), levels)
-    return rows_of(
+    prepared = rows_of(
         X,
         weight=weight,
         divisor=divisor,
@@ -107,6 +130,23 @@ def as_rows(
         n_jobs=n_jobs,
         fused=fused,
     )
+    return _watched(prepared)
+
+
+def _weights(takes_part: Array, weight: Array | None, X: Array) -> Array:
+    """Return the weights of all rows in the type of X, 0 for those that take no part."""
+    xp = namespace(takes_part)
+    if weight is None:
+        return xp.astype(takes_part, X.dtype)
+    weight = xp.astype(takes_part, xp.float64) * weight
+    far = np.finfo(numpy_dtype(X)).maxexp / 8
+    return xp.astype(weight / power_of_two(float(xp.max(weight)), far=far), X.dtype)
+
+
+def _watched(source: RowSource) -> RowSource:
+    """Return the source, wrapped by whatever records it, such as a checkpoint."""
+    watch = NEW_SOURCE.get()
+    return source if watch is None else watch(source)
 
 
 def _beside(X: Array, values: Array, dtype: Any) -> Array:
@@ -128,6 +168,8 @@ def row_norms(X: Array) -> Array:
     >>> row_norms(np.array([[3e-200, 4e-200], [3e200, 4e200], [0.0, 0.0]]))
     array([5.e-200, 5.e+200, 0.e+000])
     """
+    if is_lazy(X):
+        return X.survey.norms
     xp = namespace(X)
     if X.shape[1] == 0:
         return xp.sum(X, axis=1)
@@ -147,21 +189,44 @@ def row_norms(X: Array) -> Array:
     return norms
 
 
-def _without_subnormal_norms(X: Array, norms: Array) -> tuple[Array, Array]:
+def without_subnormal_norms(X: Array, norms: Array) -> tuple[Array, Array]:
     """Enlarge rows so small that their norm has lost its digits; their directions stay."""
     xp, limits = namespace(X), np.finfo(numpy_dtype(X))
     (faint,) = xp.nonzero((norms > 0) & (norms < float(limits.tiny)))
     if len(faint):
-        X, norms = xp.asarray(X, copy=True), xp.asarray(norms, copy=True)
-        X[faint] /= float(limits.eps) ** 2  # a power of two: exact
-        norms[faint] = row_norms(X[faint])
+        norms, larger = xp.asarray(norms, copy=True), 1 / float(limits.eps) ** 2
+        norms[faint] = row_norms(X[faint] * larger)
+        if is_lazy(X):
+            factor = np.ones_like(norms)
+            factor[faint] = larger
+            return Computed(X, _times, n_features=X.shape[1], beside=(factor,)), norms
+        X = xp.asarray(X, copy=True)
+        X[faint] *= larger  # a power of two: exact
     return X, norms
+
+
+def _farthest_from_one(norms: Array) -> float:
+    xp = namespace(norms)
+    return max(float(xp.max(norms)) - 1, 1 - float(xp.min(norms)))
+
+
+def _times(rows: Array, factor: Array) -> Array:
+    return rows * factor[:, None]
 
 
 def power_of_two(size: float, *, far: float) -> float:
     """Return a power of two near `size`, or 1 where the exponent is less than `far` from zero."""
     exponent = float(np.log2(size)) if size > 0 else 0.0
     return 1.0 if abs(exponent) < far else float(2.0 ** np.floor(exponent))
+
+
+def check_powers(size: float, power: int, what: str) -> None:
+    """Refuse rows of a size whose power is no number in float64, or a sum of such powers."""
+    if size and not abs(np.log10(size)) < 300 / power:  # the largest number is 1.8e308
+        raise InputError(
+            f"{what} {size:.0e}, too far from 1 to compute with its powers. Divide X by a "
+            f"constant, for example by {size:.0e}."
+        )
 
 
 class NotFinite(NamedTuple):
@@ -183,6 +248,8 @@ def not_finite(X: Array, *, nan: bool = True) -> NotFinite | None:
     >>> not_finite(np.array([[1.0, 2.0], [np.inf, 3.0]]))
     NotFinite(row=1, column=0, is_nan=False, n_entries=1, n_rows=1)
     """
+    if is_lazy(X):
+        return _first_of(X)
     xp = namespace(X)
     first: tuple[int, int, bool] | None = None
     n_entries = n_rows = 0
@@ -198,3 +265,13 @@ def not_finite(X: Array, *, nan: bool = True) -> NotFinite | None:
         n_entries += at_rows.shape[0]
         n_rows += int(xp.sum(xp.astype(~xp.all(finite, axis=1), xp.int64)))
     return None if first is None else NotFinite(*first, n_entries, n_rows)
+
+
+def _first_of(X: LazyRows) -> NotFinite | None:
+    """Put together what is not finite in windows of rows."""
+    seen = [(w.start, bad) for w, bad in zip(X.windows, X.survey.bad, strict=True) if bad]
+    if not seen:
+        return None
+    start, first = seen[0]
+    n_entries, n_rows = (sum(part) for part in zip(*(bad[3:] for _, bad in seen), strict=True))
+    return NotFinite(start + first.row, first.column, first.is_nan, n_entries, n_rows)

@@ -1,6 +1,7 @@
 """The protocol between the source of the rows and the solvers."""
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any, NamedTuple, Protocol
 
 from perpend._typing import Array, Kernel
@@ -66,3 +67,7 @@ class RowSource(Protocol):
         The norms must stay: A is orthonormal and its span holds all rows. None if the copy is over
         budget.
         """
+
+
+NEW_SOURCE: ContextVar[Callable[[RowSource], RowSource] | None] = ContextVar("rows", default=None)
+"""What is done with the rows of a fit before it sees them: a checkpoint records their scans."""

@@ -24,7 +24,7 @@ from perpend.kernels import (
 )
 from perpend.rows.source import RowSource, Scan
 
-WIDE = 0.5  # rows per feature: up to so many, the rows are factorised, not their D x D moments
+ROWS_PER_FEATURE = 0.5  # up to so many, the rows are factorised, not their D x D moments
 SMALL_SPAN = 0.9  # share of the features: if the rows span no more, they are mapped to their span
 FEW_TO_TURN = 4  # rows per feature: up to so many, mapping them costs less than their moments
 FEW_COMPONENTS = 3  # times fewer than normals: components take two products and a difference
@@ -72,6 +72,11 @@ class RowSpan(NamedTuple):
         multiples = np.triu(np.abs(scaled) > 1 - 1e-12, k=1)
         return int(np.sum(~active) + np.sum(np.any(multiples, axis=0)))
 
+    @property
+    def is_smaller(self) -> bool:
+        """Whether the rows span less than the space, not only because of idle columns."""
+        return self.n_outside > 0 and self.rank + self.n_idle_columns < self.n_features
+
     def inside(self, B: Array) -> Array:
         """Return the part of the directions B (D, k) inside the span, in the rows' coordinates."""
         if self.rotation is not None:
@@ -106,7 +111,7 @@ def row_span(rows: RowSource) -> RowSpan:
     eigenvalues of the moments, so the tolerance for rounding is the same in both.
     """
     n, D = rows.shape
-    few = n <= WIDE * D
+    few = n <= ROWS_PER_FEATURE * D
     if few:
         weight = rows.gather(rows.weights).astype(float)
         present = np.flatnonzero(weight > 0)

@@ -211,6 +211,11 @@ def pick(A: Array, at: Array) -> Array:
     return np.take_along_axis(A, at, 1) if isinstance(A, np.ndarray) else A.gather(1, at)
 
 
+def ascending(A: Array) -> Array:
+    """Return A (p, n, m) with its columns in order; what is not a number comes last."""
+    return np.sort(A, axis=1) if isinstance(A, np.ndarray) else A.sort(1).values
+
+
 def counted(bins: Array, size: int) -> Array:
     """Return how often (p, C, size) each number below `size` is in the bins (p, n, C)."""
     xp, (p, _, C) = library(bins), bins.shape

@@ -20,8 +20,11 @@ def in_order(
     *,
     n_jobs: int,
     uses_blas: bool,
+    before: Callable[[int], None] | None = None,
 ) -> None:
     """Call ``take(work(j))`` for j = 0, 1, ..., always in this order, with work in several threads.
+
+    ``before(j)`` is called before ``work(j)``, for one item after the other and in their order.
 
     There are never more threads than items, or than processors that we may run on. With several,
     each of them gets one BLAS thread: BLAS's own threads wait actively and lose most of their speed
@@ -29,7 +32,7 @@ def in_order(
     """
     threads = min(n_jobs, n_items)
     threads = min(threads, n_processors()) if threads > 1 else 1
-    turns = _Turns(work, take, n_items)
+    turns = _Turns(work, take, n_items, before)
     with _one_blas_thread if uses_blas and threads > 1 else nullcontext():
         # A helper that has not begun when all is done is let go.
         helpers = [_pool().submit(turns.serve) for _ in range(threads - 1)]
@@ -52,9 +55,13 @@ class _Turns(Generic[Result]):
     """Items that several threads claim one by one, and results taken in the order of the items."""
 
     def __init__(
-        self, work: Callable[[int], Result], take: Callable[[Result], None], n_items: int
+        self,
+        work: Callable[[int], Result],
+        take: Callable[[Result], None],
+        n_items: int,
+        before: Callable[[int], None] | None,
     ) -> None:
-        self._work, self._take = work, take
+        self._work, self._take, self._before = work, take, before
         self._unclaimed = iter(range(n_items))
         self._waiting: dict[int, Result] = {}  # results that came before their turn
         self._turn = 0
@@ -76,7 +83,10 @@ class _Turns(Generic[Result]):
 
     def _claim(self) -> int | None:
         with self._lock:
-            return next(self._unclaimed, None)
+            j = next(self._unclaimed, None)
+            if j is not None and self._before is not None:
+                self._before(j)
+            return j
 
 
 @cache
@@ -91,36 +101,46 @@ def _blas() -> Any:
     return ThreadpoolController()
 
 
-class _OneBlasThread:
-    """A limit that all scans of the process share: the first one sets it, the last one lifts it.
+class Shared:
+    """A change of the whole process that several may want at once; `begin` returns what undoes it.
 
-    Limits of their own would overlap, and the last to be lifted would put back the first one.
+    The first one makes it, the last one undoes it. Changes of their own would overlap, and the last
+    to be undone would put back the first one.
     """
 
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._users = 0
+    def __init__(self, begin: Callable[[], Callable[[], object]]) -> None:
+        self._begin = begin
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget that anybody wanted it."""
+        self._lock, self._users = Lock(), 0
 
     def __enter__(self) -> None:
         with self._lock:
             if self._users == 0:
-                self._limit = _blas().limit(limits=1)
+                self._end = self._begin()
             self._users += 1
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._users -= 1
             if self._users == 0:
-                self._limit.restore_original_limits()
+                self._end()
 
 
-_one_blas_thread = _OneBlasThread()
+def _limit_blas() -> Callable[[], object]:
+    restore: Callable[[], object] = _blas().limit(limits=1).restore_original_limits
+    return restore
+
+
+_one_blas_thread = Shared(_limit_blas)
 
 
 def _after_fork() -> None:
     """Forget threads and users: neither survives a fork, and the child makes its own."""
     _pool.cache_clear()
-    _one_blas_thread.__init__()  # type: ignore[misc]
+    _one_blas_thread.forget()
 
 
 if hasattr(os, "register_at_fork"):

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from perpend._typing import Array
-from perpend.rows.centred import centred_blocks, centred_norms
-from perpend.rows.kinds import room, to_numpy
-from perpend.rows.preparation import as_rows
+from perpend.rows.centred import centred_norms, lift
+from perpend.rows.kinds import is_lazy, to_numpy
+from perpend.rows.preparation import as_rows, check_powers
 from perpend.rows.source import RowSource
 
 CENTRE_ROWS = 16_384  # sampled rows from which centre and scale are estimated
@@ -43,6 +43,7 @@ def whole_view(X: Array, weight: Array | None, rng: np.random.Generator) -> View
     size = float(typical(distance, w))
     if size == 0:  # most rows are equal
         size = float(np.max(distance))
+    check_powers(size, 4, "The typical distance of the rows from their median is")
     return View(centre, size / np.sqrt(len(centre)) if size > 0 else 1.0, None)
 
 
@@ -93,17 +94,15 @@ def lifted(
     unit_rows: bool = False,
     fused: bool = True,
 ) -> Lifted:
-    """Lift the rows of X (n, D) about a view; one array of the size of X is formed."""
-    L = room(X, X.shape[0], X.shape[1] + 1)
-    L[:, -1] = 1
-    for rows, Z in centred_blocks(X, view.centre):
-        L[rows, :-1] = Z / view.scale
+    """Lift the rows of X (n, D) about a view; one array of its size is formed, unless X is lazy."""
+    L = X.lifted(view.centre, view.scale) if is_lazy(X) else lift(X, view.centre, view.scale)
     source = as_rows(
         L,
         weight=weight,
         mask=view.seen,
         normalize=unit_rows,
-        memory_budget=L.nbytes - 1,  # enough for values of each row, not for another X
+        # Enough for values of each row, not for another X.
+        memory_budget=None if is_lazy(X) else L.nbytes - 1,
         n_jobs=n_jobs,
         fused=fused,
     )

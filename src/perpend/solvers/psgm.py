@@ -5,7 +5,8 @@ r"""Projected subgradient descent on the sphere (PSGM), all starts at once.
 Each step is one scan that gives objective and subgradient at every start's trial point. A start
 whose trial is accepted has its next gradient already; one whose trial is refused tries a shorter
 step in the next scan, while the others go on. Nobody waits, nothing is kept with the rows, and
-starts that have converged leave the product.
+starts that have converged leave the product. A single start has the scan for itself: a rule whose
+steps are mostly refused tries several lengths in it, and takes the longest that is accepted.
 
 The Riemannian subgradient method on orthonormal frames is the same descent with a single start, the
 frame, as one long column: all normals at once, orthogonal.
@@ -29,6 +30,8 @@ from perpend.solvers.result import Directions
 
 FIRST_CHECK = 6  # evaluations before somebody may find that this is enough
 CHECK_AGAIN = 1.15  # times as many evaluations before the next check
+LEAST = float(np.finfo(float).tiny)  # an objective, beside which zero is no change
+COLUMNS = 12  # of a scan that hardly takes longer than one of a single column
 
 
 class Surface(NamedTuple):
@@ -39,6 +42,7 @@ class Surface(NamedTuple):
     retract: Callable[[Array, Array], Array]  # trial points onto the surface; from where they came
     turned: Callable[[Array, Array, Array], tuple[Array, Array]]  # `moved` and `turn`: old, new, v
     unseen: float  # angles that are lost in rounding
+    columns: int = 1  # of a scan that one point takes
 
 
 class _State(NamedTuple):
@@ -58,13 +62,32 @@ class _State(NamedTuple):
 
     def after(self, n_evaluations: int) -> "_State":
         """Return the same with what the loop needs."""
-        means = float(np.mean(self.objectives)), float(np.mean(~self.converged))
-        return _State(*self[:-3], *means, n_evaluations)
+        k = len(self.objectives)  # np.mean is slow: a tenth of a pass over few rows
+        left = k - int(np.count_nonzero(self.converged))
+        return _State(*self[:-3], float(self.objectives.sum() / k), left / k, n_evaluations)
+
+    def only(self, a: Array) -> "_State":
+        """Return the starts `a` alone."""
+        return _State(*(values[..., a] for values in self[:-3]))
+
+    def put(self, a: Array, those: "_State") -> "_State":
+        """Return all starts, the starts `a` as in `those`."""
+        new = _State(*(values.copy(order="K") for values in self[:-3]))
+        for values, part in zip(new[:-3], those[:-3], strict=True):
+            values[..., a] = part
+        return new
+
+    def where(self, accepted: Array, old: "_State") -> "_State":
+        """Return the starts that are `accepted`, and the others as in `old`."""
+        if accepted.all():
+            return self
+        both = zip(self[:-3], old[:-3], strict=True)
+        return _State(*(np.where(accepted, new, before) for new, before in both))
 
     def directions(self, max_iter: int, resolution: float = 0.0) -> Directions:
         """Return where the starts are, converged or not."""
         converged = self.converged & (self.n_iter < max_iter)
-        here = self.B, self.objectives, self.n_iter, converged
+        here = np.ascontiguousarray(self.B), self.objectives, self.n_iter, converged
         return Directions(*here, resolution, self.n_evaluations)
 
 
@@ -86,32 +109,40 @@ def psgm(
     `enough` is shown the directions on their way, ever more rarely, and may end the descents.
     The `surface` is the sphere, if it is not given.
     """
-    there = surface or _sphere(rows, rule, orthogonal_to)
+    there = surface or _sphere(rows, rule.search, orthogonal_to)
+    k, ahead = B.shape[1], min(getattr(rule, "ahead", 1), COLUMNS // there.columns)
+    sizes = rule.shrink ** np.arange(ahead) if k == 1 and ahead > 1 else np.ones(1)
+    shortest = np.arange(sizes.size) == sizes.size - 1
+    none = np.zeros(k, dtype=np.int64)
 
     def step(old: _State) -> _State:
-        a = np.flatnonzero(~old.converged)
-        mu, before = old.mu[a], old.objectives[a]
-        trial = there.retract(old.B[:, a] - mu * old.v[:, a], old.B[:, a])
+        # Most passes are over all starts, and over few rows each array made takes its share.
+        a = None if old.change == 1 else np.flatnonzero(~old.converged)
+        now = old if a is None else old.only(a)
+        mu, streak = now.mu * sizes, now.streak
+        trial = there.retract(now.B - mu * now.v, now.B)
         f, g = there.evaluate(trial)
-        accepted = rule.accepts(f, before, mu, old.slope[a], old.n_iter[a])
+        accepted = rule.accepts(f, now.objectives, mu, now.slope, now.n_iter)
+        if sizes.size > 1:  # the first that is accepted counts; those after it were in vain
+            i = int(np.argmax(accepted | shortest))
+            one, streak = slice(i, i + 1), streak if i == 0 else none
+            mu, trial, f, g, accepted = mu[one], trial[:, one], f[one], g[:, one], accepted[one]
 
-        new = _State(*(values.copy() for values in old[:-3]))
-        yes, taken, turn = a[accepted], trial[:, accepted], np.zeros(a.size)
-        new.B[:, yes], new.objectives[yes] = taken, f[accepted]
-        new.streak[a] = np.where(accepted, old.streak[a] + 1, 0)
-        new.n_iter[yes] += 1
-        if yes.size:
-            new.v[:, yes], new.slope[yes] = there.search(taken, g[:, accepted])
-            new.moved[yes], turn[accepted] = there.turned(old.B[:, yes], taken, new.v[:, yes])
-        new.relative[yes] = (np.abs(f - before) / np.where(before > 0, before, 1))[accepted]
-        so_far = new.streak[a], new.n_iter[a], new.moved[a]
-        outcome = steps.Outcome(accepted, *so_far, turn, new.relative[a])
-        new.mu[a] = rule.following(mu, outcome)
+        new, turn = now, 0.0
+        if accepted.any():
+            v, slope = there.search(trial, g)
+            moved, turn = there.turned(now.B, trial, v)
+            relative = np.abs(f - now.objectives) / np.maximum(now.objectives, LEAST)
+            here = {"B": trial, "objectives": f, "v": v, "slope": slope}
+            new = now._replace(**here, moved=moved, relative=relative).where(accepted, now)
+        streak, n_iter = np.where(accepted, streak + 1, 0), now.n_iter + accepted
+        outcome = steps.Outcome(accepted, streak, n_iter, new.moved, accepted * turn, new.relative)
+        mu = rule.following(mu, outcome)
         # Steps that are lost in rounding may be accepted for ever: the objective stays the same.
-        lost = accepted & (outcome.moved <= there.unseen)
-        done = rule.at_rest(new.mu[a], outcome, tol) | lost
-        new.converged[a] = done | (outcome.n_iter >= max_iter)
-        return new.after(old.n_evaluations + 1)
+        lost = accepted & (new.moved <= there.unseen)
+        done = rule.at_rest(mu, outcome, tol) | lost | (n_iter >= max_iter)
+        new = new._replace(mu=mu, streak=streak, n_iter=n_iter, converged=done)
+        return (new if a is None else old.put(a, new)).after(old.n_evaluations + 1)
 
     next_check = FIRST_CHECK
 
@@ -124,8 +155,9 @@ def psgm(
 
     f, g = there.evaluate(B)
     v, slope = there.search(B, g)
-    none, never = np.zeros(f.shape, dtype=np.int64), np.full(f.shape, np.inf)
+    never = np.full(f.shape, np.inf)
     nowhere = np.linalg.norm(v, axis=0) == 0
+    B, v = np.asfortranarray(B), np.asfortranarray(v)  # every column side by side
     start = _State(B, f, v, slope, rule.first(f), none, none, never, never, nowhere).after(1)
     most = steps.budget(max_iter)
     run = iterate(step, start, max_steps=most, stage="descent", callback=callback, enough=check)
@@ -135,7 +167,11 @@ def psgm(
     return run.state.directions(max_iter, float(known))
 
 
-def _sphere(rows: RowSource, rule: steps.StepRule, orthogonal_to: Array | None) -> Surface:
+def _sphere(
+    rows: RowSource, search: Callable[[Array, Array], steps.Search], orthogonal_to: Array | None
+) -> Surface:
+    """Return the surface of unit vectors."""
+
     def evaluate(B: Array) -> tuple[Array, Array]:
         scan = rows.scan(l1_objective_and_gradient, B)
         g = scan.product.T  # (D, k)
@@ -144,12 +180,16 @@ def _sphere(rows: RowSource, rule: steps.StepRule, orthogonal_to: Array | None) 
         return scan.total, g
 
     def turned(old: Array, new: Array, v: Array) -> tuple[Array, Array]:
-        chord = new - old
-        # Half the chord is the sine of half the angle; the arc sine is exact for tiny angles.
-        half = np.linalg.norm(chord, axis=0) / 2
-        return 2 * np.arcsin(np.minimum(half, 1)), steps.cosine(chord, -v)
+        return _angle(old, new)[0], steps.cosine(new - old, -v)
 
-    return Surface(evaluate, rule.search, steps.on_sphere, turned, rows.precision)
+    return Surface(evaluate, search, steps.on_sphere, turned, rows.precision)
+
+
+def _angle(old: Array, new: Array, *_: Array) -> tuple[Array, Array]:
+    """Return the angles between unit vectors, and that nothing is known about a turn."""
+    # Half the chord is the sine of half the angle; the arc sine is exact for tiny angles.
+    half = steps.lengths(new - old) / 2
+    return 2 * np.arcsin(np.minimum(half, 1)), np.zeros(half.shape)
 
 
 def riemannian(
@@ -160,39 +200,66 @@ def riemannian(
     max_iter: int,
     tol: float,
     callback: Callback | None = None,
-    kernel: Kernel = distance_and_gradient,
+    kernel: Kernel | None = None,
     retract: Callable[[Array, Array], Array] | None = None,
 ) -> Directions:
     """Descend from the orthonormal frame V (D, c); `rule` sees one start, the frame.
 
     Each step moves the frame against the tangent part G = g - V (V.T g) of the subgradient and
     makes it orthonormal again by a thin QR factorisation (``orth`` of the releases drops a column
-    where the rank falls), or by ``retract(V - mu G, V)``. The `kernel` gives objective and g.T.
+    where the rank falls), or by ``retract(V - mu G, V)``, for frames (1, D, c). A `kernel` gives
+    objective and g.T; that of the sum of distances is the default.
     """
-    shape = V.shape
+    if kernel is None and V.shape[1] == 1:  # a point of the sphere
+        surface = _sphere(rows, steps.down_the_tangent, None)._replace(turned=_angle)
+    else:
+        surface = _frames(rows, V.shape, kernel, retract)
+    B = V.reshape(-1, 1)
+    end = psgm(rows, B, rule=rule, max_iter=max_iter, tol=tol, callback=callback, surface=surface)
+    return end._replace(B=end.B.reshape(V.shape))
+
+
+def _frames(
+    rows: RowSource,
+    shape: tuple[int, int],
+    kernel: Kernel | None,
+    retract: Callable[[Array, Array], Array] | None,
+) -> Surface:
+    """Return the surface of orthonormal frames (D, c), each of which is one long column."""
+    D, c = shape
+    # Only the kernel that is the default takes frames side by side.
+    measure, more = (distance_and_gradient, [c]) if kernel is None else (kernel, [])
+
+    def apart(B: Array) -> Array:
+        return B.T.reshape(-1, D, c)  # (T, D, c)
+
+    def long(V: Array) -> Array:
+        return V.reshape(len(V), -1).T  # (D c, T)
 
     def evaluate(B: Array) -> tuple[Array, Array]:
-        V = B.reshape(shape)
-        scan = rows.scan(kernel, V)
-        g = scan.product.T  # (D, c)
-        return scan.total, (g - V @ (V.T @ g)).reshape(-1, 1)
+        scan = rows.scan(measure, apart(B).swapaxes(0, 1).reshape(D, -1), *more)
+        return scan.total, long(scan.product.reshape(-1, c, D).swapaxes(1, 2))
+
+    def search(B: Array, g: Array) -> steps.Search:
+        V, g = apart(B), apart(g)
+        return steps.StepRule().search(B, long(g - V @ (V.swapaxes(1, 2) @ g)))
 
     def orthonormal(trial: Array, old: Array) -> Array:
         if retract is not None:
-            return retract(trial.reshape(shape), old.reshape(shape)).reshape(-1, 1)
+            return long(retract(apart(trial), apart(old)))
         # Without signs from R the factor Q would jump between steps; the rule only sees the span.
-        Q, R = np.linalg.qr(trial.reshape(shape))
-        return (Q * np.where(np.diag(R) < 0, -1.0, 1.0)).reshape(-1, 1)
+        Q, R = np.linalg.qr(apart(trial))
+        negative = np.diagonal(R, axis1=1, axis2=2) < 0
+        return long(Q * np.where(negative, -1.0, 1.0)[:, None])
 
     def turned(old: Array, new: Array, _: Array) -> tuple[Array, Array]:
-        W, V = old.reshape(shape), new.reshape(shape)
-        sine = np.linalg.norm(V - W @ (W.T @ V), 2)
-        return np.arcsin(np.minimum(sine, 1.0)), np.zeros(1)
+        W, V = apart(old), apart(new)
+        sines = np.linalg.svd(V - W @ (W.swapaxes(1, 2) @ V), compute_uv=False)
+        return np.arcsin(np.minimum(sines[:, 0], 1.0)), np.zeros(1)
 
-    along_g, unseen = steps.StepRule().search, float(np.finfo(rows.dtype).eps)
-    frames, B = Surface(evaluate, along_g, orthonormal, turned, unseen), V.reshape(-1, 1)
-    end = psgm(rows, B, rule=rule, max_iter=max_iter, tol=tol, callback=callback, surface=frames)
-    return end._replace(B=end.B.reshape(shape))
+    # Q and W (W.T V) are each rounded by eps a column, the spectral norm by sqrt(c) of that.
+    unseen = 4 * np.sqrt(c) * float(np.finfo(rows.dtype).eps)
+    return Surface(evaluate, search, orthonormal, turned, unseen, COLUMNS if kernel else c)
 
 
 # -- where the descents begin ----------------------------------------------------------------------

@@ -21,7 +21,7 @@ from perpend.rows import RowSource, RowSpan
 from perpend.solvers.loop import Callback, Status, iterate
 from perpend.solvers.result import Directions
 
-ROUNDING = 16.0  # times eps: what rounding errors of sums may change between two steps
+SUM_ROUNDING = 16.0  # times eps: what rounding errors of sums may change between two steps
 NO_LENGTH = 1e-18  # of the largest row: no direction; its square is a number in single precision
 LOWEST = float(np.finfo(float).eps)  # of the largest variance: smaller ones are rounding errors
 
@@ -87,6 +87,35 @@ def reweight(
     return directions, run.state
 
 
+def tyler(
+    rows: RowSource,
+    span: RowSpan,
+    c: int,
+    measure: Measure,
+    *,
+    max_iter: int,
+    tol: float,
+    callback: Callback | None,
+) -> Directions:
+    r"""Weigh by 1 / r^2 = 1 / (x.T S^-1 x), for A A.T the inverse of a scatter matrix S.
+
+    The objective is the total weight times
+    :math:`\exp(\frac1n \sum_i \log x_i^T S^{-1} x_i) \det(S)^{1/D}`.
+    """
+    power = by_power(rows, NO_LENGTH, 0.0)
+
+    def weigh(A: Array, before: float) -> tuple[float, Array, float]:
+        logs, moments, floor = power(A, before)
+        total = rows.total_weight
+        log_det = -float(np.mean(np.log(np.einsum("ij,ij->j", A, A))))  # columns are orthogonal
+        return total * float(np.exp(2 * logs / total + log_det)), moments, floor
+
+    return reweight(
+        span, c, measure, weigh, _scatter_change, start=span.basis, max_iter=max_iter,
+        tol=attainable(tol, rows), callback=callback,
+    )[0]  # fmt: skip
+
+
 def inverse_root(ridge: float) -> Measure:
     """Measure rows by (x.T (S + ridge I)^-1 x)^(1/2), with S the moments with trace one."""
     return lambda variances, axes: axes / np.sqrt(variances / np.sum(variances) + ridge)
@@ -110,23 +139,6 @@ def by_power(rows: RowSource, delta: float, p: float = 1.0) -> Weigh:
     return weigh
 
 
-def by_tyler(rows: RowSource) -> Weigh:
-    r"""Weigh by 1 / r^2 = 1 / (x.T S^-1 x), for A A.T the inverse of a scatter matrix S.
-
-    The objective is the total weight times
-    :math:`\exp(\frac1n \sum_i \log x_i^T S^{-1} x_i) \det(S)^{1/D}`.
-    """
-    power = by_power(rows, NO_LENGTH, 0.0)
-
-    def weigh(A: Array, before: float) -> tuple[float, Array, float]:
-        logs, moments, floor = power(A, before)
-        total = rows.total_weight
-        log_det = -2 * float(np.mean(np.log(np.linalg.norm(A, axis=0))))  # columns are orthogonal
-        return total * float(np.exp(2 * logs / total + log_det)), moments, floor
-
-    return weigh
-
-
 # -- what must stop changing -----------------------------------------------------------------------
 
 
@@ -140,15 +152,15 @@ def turn(old: Weighted, new: Weighted) -> float:
     return float(np.linalg.norm(new.V - old.V @ (old.V.T @ new.V), 2))
 
 
-def scatter_change(old: Weighted, new: Weighted) -> float:
+def _scatter_change(old: Weighted, new: Weighted) -> float:
     """The Frobenius norm of the change of the moments, with trace one."""
-    a, b = (one.moments / np.trace(one.moments) for one in (old, new))
-    return float(np.linalg.norm(a - b))
+    a, b = (one.moments / np.einsum("ii", one.moments) for one in (old, new))
+    return float(np.sqrt(np.vdot(a - b, a - b)))
 
 
 def attainable(tol: float, rows: RowSource) -> float:
     """Return the tolerance, or what rounding errors leave of it."""
-    return max(tol, ROUNDING * float(np.finfo(rows.dtype).eps))
+    return max(tol, SUM_ROUNDING * float(np.finfo(rows.dtype).eps))
 
 
 # -- distances, and their quantiles ----------------------------------------------------------------

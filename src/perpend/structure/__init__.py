@@ -11,9 +11,10 @@ from perpend.structure.constants import SURE
 from perpend.structure.decide import Decision
 from perpend.structure.descents import Descent
 from perpend.structure.estimate import Estimate, solution_of
+from perpend.structure.falls import largest_fall
 from perpend.structure.flats import AffineFit
 from perpend.structure.linear import find_proposed, find_subspace, solve_fixed, solve_free
-from perpend.structure.low_rank import haystack_weight, low_rank_and_rows
+from perpend.structure.low_rank import low_rank_and_rows, row_weight
 from perpend.structure.profile import Profile
 from perpend.structure.samples import Subsample, by_sample
 from perpend.structure.search import find_structure
@@ -33,8 +34,9 @@ __all__ = [
     "find_proposed",
     "find_structure",
     "find_subspace",
-    "haystack_weight",
+    "largest_fall",
     "low_rank_and_rows",
+    "row_weight",
     "sample_size",
     "sample_sizes",
     "size_for_low_dimension",

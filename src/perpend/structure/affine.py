@@ -22,10 +22,12 @@ from perpend.structure import effort
 from perpend.structure.checks import Doubt, Verdict
 from perpend.structure.cloud import NEXT_SAMPLE, Cloud
 from perpend.structure.confirm import STEPS
+from perpend.structure.constants import SURE
 from perpend.structure.decide import Decision
 from perpend.structure.descents import N_LANDED
 from perpend.structure.estimate import (
     NOT_LOOKED_FOR,
+    around,
     structures_of,
     verdict_of,
     weigh_no_normals,
@@ -129,7 +131,7 @@ def _sample(
         own, share = distinct.of_kind(some)
         floor = float(distance_edges(1.0, given.dtype)[0])
         cloud = Cloud(Y, affine=True, weight=own, share=share, floor=floor)
-        cloud.n_outside = W.shape[1]
+        cloud.n_outside, cloud.basis = W.shape[1], basis if W.shape[1] else None
     n, no_normals = float(distinct.share.sum()), weigh_no_normals(rows, span, distinct, lifted=True)
     return _Sample(len(S), W, basis, point, cloud, n, no_normals)
 
@@ -174,9 +176,7 @@ def _decide(
         decision = find_structure(
             Profile(cloud), rng, fixed=fixed, slowly=slowly, callback=callback
         )
-        # Rows that lie on their span exactly may be near a smaller one only by their shape.
-        certain = n_outside > 0 and sample.n_distinct > cloud.D + 1.5
-        if decision is None or (fixed is None and certain and not decision.candidate.is_exact):
+        if decision is None:
             return sample
         return sample._replace(candidate=decision.candidate, decision=decision)
 
@@ -188,7 +188,20 @@ def _decide(
         chosen = search(size)
     if chosen.candidate is None and n <= effort.MOST_PER_COLUMN * D:
         chosen = search(None, slowly=True)
-    return chosen
+    return _or_their_span(chosen) if codimension == "auto" else chosen
+
+
+def _or_their_span(sample: _Sample) -> _Sample:
+    """Return the rows' whole span, where that is certain and what was found inside is not sure."""
+    cloud, decision = sample.cloud, sample.decision
+    if cloud is None or decision is None or sample.outside.shape[1] == 0:
+        return sample
+    certain = sample.n_distinct > cloud.D + 1.5
+    if not certain or decision.candidate.is_exact or decision.confidence >= SURE:
+        return sample
+    whole, doubts = around(decision)
+    no_normals = sample.no_normals.doubted(*doubts)
+    return sample._replace(candidate=None, decision=whole, no_normals=no_normals)
 
 
 def _near(X: Array, view: View, chosen: _Sample) -> View:
@@ -211,7 +224,7 @@ def _among(
     """Confirm what a sample shows by all rows, and bring it back to the units of the data."""
     candidate, decision, fixed = chosen.candidate, chosen.decision, codimension != "auto"
     normals = chosen.outside[:, :codimension] if fixed else chosen.outside
-    n_outside = normals.shape[1]
+    n_outside = normals_outside = normals.shape[1]
     if candidate is not None:
         normals = np.hstack([normals, chosen.basis @ candidate.axes.A[:, : candidate.c]])
     n_seen = int(np.count_nonzero(seen.rows.gather(seen.rows.weights)))
@@ -219,7 +232,7 @@ def _among(
         n_outside = 0  # rows outside of the subsample may leave the span
     V = np.vstack([normals, ((seen.view.centre - chosen.centre) / seen.view.scale) @ normals])
     members = members_among(seen, V, candidate, n_outside=n_outside, steps=steps, callback=callback)
-    if decision is not None and members.groups is not None:
+    if decision is not None and candidate is not None and members.groups is not None:
         spectrum = np.sort(np.append(members.variances, 1.0))  # of the lifted rows
         fit = Fit(members.V[:-1], members.groups, spectrum, members.axes, 0, converged=True)
         own = members.variances * seen.view.scale**2
@@ -233,7 +246,7 @@ def _among(
     B = W @ (W.T @ random_directions(rng, len(W), N_LANDED))
     B /= np.maximum(np.linalg.norm(B, axis=0), np.finfo(float).tiny)
     found = in_data(seen, members, verdict, B)
-    structures, profile = structures_of(decision, 1.0, n_seen, n_outside)
+    structures, profile = structures_of(decision, 1.0, n_seen, normals_outside)
     solution = found.solution._replace(structures=structures, profile=profile)
     return found._replace(solution=solution._replace(doubts=()) if fixed else solution)
 
@@ -278,7 +291,9 @@ def solve_lifted(
     confidence, doubts = linear.confidence, linear.doubts
     if V.shape[1] < linear.normals.shape[1]:
         doubt = Doubt(
-            "far away", "a normal was found that no row is near to", "rows may be in several places"
+            "far away",
+            "one of the hyperplanes found is far away from all rows",
+            "the rows may be in several places",
         )
         confidence, doubts = 0.0, (*doubts, str(doubt))
     B = linear.directions[:-1]

@@ -14,6 +14,7 @@ from scipy import special
 from perpend._typing import Array
 from perpend.structure import constants as k
 from perpend.structure.cloud import Axes, Cloud
+from perpend.structure.layers import find_layers, histogram
 
 TAILS = np.array([0.05, 0.02, 0.01, 0.005])  # shares of a cloud at which its rows are counted
 TYLER_STEPS = 8
@@ -58,10 +59,12 @@ class Facts(NamedTuple):
     n_free: int
     ellipse: float  # nats against a single elliptical cloud
     gap: float  # of its axes
+    edge: float = math.inf  # nats against the edge of a smooth cloud
     needed: float = 0.0  # nats that luck reaches
     rival: int = 0  # codimension of the longest other plateau, 0 if there is none
     agreeing: int = 2  # starts that led here
     rival_subspace: bool = False  # whether one led to another subspace that is as good
+    hint: bool = False  # whether rows concentrate at finer scales, anywhere: a reason to look on
     n_smaller: int | None = None  # members on a smaller subspace inside
     suspect: bool = False  # whether something thinner may be inside
     noise: float = 0.0  # share of it in the members' squared norm
@@ -69,8 +72,9 @@ class Facts(NamedTuple):
     rough: bool = False  # as the density says, which knows less than a law does
     longest: float = 1.0  # norm of a row, over the typical one
     short: float = 0.0  # share of the outliers that are as near as inliers, but for their length
-    zeros: int = 0  # columns that vanish on the subspace, as others do elsewhere
-    outside: int = 0  # normals of the rows' span, where all rows lie on it exactly
+    values: int = 0  # columns with one value on the subspace, where others are as frequent
+    blurred: bool = False  # whether it is seen only without an exact one, which is no evidence
+    outside: int = 0  # normals of the rows' span, where all rows lie on it exactly: no doubt
 
     @property
     def no_accident(self) -> float:
@@ -108,20 +112,21 @@ def confidence_of(facts: Facts) -> tuple[float, tuple[Doubt, ...]]:
         (
             not facts.is_significant,
             "accident",
-            f"only {facts.n_members:.0f} rows lie on the subspace, which may be an accident: some "
-            f"subspace of this dimension passes through any {facts.n_free} rows",
+            f"any {facts.n_free} rows lie on such a subspace, so {facts.n_members:.0f} are weak "
+            "evidence",
             "more rows would help",
         ),
         (
             clear < k.SURE,
             "codimension",
             (
-                f"the number of normals is the same only over a factor of {factor:.2g} in scale"
+                f"this codimension fits best only over a factor of {factor:.2g} in scale"
                 if factor > 1.1
-                else "the number of normals stands out over no range of scales"
+                else "no codimension clearly fits better than the others"
             )
             + against,
-            "less noise would help, more rows would not: variances may decay without a step",
+            "less noise would help, more rows would not: there may be no gap between signal and "
+            "noise",
         ),
         (
             facts.starts_disagree,
@@ -132,36 +137,35 @@ def confidence_of(facts: Facts) -> tuple[float, tuple[Doubt, ...]]:
         (
             facts.ellipse < k.LUCK and facts.gap < k.GAP,
             "ellipse",
-            "all rows may be one smooth cloud, whose axes differ only by a factor of "
-            f"{facts.gap:.2g} there",
+            f"the rows may be one smooth cloud (axis ratio {facts.gap:.2g}) without a subspace",
+            "less noise would help, more rows would not",
+        ),
+        (
+            facts.edge < k.LUCK and facts.gap < k.GAP,
+            "edge",
+            "on one side the rows do not thin out away from the subspace, so it may only be the "
+            "edge of a cloud",
             "less noise would help, more rows would not",
         ),
         (
             facts.n_smaller is not None,
             "parts",
             f"{(facts.n_smaller or 0) / max(facts.n_members, 1):.0%} of the rows on the subspace "
-            "lie on a smaller one inside: it may be the sum of two",
+            "lie on a smaller one inside it, so it may be the sum of two",
             "use perpend.peel to find both",
-        ),
-        (
-            facts.outside > 0,
-            "exact",
-            "all rows lie exactly on a larger subspace, and on this one only up to noise",
-            f"codimension={facts.outside} would give the larger one",
         ),
     )
     about_rows = (
         (
             facts.suspect,
             "layers",
-            "the rows near the subspace may be two groups, one closer to it than the other",
+            "the rows near the subspace may be two groups, at different distances from it",
             "look at the distances: another threshold may tell them apart",
         ),
         (
             facts.noise > k.NOISE,
             "noise",
-            f"the inliers' noise holds {facts.noise:.0%} of their squared norm, which is hardly a "
-            "subspace",
+            f"{facts.noise:.0%} of the inliers' squared length is noise",
             "centre the rows if they are far from the origin",
         ),
         (
@@ -174,24 +178,29 @@ def confidence_of(facts: Facts) -> tuple[float, tuple[Doubt, ...]]:
         (
             facts.longest > k.LONG_ROWS,
             "long rows",
-            f"the longest row has {facts.longest:.0f} times the typical norm, and a few long "
-            "rows decide alone",
+            f"the longest row has {facts.longest:.0f} times the typical norm, so a few long rows "
+            "dominate the fit",
             "normalize=True would help",
         ),
         (
             facts.short > 0,
             "short rows",
             f"{'all' if facts.short > 0.995 else f'{facts.short:.0%} of the'} outliers are short "
-            "rows that are as near to the subspace as the inliers, in the units of the data: their "
-            "noise is only large in proportion",
+            "rows, which are as close to the subspace as the inliers when measured in data units",
             "normalize=False or affine=True would help, or scaling the columns",
         ),
         (
-            facts.zeros > 0,
-            "zeros",
-            f"the rows on the subspace are those that are zero in {facts.zeros} of the columns, "
-            "and others are zero elsewhere as often",
-            "look at structures_, or leave out rows with zeros",
+            facts.values > 0,
+            "values",
+            f"the subspace only collects rows with one value in {_columns(facts.values)}, and "
+            "other values are as frequent",
+            "look at structures_, or leave out columns with few values, or rows with zeros",
+        ),
+        (
+            facts.blurred,
+            "few values",
+            "many rows lie exactly on another subspace, but only because their values are few",
+            "leave out columns with few values",
         ),
     )
     doubts = tuple(
@@ -201,6 +210,10 @@ def confidence_of(facts: Facts) -> tuple[float, tuple[Doubt, ...]]:
         if failed
     )
     return facts.no_accident * clear * (k.DOUBTFUL if doubts else 1.0), doubts
+
+
+def _columns(n: int) -> str:
+    return f"{n} column{'s' * (n != 1)}"
 
 
 # -- statistics ------------------------------------------------------------------------------------
@@ -228,6 +241,50 @@ def beyond_ellipse(cloud: Cloud, axes: Axes, c: int) -> tuple[float, float]:
     evidence = float(max(tail_excess(above, cloud.n), tail_excess(below, cloud.n)))
     gap = math.sqrt(float(spread[c:].min() / spread[:c].max()))
     return evidence, gap * math.exp(-2 / math.sqrt(cloud.n))  # as it is at the least, by chance
+
+
+def beyond_edge(cloud: Cloud, axes: Axes, c: int, threshold: float) -> float:
+    r"""Return the nats against an edge: rows beyond the members are as dense, on one side.
+
+    Near its edge, a smooth cloud is a structure on the outer side alone. On the side with most of
+    the rows in the shell up to three times the threshold, evenly spread rows are members with
+    probability 3^-c.
+    """
+    J, share, shell, own = _fuller_side(cloud, axes, c, threshold, 3.0)
+    members, even = float(share[own & (threshold >= J)].sum()), 3.0**-c
+    n = members + float(share[shell & own].sum())
+    p = members / max(n, 1.0)
+    return n * float(special.rel_entr(p, even) + special.rel_entr(1 - p, 1 - even)) * (p > even)
+
+
+def ends_on_both_sides(cloud: Cloud, axes: Axes, c: int, threshold: float) -> bool:
+    """Say whether a layer ends on the fuller side, too, and not only where a cloud has its edge.
+
+    Beyond its edge, a smooth cloud thins out slowly, in whatever way: the density of the distances
+    on that side alone falls, and ever faster, as that of a single bell.
+    """
+    J, share, _, own = _fuller_side(cloud, axes, c, threshold, math.inf)
+    least = k.LEAST_SHARE * cloud.n / 2
+    if share[own].sum() < 12 * k.ROWS_IN_BIN:
+        return True  # so few have no density that could tell
+    # Half of the rows show half of the gain; single bells reach 11 in one of a hundred cases.
+    seen = histogram(J[own], cloud.floor, share[own])
+    return bool(find_layers(seen, c, least, luck=-k.KINK / 8))
+
+
+def _fuller_side(
+    cloud: Cloud, axes: Axes, c: int, threshold: float, times: float
+) -> tuple[Array, Array, Array, Array]:
+    """Return distances, what rows count, which are beyond the members, and which on one side.
+
+    That is the side with more rows up to so many `times` the threshold.
+    """
+    H = cloud.about(axes.centre) @ axes.A[:, :c]
+    J = np.linalg.norm(H, axis=1)
+    share = np.ones(len(H)) if cloud.share is None else cloud.share
+    shell = (threshold < J) & (threshold * times >= J)
+    own = H @ ((share * shell / np.maximum(J, threshold)) @ H) >= 0
+    return J, share, shell, own
 
 
 def tail_excess(seen: Array, n: Array) -> Array:

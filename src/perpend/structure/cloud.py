@@ -114,11 +114,13 @@ class Reference:
 
     share: Array | None = None  # (n,) what a row counts as evidence; 1 if None
     n_outside = 0  # normals of the rows' span, which users count as well
+    basis: Array | None = None  # (D', D) of the span in the columns of the data; None: the same
 
     def __init__(
         self, lengths: Array, D: int, codimensions: Array, *, affine: bool, floor: float
     ) -> None:
         self.D, self.affine, self.codimensions = D, affine, codimensions
+        self.relative_floor = floor
         self.free = D - codimensions + int(affine)  # rows that any subspace runs through
         self.typical = float(np.median(lengths)) if len(lengths) else 1.0
         first, end = np.array([floor**2, 4.0], dtype=np.float32).view(np.uint32) >> BITS
@@ -167,9 +169,12 @@ class Reference:
 
     def counts_at(self, J2: Array, c: int) -> Counts:
         """Count the rows with squared distances J2 (n,) within the balls of one codimension."""
-        bins = self._bins(J2 / (radius(c) * self.typical) ** 2)
-        N = np.bincount(bins, self.share, minlength=self.n_scales + 1)
-        return self._balls(np.cumsum(N)[None].astype(float))
+        N = np.bincount(self.bins_of(J2, c), self.share, minlength=self.n_scales + 1)
+        return self.balls(np.cumsum(N)[None].astype(float))
+
+    def bins_of(self, J2: Array, c: int) -> Array:
+        """Return the numbers of the scales of squared distances to a subspace of c normals."""
+        return self._bins(np.ascontiguousarray(J2 / (radius(c) * self.typical) ** 2))
 
     def _bins(self, u: Array) -> Array:
         """Return the numbers of the scales, given squared distances in their units."""
@@ -177,7 +182,8 @@ class Reference:
         bins -= self.first_bin
         return np.clip(bins, 0, self.n_scales, out=bins)
 
-    def _balls(self, N: Array) -> Counts:
+    def balls(self, N: Array) -> Counts:
+        """Return the rows within the balls of each scale, from those up to each (k, S + 1)."""
         places = np.arange(self.n_scales)
         later = (0, effort.OCTAVE, k.OUTER * effort.OCTAVE)
         return Counts(*(N[:, np.minimum(places + steps, self.n_scales)] for steps in later))
@@ -294,7 +300,7 @@ class Cloud(Reference):
             bins += (S + 1) * np.arange(C)[:, None]
             share = None if self.share is None else np.tile(self.share[rows], C)
             N += np.bincount(bins.ravel(), share, minlength=len(N))
-        return self._balls(np.cumsum(N.reshape(C, S + 1), axis=1))
+        return self.balls(np.cumsum(N.reshape(C, S + 1), axis=1))
 
 
 def radius(c: Array) -> Array:

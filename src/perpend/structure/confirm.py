@@ -133,8 +133,8 @@ def _by_density(seen: Histogram, candidate: Candidate, unit: float) -> TwoGroups
             p, threshold = layer.probability(middle), max(layer.threshold, threshold)
     p = np.minimum(np.minimum.accumulate(p), ALMOST)
     share = min(max(float(seen.counts @ p) / total, 1e-6), 1 - 1e-6)
-    noise = members_noise(seen, p, c) if layer is None else layer_noise(seen, layer, c)
-    scale = float(edges[0]) if candidate.is_exact else max(noise, float(edges[2]))
+    own = members_noise(seen, p, c) if layer is None else layer_noise(seen, layer, c, mean=True)
+    scale = float(edges[0]) if candidate.is_exact else max(own, float(edges[2]))
     gain = np.log1p(-share) - np.log1p(-p)
     return TwoGroups(edges, p, gain, seen.counts, share, scale, threshold)
 

@@ -1,6 +1,7 @@
 """From a chosen plateau to a decision: its members, what else was seen, and how sure it is."""
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,15 @@ from perpend._typing import Array
 from perpend.rows import RowSpan
 from perpend.structure import constants as k
 from perpend.structure import effort
-from perpend.structure.checks import NOTHING_WRONG, Doubt, Facts, beyond_ellipse, confidence_of
+from perpend.structure.checks import (
+    NOTHING_WRONG,
+    Doubt,
+    Facts,
+    beyond_edge,
+    beyond_ellipse,
+    confidence_of,
+    ends_on_both_sides,
+)
 from perpend.structure.cloud import Axes, Cloud
 from perpend.structure.layers import Histogram, find_layers, gain_of_two, histogram, members_noise
 from perpend.structure.members import (
@@ -22,6 +31,7 @@ from perpend.structure.members import (
 )
 from perpend.structure.profile import Plateau, Profile, clearness
 from perpend.structure.settle import Candidate, settle, within
+from perpend.structure.values import frequent_values
 
 N_SAME = 256  # members to see by that a subspace is the same
 
@@ -59,7 +69,7 @@ class Decision(NamedTuple):
     def of(self, other: Structure) -> "Decision":
         """Return the decision for another of the structures, which somebody may choose by hand."""
         own = next(j for j, one in enumerate(self.structures) if one.chosen)
-        by_hand = "it was chosen by hand; the fit chose another one of structures_"
+        by_hand = "it was chosen by hand, and the fit chose another one of structures_"
         candidate, plateau = other.candidate, Plateau(0, 0, 0, 0, other.score, other.length, 0.0)
         facts = facts_of(self.cloud, candidate.c, plateau)._replace(n_members=candidate.n_members)
         return self._replace(
@@ -69,6 +79,24 @@ class Decision(NamedTuple):
             doubts=(Doubt("choice", by_hand, f"choose({own}) would give that"),),
             structures=tuple(one._replace(chosen=one is other) for one in self.structures),
         )
+
+    def around(self) -> "Decision":
+        """Return the decision for the span of all rows, which lie on it exactly.
+
+        Of n rows within r all are within 8 r, too, where 8^-m would be by chance.
+        """
+        cloud, n, m = self.cloud, len(self.cloud.X), self.cloud.n_outside
+        nothing, D = np.zeros(n), cloud.D + m
+        seen = histogram(nothing, cloud.floor, cloud.share)
+        how = cloud.floor, cloud.floor, cloud.n, nothing, np.ones(n), seen
+        candidate = Candidate(0, self.candidate.axes, *how, is_exact=True)
+        free = D - m + int(cloud.affine)
+        luck = k.LUCK + m * free * (k.LUCK_PER_PARAMETER + math.log(max(cloud.n / D, 1)) / 2)
+        score = cloud.n * m * k.OUTER * math.log(2) - luck
+        own = Structure(candidate, score, math.log(cloud.typical / cloud.floor), chosen=True)
+        others = [one._replace(chosen=False) for one in self.structures]
+        listed = sorted((own, *others), key=lambda one: (one.noise, -one.candidate.c))
+        return self._replace(candidate=candidate, structures=tuple(listed))
 
 
 def decide(
@@ -94,11 +122,18 @@ def decide(
         if not candidate.is_exact:  # it must be clear itself, beside what it is inside of
             clear = min(clear, clearness(chosen, all_)) if own else 0.0
     cloud, c = profile.cloud, candidate.c
-    agreeing, rival_subspace = _agreement(profile, candidate, rng)
+    is_near = _nearness(cloud, candidate, rng)
+    agreeing, rival_subspace = _agreement(profile, candidate, is_near)
+    elsewhere = _elsewhere(profile, candidate, chosen, is_near)
     # Rows that lie on it exactly are no smooth cloud.
-    ellipse, gap = chosen.T, cloud.typical / cloud.floor
+    ellipse, gap, edge = chosen.T, cloud.typical / cloud.floor, math.inf
     if not candidate.is_exact:
         ellipse, gap = beyond_ellipse(cloud, candidate.axes, c)
+        where = candidate.axes, c, candidate.threshold
+        edge = beyond_edge(cloud, *where)
+        is_layer = cloud.affine or candidate.layer is not None
+        if is_layer and not ends_on_both_sides(cloud, *where):
+            edge = 0.0
     if candidate.n_members > k.ALL_ROWS * cloud.n:
         ellipse = 0.0  # where there are no others, a subspace is nothing but a gap
     others = [p for p in profile.plateaus() if p.c not in {chosen.c, c}]
@@ -110,18 +145,22 @@ def decide(
         rival=0 if rival is None else rival.c + cloud.n_outside,
         n_members=candidate.n_members,
         agreeing=agreeing,
-        rival_subspace=rival_subspace,
+        rival_subspace=rival_subspace or any(p.share >= k.LEAST_SHARE for p in elsewhere),
+        hint=any(p.peak < chosen.first for p in all_ if p.length >= k.LENGTH),
         ellipse=ellipse,
         gap=gap,
+        edge=edge,
         suspect=_suspect(cloud, candidate, float(cloud.scales[chosen.first])),
+        values=frequent_values(cloud, candidate),
     )
     profile.start = start
-    listed, best = _structures(profile, candidate, chosen, all_), np.maximum(profile.best, 0.0)
+    beside = [p for p in all_ if p.c != c or p.first > chosen.last] + elsewhere
+    listed, best = _structures(profile, candidate, chosen, beside), np.maximum(profile.best, 0.0)
     return Decision(candidate, facts, *confidence_of(facts), tuple(listed), cloud, best)
 
 
 def facts_of(cloud: Cloud, c: int, chosen: Plateau) -> Facts:
-    """Return what a plateau says about a structure of c normals; nothing else is wrong with it."""
+    """Return what a plateau says about a structure of c normals; all else raises no doubt."""
     free = int(cloud.free[c - 1])
     return NOTHING_WRONG._replace(
         contrast=chosen.T,
@@ -132,8 +171,42 @@ def facts_of(cloud: Cloud, c: int, chosen: Plateau) -> Facts:
     )
 
 
+def _nearness(
+    cloud: Cloud, candidate: Candidate, rng: np.random.Generator
+) -> Callable[[Axes, float], bool]:
+    """Return what says whether the members are near to other axes, in units of their noise."""
+    c, members = candidate.c, np.flatnonzero(candidate.probability > 0.5)
+    if len(members) > N_SAME:
+        members = rng.choice(members, N_SAME, replace=False, shuffle=False)
+    rows, noise = cloud.X[members], max(candidate.sigma, k.EXACT * cloud.floor)
+
+    def is_near(axes: Axes, times: float = k.SAME_SUBSPACE) -> bool:
+        V = axes.A[:, :c]
+        H = rows @ V - axes.centre @ V
+        limit = times * math.sqrt(c) * noise
+        return len(rows) > 0 and bool(np.mean(np.sum(np.square(H), axis=1)) <= limit**2)
+
+    return is_near
+
+
+def _elsewhere(
+    profile: Profile,
+    candidate: Candidate,
+    chosen: Plateau,
+    is_near: Callable[[Axes, float], bool],
+) -> list[Plateau]:
+    """Return the finer plateaus of the same codimension that are about another subspace."""
+    finer = [p for p in profile.plateaus() if p.c == candidate.c and p.last < chosen.first]
+    return [
+        p
+        for p in finer
+        if p.length >= k.LENGTH
+        and not is_near(settled_at(profile, p).axes, k.OTHER * k.SAME_SUBSPACE)
+    ]
+
+
 def _agreement(
-    profile: Profile, candidate: Candidate, rng: np.random.Generator
+    profile: Profile, candidate: Candidate, is_near: Callable[..., bool]
 ) -> tuple[int, bool]:
     """Return how many starts have seen the members' subspace, and whether one saw another.
 
@@ -143,19 +216,9 @@ def _agreement(
     exactly need no second start.
     """
     cloud, c, agreeing = profile.cloud, candidate.c, set[int]()
-    members = np.flatnonzero(candidate.probability > 0.5)
-    if len(members) == 0:
+    if not np.any(candidate.probability > 0.5):
         return 0, False
-    if len(members) > N_SAME:
-        members = rng.choice(members, N_SAME, replace=False, shuffle=False)
-    rows, noise = cloud.X[members], max(candidate.sigma, k.EXACT * cloud.floor)
-    j, near = cloud.scale_at(noise), noise * (k.SAME_SUBSPACE * math.sqrt(c))  # j: seen best there
-
-    def is_near(axes: Axes, times: float = 1.0) -> bool:
-        V = axes.A[:, :c]
-        H = rows @ V - axes.centre @ V
-        return bool(np.mean(np.sum(np.square(H), axis=1)) <= (times * near) ** 2)
-
+    j = cloud.scale_at(max(candidate.sigma, k.EXACT * cloud.floor))  # where it is seen best
     for axes, start in zip(profile.seen, profile.start_of, strict=True):
         if start >= 0 and start not in agreeing and is_near(axes):
             agreeing.add(start)
@@ -167,7 +230,7 @@ def _agreement(
                 agreeing.add(start)
     rival = any(
         T[c - 1, j] >= k.AS_GOOD * profile.best[c - 1, j]
-        and not is_near(profile.seen[int(of[c - 1, j])], k.OTHER)
+        and not is_near(profile.seen[int(of[c - 1, j])], k.OTHER * k.SAME_SUBSPACE)
         for start, (T, of) in profile.best_of.items()
         if start not in agreeing
     )
@@ -199,12 +262,12 @@ def _suspect(cloud: Cloud, candidate: Candidate, finest: float) -> bool:
 
 
 def _structures(
-    profile: Profile, candidate: Candidate, chosen: Plateau, all_: list[Plateau]
+    profile: Profile, candidate: Candidate, chosen: Plateau, beside: list[Plateau]
 ) -> list[Structure]:
     """List what was seen, finest first: the chosen one, what contains it, other plateaus."""
-    cloud, c = profile.cloud, candidate.c
+    cloud = profile.cloud
     listed = [Structure(candidate, chosen.T, chosen.length, chosen=True)]
-    others = [(p, p.first) for p in all_ if p.c != c and p.length >= k.LENGTH]
+    others = [(p, p.first) for p in beside if p.length >= k.LENGTH]
     others = [(p, first) for p, first in others if p.weight >= k.SHOULDER * chosen.weight]
     many = chosen.share * cloud.n > candidate.n_members / k.FEWER
     if many and cloud.scales[chosen.peak] > 4 * candidate.sigma:
@@ -232,9 +295,8 @@ def with_rows(
     sigma = _typical_noise(candidate) if all_ else candidate.sigma
     n_near, short = np.sum(candidate.threshold >= candidate.J), _share_of_short(cloud, candidate)
     many = short * (len(candidate.J) - n_near) > k.OVERLAP_ROUGH * n_near
-    # Where all rows lie on their span exactly, noise around a smaller subspace can't be the same in
-    # all directions: it may be the shape of the inliers. Columns that are zero or multiples of
-    # others say nothing about the rows; one row that depends on two others is an accident.
+    # What all rows lie on exactly is worth a line. Columns that are zero or multiples of others say
+    # nothing about the rows; one row that depends on two others is an accident.
     accident = n_different - span.rank < -math.log2(1 - k.SURE)
     idle = accident or span.rank + span.n_idle_columns >= span.n_features
     return facts._replace(
@@ -243,7 +305,6 @@ def with_rows(
         rough=candidate.fit is None,
         longest=longest(norms),
         short=short if many else 0.0,
-        zeros=_zeros(cloud, candidate),
         suspect=facts.suspect or is_thinner_inside(cloud, candidate),
         outside=0 if candidate.is_exact or idle else span.n_outside,
     )
@@ -263,20 +324,6 @@ def _overlap(cloud: Cloud, candidate: Candidate) -> float:
     near, p = (candidate.threshold >= candidate.J).astype(float), candidate.probability
     labelled, inliers, hits = cloud.total(near), cloud.total(p), cloud.total(near * p)
     return 1 - 2 * hits / max(labelled + inliers, np.finfo(float).tiny)
-
-
-def _zeros(cloud: Cloud, candidate: Candidate) -> int:
-    """Return how many columns vanish on an exact subspace, if others are zero elsewhere as often.
-
-    In numbers that are often zero, a subspace where columns vanish is no group of its own.
-    """
-    V = candidate.axes.A[:, : candidate.c]
-    columns = np.square(V).sum(axis=1) > 1 - 1e-9  # that are normals
-    if not candidate.is_exact or np.count_nonzero(columns) < candidate.c:
-        return 0
-    zero = np.mean(cloud.X == 0, axis=0)
-    rare = np.max(zero[~columns], initial=0.0) < k.AS_GOOD * np.min(zero[columns])
-    return 0 if rare else candidate.c
 
 
 def with_short_rows(cloud: Cloud, candidate: Candidate) -> Candidate:

@@ -1,4 +1,4 @@
-"""Proposals by the paper's descents, watched on their way: when the profile is clear, they may end.
+"""Candidates from the paper's descents, which end early once the profile is clear.
 
 The codimension shows in the directions long before they have converged, and a finish from there
 is as good as one from their end. So whenever the directions show a clear rank on their way, the
@@ -81,7 +81,7 @@ class RankEvidence(NamedTuple):
         if self.saturated:
             if codimension > rank or seen:
                 return []
-            more = f" plus {n_outside} normals of all rows" if n_outside else ""
+            more = f" plus {n_outside} normals to every row" if n_outside else ""
             sentence = (
                 f"the codimension equals the number of starts ({rank}){more} and may be larger"
             )

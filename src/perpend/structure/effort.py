@@ -1,4 +1,4 @@
-"""How long to search, and in how many rows. More finds no less: nothing here decides."""
+"""How long to search, and in how many rows. No value here decides about what was found."""
 
 OCTAVE = 8  # scales in a factor of two
 
@@ -8,6 +8,8 @@ SLOW = 0.985  # the same where nothing was found: near the spectral limit
 GIVE_UP = 16.0  # times below the last significant scale nothing more will come
 TABLE_EVERY = 3  # steps between two tables; a table costs about as much as two steps
 LOCAL_STARTS = 8  # rows whose neighbours propose: one is on a plane with a third of the rows
+DRAWS = 256  # of a few rows, a subspace through each: a plane with a quarter of the rows is hit
+ROWS_OF_DRAWS = 2048  # by which these are compared
 TRIES = 4  # paths where something is significant, but not clear: others do not cure that
 WIDE = 64  # columns from which on tables and spectra are saved where little can come of them
 FEW_COLUMNS = 16  # up to which steps are cheap

@@ -50,6 +50,36 @@ class Estimate(NamedTuple):
         """Whether it is sure."""
         return self.converged and self.verdict.confidence >= k.SURE
 
+    @property
+    def is_worth_more(self) -> bool:
+        """Whether it is worth more than the certainty of the normals outside the span alone."""
+        exact = self.decision is not None and self.decision.candidate.is_exact
+        return exact or self.verdict.confidence >= k.SURE
+
+
+def around(inner: Decision) -> tuple[Decision | None, tuple[Doubt, ...]]:
+    """Return the decision for the rows' span around what was seen inside, and doubts about it.
+
+    The normals outside the span are certain, so what is inside is decided as if they were not
+    there. Where that is not sure, those normals alone are the answer. It is doubted, unless the
+    rows inside may be an accident, or the shape of one smooth cloud.
+    """
+    if not inner.facts.is_significant:
+        return None, ()
+    decision, smooth = inner.around(), {"ellipse", "edge"}
+    if smooth & {doubt.name for doubt in inner.doubts}:
+        return decision, ()
+    own = next(one for one in inner.structures if one.chosen)
+    place = next(i for i, one in enumerate(decision.structures) if one.candidate is own.candidate)
+    why = f": {inner.doubts[0].sentence}" if inner.doubts else ""
+    c = own.candidate.c + inner.cloud.n_outside
+    doubt = Doubt(
+        "inside",
+        f"the rows may also lie near a subspace of codimension {c} inside, which is not sure{why}",
+        f"choose({place}) would give that",
+    )
+    return decision, (doubt,)
+
 
 def by_all_rows(
     rows: RowSource, sampled: Estimate, n_sampled: int, callback: Callback | None = None
@@ -121,11 +151,15 @@ def verdict_of(
         "gain": facts.contrast + facts.needed,
         "gain_needed": facts.needed,
         "plateau_length": facts.length,
-        "outlier_misfit": misfit_of(groups, rows.norms, c, rank, distinct),
     }
+    if variances is None and len(rows.norms) == 1:  # the law of directions is that of unit rows
+        evidence["outlier_misfit"] = misfit_of(groups, rows.norms, c, rank, distinct)
     if np.isfinite(facts.clearness):  # the scales have chosen it
         evidence["plateau_clearness"] = facts.clearness
-        evidence["ellipse_evidence"], evidence["ellipse_gap"] = facts.ellipse, facts.gap
+        evidence["ellipse_evidence"], evidence["ellipse_gap"] = (
+            min(facts.ellipse, facts.edge),
+            facts.gap,
+        )
     if facts.n_smaller:
         evidence["rows_on_smaller"] = round(facts.n_smaller * n_distinct / decision.cloud.n)
     if facts.outside:
@@ -153,16 +187,20 @@ def weigh_no_normals(
         return Verdict(1.0, (), {"rank": 1})  # a row that is not zero spans the line
     n_rows = float(distinct.share.sum())
     heaviest = float(np.max(distinct.in_common)) / rows.total_weight
-    if span.rank + span.n_idle_columns < span.n_features:
+    if span.is_smaller:
         confidence = 1 - 2.0 ** -max(n_rows - span.rank, 0.0)
-        sentence = f"{n_rows:.0f} distinct rows lie on a subspace of dimension {own} anyway"
+        sentence = (
+            f"any {span.rank} rows lie on such a subspace, so {n_rows:.0f} are weak evidence"
+            if n_rows > span.rank + 0.5
+            else f"{n_rows:.0f} rows always span at most {own} dimension{'s' * (own != 1)}"
+        )
         remedy = "more rows would help"
         nearest = math.sqrt(float(span.variances[0]) / span.rounding)
         if nearest < k.GAP:  # as between the axes of any cloud
             confidence = min(confidence, k.DOUBTFUL)
             sentence = (
-                "the spread of the rows falls to rounding errors without a gap: the smallest that "
-                f"counts is only {nearest:.2g} times above those"
+                "there is no gap between the spread of the rows and rounding errors: the smallest "
+                f"spread that counts is only {nearest:.2g} times larger"
             )
             remedy = "scaling the columns would help"
     else:
@@ -170,21 +208,22 @@ def weigh_no_normals(
         confidence = 1 - max(share, heaviest)
         # Idle columns alone make a subspace: then it is a smaller one that was looked for.
         what = "smaller subspace" if span.rank < span.n_features else "subspace"
-        sentence, remedy = f"no {what} was found, but the rows are too few to see one", "add rows"
+        sentence = f"no {what} was found, but there are too few rows to detect one"
+        remedy = "add rows"
         if share < 0.5:
             sentence = (
-                f"no {what} was found; one that holds more than about {share:.0%} of the rows "
-                "would have been seen"
+                f"no {what} was found, but one with less than about {share:.0%} of the rows might "
+                "have been missed"
             )
-            remedy = "more rows would show smaller ones"
+            remedy = "more rows would allow detecting smaller ones"
         if heaviest > share:
             sentence = (
-                f"{heaviest:.0%} of the weight is on rows that are {same}, and so lie "
-                f"{'at a point' if lifted else 'on a line'}, but count as one row here"
+                f"{heaviest:.0%} of the weight is on rows that are {same}: they lie "
+                f"{'at a point' if lifted else 'on a line'} and count as a single row"
             )
             remedy = "look at these rows alone"
     if n_rows < 1.5:
-        sentence = f"all rows are {same} and so count as one, which shows no subspace"
+        sentence = f"all rows are {same}, and one distinct row cannot define a subspace"
         remedy = "add rows that differ"
     doubts = (Doubt("no normals", sentence, remedy),) if confidence < k.SURE else ()
     _, of_rows = confidence_of(NOTHING_WRONG._replace(longest=longest(rows.norms)))

@@ -39,8 +39,8 @@ FARTHEST = 1e6
 """Times the scale of the view. Normals that meet the rows' space only beyond this are those of the
 ideal hyperplane, on which nothing lies."""
 
-LIKELY = 0.5  # confidence from which on an affine subspace may be preferred to a linear one
-ROUNDING = 8.0  # times eps and the size of the numbers: a distance that is nothing but rounding
+PREFERABLE = 0.5  # confidence from which on an affine subspace may be preferred to a linear one
+DISTANCE_ROUNDING = 8.0  # times eps and the size of the numbers: such a distance may be 0
 
 
 class AffineFit(NamedTuple):
@@ -79,7 +79,7 @@ class AffineFit(NamedTuple):
 
     @property
     def is_needed(self) -> bool:
-        """Whether the rows ask for an affine subspace, whatever a linear one has to offer.
+        """Whether the rows need an affine subspace, however good a linear one is.
 
         It clearly misses the origin, and the rows are sure of it; or it is likely, and the inliers
         are so far from the origin that from there they all lie in one direction.
@@ -87,11 +87,11 @@ class AffineFit(NamedTuple):
         if self.origin_chance >= k.BY_CHANCE:
             return False
         remote = self.origin_distance > k.REMOTE * self.radius
-        return self.solution.confidence >= (LIKELY if remote else k.SURE)
+        return self.solution.confidence >= (PREFERABLE if remote else k.SURE)
 
     def is_better_than(self, linear: Solution) -> bool:
         """Whether it clearly misses the origin and the rows support it more than a linear one."""
-        likely = self.origin_chance < k.BY_CHANCE and self.solution.confidence >= LIKELY
+        likely = self.origin_chance < k.BY_CHANCE and self.solution.confidence >= PREFERABLE
         return likely and (linear.normals.shape[1] == 0 or self.solution.support > linear.support)
 
 
@@ -139,7 +139,7 @@ def members_among(
     def turn(V: Array, moments: Array) -> tuple[Array, float]:
         if not steps:
             return V, 0.0
-        mean, variances, A = _moments(moments)
+        mean, variances, A = moments_about_mean(moments)
         W, w0, new = V[:-1], V[-1], A[:, :c]
         moved = turned_by(W, new) * math.sqrt(float(np.sum(variances)))
         moved += float(np.linalg.norm(mean @ W + w0))
@@ -149,13 +149,13 @@ def members_among(
     end = confirm(
         rows, V, candidate, turn, sizes=sizes, unit=seen.unit, steps=scans, callback=callback
     )
-    mean, variances, A = _moments(end.moments)
+    mean, variances, A = moments_about_mean(end.moments)
     W, w0 = end.V[:-1], end.V[-1]
     mean = mean - W @ (W.T @ mean + w0)  # onto the subspace
     return Members(end.V, mean, variances, A, end.groups, sizes)
 
 
-def _moments(gram: Array) -> tuple[Array, Array, Array]:
+def moments_about_mean(gram: Array) -> tuple[Array, Array, Array]:
     """Return mean, variances and axes of lifted rows (z, 1) from their mean gram matrix."""
     total = max(float(gram[-1, -1]), np.finfo(float).tiny)
     mean = gram[:-1, -1] / total
@@ -173,7 +173,7 @@ def in_data(seen: Lifted, members: Members, verdict: Verdict, directions: Array)
     variances, axes = np.linalg.eigh((A * members.variances) @ A.T)
     components, along = (inside @ axes)[:, ::-1], np.maximum(variances, 0.0)[::-1] * scale**2
     radius, eps = math.sqrt(float(np.sum(along))), float(np.finfo(rows.dtype).eps)
-    rounding = ROUNDING * (float(np.linalg.norm(location)) + radius) * eps
+    rounding = DISTANCE_ROUNDING * (float(np.linalg.norm(location)) + radius) * eps
     # The variance of the noise in one coordinate, at the least what eigh can see.
     c, n_members = W.shape[1], float(np.count_nonzero(rows.gather(rows.weights)))
     noise2 = float(np.mean(members.variances[:c])) if c else 0.0

@@ -88,6 +88,11 @@ class Ground:
         """The number of rows, without counting equal ones twice."""
         return float(self.distinct.share.sum())
 
+    @property
+    def is_certain(self) -> bool:
+        """Whether normals outside the span are certain: more rows than its dimension lie on it."""
+        return self.span.n_outside > 0 and self.n_distinct > self.span.rank + 0.5
+
     @cached_property
     def profile(self) -> Profile:
         """What a sample in memory shows."""
@@ -106,6 +111,8 @@ class Ground:
         floor = float(distance_edges(1.0, self.rows.dtype)[0])
         cloud = Cloud(X, affine=False, weight=weight, share=share, lengths=lengths, floor=floor)
         cloud.n_outside = self.span.n_outside
+        if self.span.n_outside:
+            cloud.basis = self.span.in_data(self.span.from_span(np.eye(self.span.rank)))
         return cloud
 
     def axes_of(self, fit: Fit) -> Axes:

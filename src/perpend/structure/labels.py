@@ -30,6 +30,7 @@ LEAST_PROBABILITY = 1e-300  # smaller ones underflow
 MOST_PROBABILITY = 1 - 2.0**-53  # the largest below one
 LARGEST_RATIO = 1e100  # times the largest distance: farther is as far
 ALL_ON_IT = 1e-9  # of the largest variance across: rounding, along a normal of all rows
+LEAST_HOLD = 0.5  # of the members' weight: less is an accident, as weights end at two deviations
 ABRUPT = 1e50  # so steep that the next number after the threshold is beyond it
 
 
@@ -205,6 +206,7 @@ class NormalsError(NamedTuple):
     along: Array  # (d,) squared radians, at most 1
     across: Array  # (c,) the noise along each normal, relative to its mean
     offset: float  # squared units of the data, at the location; 0 where it is known
+    free: float  # degrees of freedom of the noise that the variances come from
 
 
 def normals_error(solution: Solution, *, affine: bool) -> NormalsError | None:
@@ -219,10 +221,18 @@ def normals_error(solution: Solution, *, affine: bool) -> NormalsError | None:
 
     The last term is the curvature of the sphere; it takes away the noise in lambda, the members'
     variances. The offset has the constant 1 in place of t. Noise is taken to be alike everywhere.
+
+    The normals have gone to where the sum is, by chance, the steepest. With h = w + w' J / c and q
+    directions and constants for each normal, the turns that they took have changed A by the factor
+
+        K = 1 + q sum_i (-h'(J) w J) / (sum_i h)^2
+
+    to first order, which is divided out. It is 1 where all rows weigh one, and counts where
+    members are few and weights fall.
     """
     groups, c, d = solution.groups, solution.normals.shape[1], solution.components.shape[1]
     if groups is None or groups.is_exact:
-        return NormalsError(np.zeros(d), np.zeros(c), 0.0)
+        return NormalsError(np.zeros(d), np.zeros(c), 0.0, np.inf)
     if solution.variances is None:
         return None
     across, along = np.split(solution.variances, [c])
@@ -230,14 +240,18 @@ def normals_error(solution: Solution, *, affine: bool) -> NormalsError | None:
     J = knots(groups.edges)
     w = groups.posterior if groups.weights is None else groups.weights
     psi2 = float(groups.counts @ np.square(w * J)) / n_inside
-    turn = float(groups.counts @ (w + np.gradient(w, J) * J / n_inside))
+    hold, n_free = w + np.gradient(w, J) * J / n_inside, d + int(affine)
+    turn = float(groups.counts @ hold)
+    turn = max(turn, LEAST_HOLD * float(groups.counts @ w))
     curve = float(groups.counts @ (w * np.square(J))) / n_inside
-    free = max(turn - d - int(affine), 1.0)  # rows, without those that any subspace runs through
-    psi2, tiny = psi2 * max(turn, 1.0) / free, np.finfo(float).tiny
+    free = max(turn - n_free, 1.0)  # rows, without those that any subspace runs through
+    psi2, tiny = psi2 * max(turn, 1.0) / free, float(np.finfo(float).tiny)
+    steeper = -float(groups.counts @ (np.gradient(hold, J) * w * J))
+    turn /= 1 + n_free * max(steeper, 0.0) / max(turn, np.sqrt(tiny)) ** 2
     slope, variance = turn * along - curve, np.ones(d)
     steep = slope > np.sqrt(tiny)  # elsewhere nothing is known
     slope = slope[steep]
     variance[steep] = np.minimum((psi2 / slope) * (along[steep] / slope), 1.0)
     relative = across * (n_inside / max(float(across.sum()), tiny))
     offset = psi2 / turn / turn if turn > np.sqrt(tiny) else np.inf
-    return NormalsError(variance, relative, offset if affine else 0.0)
+    return NormalsError(variance, relative, offset if affine else 0.0, free)

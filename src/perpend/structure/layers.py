@@ -37,6 +37,7 @@ DEGREES = 3.0, 4.0, 6.0, 12.0  # of freedom, of single kinds of noise,
 POWERS = 1.0, 2.0, 4.0, 8.0  # and exp(-u^p): Laplace, Gauss, nearly uniform
 ENDS = np.array([0.7, 0.8, 0.9, 0.95, 0.98, 0.995, 1.0])  # of a slab, by the rows within
 STUDENT = (math.inf, 6.0, 3.0)  # degrees of freedom: Gaussian noise, and with heavy tails
+ENDS_OF_STUDENT = (math.inf, 3.0)  # the heaviest tails of a law that has a variance
 
 
 class Histogram(NamedTuple):
@@ -251,14 +252,16 @@ def members_noise(
     return math.exp(log_r) / math.sqrt(2 * special.gammaincinv(c / 2, most))
 
 
-def layer_noise(of: Histogram, layer: Layer, c: int) -> float:
+def layer_noise(of: Histogram, layer: Layer, c: int, *, mean: bool = False) -> float:
     """Return the same for a layer on a flat density, in which the tails of its noise are lost.
 
     With several normals there is little of that density near the subspace (r^c). Of one normal the
     law of the distances is that of the noise: within one and a half times the layer's radius, rows
     of Student's law with few or many degrees of freedom, of any scale, on a flat density are fitted
     by weighted least squares, A g(r / s) + B. The likeliest one says by how much the distance that
-    most members are within is too small.
+    most members are within is too small. That is what a search compares scales by. The `mean` of
+    the logarithm over Gaussian noise and the heaviest tails, by their likelihood, is nearer to the
+    truth, and moves with every row.
     """
     seen = members_noise(of, layer.probability(of.edges), c)
     if c > 1:
@@ -269,19 +272,22 @@ def layer_noise(of: Histogram, layer: Layer, c: int) -> float:
     volume, w, middle = np.diff(r), 1 / np.maximum(h, 1), (r[1:] + r[:-1]) / 2
     s = seen * np.geomspace(1 / 3, 3, N_SCALES)[:, None]
     u, member = np.square(middle / s), layer.probability(middle)
-    fits = []
-    for nu in STUDENT:
+    p, fits, likelihoods, noises = (1 + k.NOISE_QUANTILE) / 2, [], [], []
+    for nu in ENDS_OF_STUDENT if mean else STUDENT:
         gaussian = math.isinf(nu)
         G = (np.exp(-u / 2) if gaussian else (1 + u / nu) ** (-(nu + 1) / 2)) * volume
         expected = np.maximum(_on_a_slab(G, volume, w, h), 1e-9)
         likelihood = (h * np.log(expected) - expected).sum(axis=1)
+        reach = special.ndtri(p) if gaussian else special.stdtrit(nu, p)
         top = int(np.argmax(likelihood))
         N = np.cumsum(expected[top] * member)
         within = float(np.interp(k.NOISE_QUANTILE * N[-1], N, r[1:]))
-        p = (1 + k.NOISE_QUANTILE) / 2
-        reach = special.ndtri(p) if gaussian else special.stdtrit(nu, p)
         fits.append((float(likelihood[top]), float(s[top, 0] * reach) / within))
+        likelihoods.append(likelihood)
+        noises.append(np.log(s[:, 0] * reach / (special.ndtri(p) * seen)))
     _, correction = max(fits)
+    if mean:
+        correction = math.exp(float(special.softmax(likelihoods).ravel() @ np.concatenate(noises)))
     return seen * min(max(correction, 1.0), k.LOST)
 
 

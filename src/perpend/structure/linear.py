@@ -1,5 +1,6 @@
 """From rows to a linear subspace: proposals, the decision of a sample in memory, and all rows."""
 
+import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
@@ -8,7 +9,8 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.exceptions import InputError
-from perpend.rows import RowSource, RowSpan, scan_distances
+from perpend.geometry import complement
+from perpend.rows import RowSource, RowSpan, check_source, scan_distances
 from perpend.solvers import Directions, Solution
 from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
@@ -20,6 +22,7 @@ from perpend.structure.descents import Descent, Descents, landed, rank_of_direct
 from perpend.structure.estimate import (
     NOT_LOOKED_FOR,
     Estimate,
+    around,
     solution_of,
     verdict_of,
     weigh_no_normals,
@@ -38,6 +41,7 @@ from perpend.structure.profile import Profile, clearness
 from perpend.structure.reweighted import turned_to
 from perpend.structure.search import find_structure
 from perpend.structure.settle import Candidate
+from perpend.structure.values import frequent_values
 
 ENOUGH_TO_WEIGH = 1024  # rows, where nothing is looked for
 
@@ -62,9 +66,11 @@ def find_subspace(
         directions = landed(ground, decision.candidate)
         evidence = rank_of_directions(ground.rows, directions, ground.span.rank)
     assert directions is not None
-    if decision is None or (fixed is None and _is_unlikely(ground, decision)):
+    if decision is None or (fixed is None and _is_all_noise(ground, decision)):
         return _no_normals(ground, directions)
     estimate = _estimate(ground, decision, directions)
+    if fixed is None and ground.is_certain and not estimate.is_worth_more:
+        return _no_normals(ground, directions, inner=estimate.decision)
     if evidence is None:
         return estimate
     return estimate._replace(verdict=evidence.beside(estimate.verdict, ground.n_outside))
@@ -106,7 +112,7 @@ def find_proposed(
 
 
 def _decide(ground: Ground, descents: Descents) -> Decision | None:
-    """Let everybody propose, the descents first; None where nothing is significant."""
+    """Collect candidates, those of the descents first, and choose; None if none is significant."""
     rank, descent = ground.span.rank, descents.descent
     paths = isinstance(descent.init, str)  # else the user says where to look
     if rank < 2:
@@ -138,29 +144,19 @@ def _decide(ground: Ground, descents: Descents) -> Decision | None:
 
 
 def _is_low(ground: Ground) -> bool:
-    """Whether something has so many normals that descents would take long for them."""
+    """Whether a candidate has so many normals that descents would take long."""
     rank = ground.span.rank
     return rank >= effort.WIDE and any(2 * p.c >= rank for p in ground.profile.plateaus())
 
 
-def _is_unlikely(ground: Ground, decision: Decision) -> bool:
-    """Say whether "no normals inside the span" is the better estimate.
-
-    Noise that is as large as the rows is no subspace. More rows than the dimension of their span
-    lie on a subspace for certain, if that leaves directions free; inside it, only what is as exact,
-    or sure by the law as well, is worth more than that certainty.
-    """
-    candidate, span = decision.candidate, ground.span
+def _is_all_noise(ground: Ground, decision: Decision) -> bool:
+    """Say whether noise is as large as the rows: that is no subspace."""
     most = k.NO_SUBSPACE * float(np.median(ground.rows.norms)) ** 2
-    if candidate.sigma**2 * span.rank > most:
-        return True
-    certain = span.n_outside > 0 and ground.n_distinct > span.rank + 0.5
-    if not certain or candidate.is_exact:
-        return False
-    return candidate.fit is None or decision.confidence < k.SURE
+    return decision.candidate.sigma**2 * ground.span.rank > most
 
 
-def _no_normals(ground: Ground, directions: Directions) -> Estimate:
+def _no_normals(ground: Ground, directions: Directions, inner: Decision | None = None) -> Estimate:
+    """Take no normals but those outside the span; what was seen inside of it is `inner`."""
     rows, span, n_inside = ground.rows, ground.span, 0
     verdict = weigh_no_normals(rows, span, ground.distinct)
     if ground.codimension == span.n_features:  # only a caller can say so
@@ -171,8 +167,9 @@ def _no_normals(ground: Ground, directions: Directions) -> Estimate:
         # Normals inside the span were not searched, or fewer than those outside were requested.
         most = NOT_LOOKED_FOR if ground.n_rest == span.n_outside else 0.0
         verdict = verdict._replace(confidence=min(verdict.confidence, most))
+    decision, doubts = (None, ()) if inner is None else around(inner)
     return Estimate(
-        verdict,
+        verdict.doubted(*doubts),
         span,
         rows,
         directions,
@@ -180,6 +177,7 @@ def _no_normals(ground: Ground, directions: Directions) -> Estimate:
         converged=True,  # the descents have no part in it
         n_inside=n_inside,
         n_rest=ground.n_rest,
+        decision=decision,
     )
 
 
@@ -200,15 +198,21 @@ def _as_it_is(ground: Ground, V: Array, directions: Directions) -> Estimate:
         n_members=fit.groups.share * ground.n_distinct,
         ellipse=ellipse,
         gap=gap,
+        values=frequent_values(cloud, candidate),
     )
     own = Structure(candidate, chosen.T, chosen.length, chosen=True)
     decision = Decision(candidate, facts, 0.0, (), (own,), cloud, None)
-    estimate = _estimate(ground, decision, directions)
+    estimate = _estimate(ground, decision, directions, V)
     return estimate._replace(converged=bool(np.all(directions.converged)), n_rest=ground.n_rest)
 
 
-def _estimate(ground: Ground, decision: Decision, directions: Directions) -> Estimate:
-    """Weigh a decision with what the rows say about it, and confirm it among all of them."""
+def _estimate(
+    ground: Ground, decision: Decision, directions: Directions, V: Array | None = None
+) -> Estimate:
+    """Weigh a decision with what the rows say about it, and confirm it among all of them.
+
+    Normals V (D', c) that another method has found stay as they are.
+    """
     rows, span, n = ground.rows, ground.span, ground.n_distinct
     candidate, cloud = _lawful(ground, decision.candidate), decision.cloud
     sampled = candidate.fit is None and cloud.n < n - 0.5
@@ -220,6 +224,9 @@ def _estimate(ground: Ground, decision: Decision, directions: Directions) -> Est
         kept = fit.kept or scan_distances(rows, fit.V, fit.axes[:, candidate.c :]).kept
     else:
         A = span.from_span(candidate.axes.A)
+        if V is not None:
+            inside = V if len(V) == span.rank else span.basis.T @ V
+            A = np.hstack([V, span.from_span(complement(inside))])
         fit, kept = among(rows, span, A, candidate, sampled=sampled, callback=ground.callback)
     return Estimate(
         verdict_of(decision, fit, rows, n),
@@ -235,7 +242,7 @@ def _estimate(ground: Ground, decision: Decision, directions: Directions) -> Est
 
 
 def _lawful(ground: Ground, candidate: Candidate) -> Candidate:
-    """Let the law tell the groups apart, where the same subspace has the same noise by it."""
+    """Separate the groups by the law of the outliers, if it gives the same subspace and noise."""
     if candidate.fit is not None or candidate.is_exact:
         return candidate
     fit = ground.with_threshold(ground.fitted(ground.normals(candidate.axes, candidate.c)))
@@ -257,6 +264,7 @@ def solve_fixed(
     Methods with a given codimension share this. `find` gets the rows turned into their span where
     that is smaller.
     """
+    check_source(rows)
     if codimension > rows.shape[1]:
         raise InputError(
             f"codimension={codimension} is larger than the number of features ({rows.shape[1]})."
@@ -282,6 +290,7 @@ def solve_free(
     Methods that estimate the codimension themselves share this. Normals that are only roughly right
     may hide that there are more of them, so that as many, refined, must be as sure.
     """
+    check_source(rows)
     ground = Ground(rows, rng)
     directions = find(ground.rows, ground.span)
     estimate = _as_it_is(ground, directions.B, directions)
@@ -293,15 +302,24 @@ def solve_free(
 
 
 def _beside_the_rows(ground: Ground, estimate: Estimate, B: Array) -> Estimate:
-    """Doubt an estimate by its normals B (D', c), if the rows around them show another number.
+    """Doubt an estimate by its normals B (D', c), if the rows around them show others.
 
     A subspace that is too large may run through outliers, exactly, and then looks like the right
-    one by its own members alone.
+    one by its own members alone. And a method that is easily led astray may end beside the one that
+    its members lie on.
     """
-    c, seen = B.shape[1], ground.propose(B)[1]
-    if seen is None or seen.c == c:
+    c, (fit, seen) = B.shape[1], ground.propose(B)
+    if seen is None:
         return estimate
+    if seen.c == c:
+        sine = turned_to(B, fit.axes) if fit.V.shape[1] == c else 0.0
+        if sine <= k.SAME_ANGLE:
+            return estimate
+        away = math.degrees(math.asin(min(sine, 1.0)))
+        what = f"the rows near it lie on another subspace, {away:.0f} degrees away"
+        doubt = Doubt("beside", what, "use DPCP, or another method")
+        return estimate._replace(verdict=estimate.verdict.doubted(doubt))
     has, shown = (n + ground.span.n_outside for n in (c, seen.c))
-    what = f"the method has codimension {has}, and the rows show {shown}"
-    doubt = Doubt("other", what, "give the codimension that they show, or use DPCP")
+    what = f"the method returned codimension {has}, but the rows support {shown}"
+    doubt = Doubt("other", what, "give that codimension, or use DPCP")
     return estimate._replace(verdict=estimate.verdict.doubted(doubt))

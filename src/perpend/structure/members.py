@@ -135,7 +135,7 @@ def _finest(profile: Profile, chosen: Plateau) -> tuple[Layer, Axes] | None:
 
 
 def without_lone_rows(profile: Profile, candidate: Candidate, T: float) -> tuple[Candidate, float]:
-    """Leave out members that hold a dimension of an exact subspace alone: it runs through them.
+    """Leave out members that alone account for a dimension of an exact subspace.
 
     Such a row depends on no others, so its leverage is 1. Along some direction it is the only one,
     so the members' least variance there is at most what a single row can give.

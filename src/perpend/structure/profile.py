@@ -121,9 +121,13 @@ class Profile:
 
     def contrast(self, J2: Array, c: int) -> Array:
         """Return the contrast (S,) of squared distances J2 (n,) to a subspace of c normals."""
+        return self.of_counts(self.cloud.counts_at(J2, c), c)[0]
+
+    def of_counts(self, counts: Counts, c: int) -> Array:
+        """Return the contrasts (k, S) of k subspaces of c normals, from their counts."""
         cloud, of = self.cloud, slice(c - 1, c)
         chance = Chance(cloud.free[of], cloud.needed[of], cloud.log_q[of], cloud.log_q_far[of])
-        return contrasts(chance, cloud.counts_at(J2, c))[1][0]
+        return contrasts(chance, counts)[1]
 
     def plateaus(self) -> list[Plateau]:
         """Return the plateaus, finest first."""
@@ -148,7 +152,7 @@ class Profile:
         return choose(all_) if all_ else None
 
     def faint(self) -> Plateau | None:
-        """Return what is no accident, though most rows are there by chance at every scale.
+        """Return the strongest contrast if it is significant, although there are no plateaus.
 
         It is seen at one scale only, so its codimension is not clear.
         """
@@ -248,5 +252,5 @@ def choose(all_: list[Plateau]) -> Plateau:
     for p in all_:
         good = total[p.c] >= k.AS_GOOD * most and p.length >= k.LAYER and p.share >= k.LEAST_SHARE
         if good and p.peak < best.peak and not best.is_of_all(p):
-            return next(strongest for strongest in by_weight if strongest.c == p.c)
+            return p if p.c == best.c else next(q for q in by_weight if q.c == p.c)
     return best

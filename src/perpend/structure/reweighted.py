@@ -40,7 +40,7 @@ NEGLIGIBLE = 0.05  # of the error that the noise makes: what is left undone
 SMALL_TURN = 0.2  # of the inliers' distances, whose squares hardly change by it, nor do the groups
 STEADY_TURN = 0.9  # ratio of a turn to the one before, from which on turns do not shrink
 STEADY_NOISE = 0.95  # ratio of the noise to that of the step before: from here on it has converged
-PATIENCE = 10  # steps after which the evidence must have grown
+GROWING_STEPS = 10  # steps after which the evidence must have grown
 LEAST_GROWTH = 1.04  # by so much, or nothing will come of it
 
 
@@ -50,6 +50,7 @@ class _State(NamedTuple):
     spectrum: Array  # (R,) ascending
     axes: Array  # (D, R) principal axes of the inliers
     gains: tuple[float, ...]  # of the two groups over outliers alone, step by step
+    weights: Array  # (m,) of the rows when they were last seen from the others' subspace
     steady: bool  # whether the inliers' noise is what it was a step before
     change: float
     objective: float  # the inliers' noise
@@ -100,7 +101,7 @@ def fit_subspace(
         moments = inliers.product / max(inliers.total[0], np.finfo(float).tiny)
         axes, gains = axes_of_moments(moments, span), (*gains, _evidence(groups))
         steady = before is not None and groups.scale >= STEADY_NOISE * before.objective
-        return _State(V, groups, *axes, gains, steady, change, groups.scale, scan.kept)
+        return _State(V, groups, *axes, gains, weights, steady, change, groups.scale, scan.kept)
 
     def step(state: _State) -> _State:
         """Turn V to the inliers' smallest axes."""
@@ -110,16 +111,20 @@ def fit_subspace(
         # A turn too small to count changes no distance either: no scan is needed.
         if change <= TOL or _is_settled(state, change, n_inliers):
             return state._replace(V=V, change=0.0)
-        leverage = mean_leverage(state.spectrum, c, n_inliers)
-        return evaluate(V, leverage, groups.posterior, state, change)
+        leverage, weights = mean_leverage(state.spectrum, c, n_inliers), groups.posterior
+        # Rows that weigh more look farther away, and then weigh less: the mean ends a swing.
+        if state.steady:
+            weights = (weights + state.weights) / 2
+        return evaluate(V, leverage, weights, state, change)
 
     def is_stalled(state: _State) -> bool:
         gains = state.gains
-        return len(gains) > PATIENCE and gains[-1] < LEAST_GROWTH * gains[-1 - PATIENCE]
+        return len(gains) > GROWING_STEPS and gains[-1] < LEAST_GROWTH * gains[-1 - GROWING_STEPS]
 
     if isinstance(start, Fit):  # but for what it was a step before
         gain, scale = (_evidence(start.groups),), start.groups.scale
-        state = _State(*start[:4], gain, steady=False, change=np.inf, objective=scale)
+        weights = start.groups.posterior
+        state = _State(*start[:4], gain, weights, steady=False, change=np.inf, objective=scale)
     else:  # all rows, alike, have placed axes of their own
         leverage = mean_leverage(variances, c, n_rows) if own else 0.0
         state = evaluate(start, leverage, np.ones(len(edges)))
@@ -138,7 +143,7 @@ def fit_subspace(
 
 
 def _is_settled(state: _State, change: float, n_inliers: float) -> bool:
-    """Say whether all that would follow this turn, given in units of the noise, may be left undone.
+    """Say whether a turn of this size, in units of the noise, is small enough to stop.
 
     The noise of N rows turns their subspace by about scale sqrt(d R / N). Turns that shrink by the
     same ratio q every time still add up to change q / (1 - q). The inliers' distances, about
@@ -161,7 +166,9 @@ def mean_leverage(spectrum: Array, codimension: int, n_rows: float) -> float:
     """Return the mean leverage of rows with these second moments (R,) on the smallest axes."""
     inside, outside = spectrum[codimension:], float(np.mean(spectrum[:codimension]))
     gap = np.maximum(inside - outside, np.finfo(float).tiny)
-    return min(float(np.sum(inside / gap)) / max(n_rows, 1.0), MAX_LEVERAGE)
+    with np.errstate(over="ignore"):  # no gap at all
+        lever = float(np.sum(inside / gap))
+    return min(lever / max(n_rows, 1.0), MAX_LEVERAGE)
 
 
 def axes_of_moments(moments: Array, span: Array) -> tuple[Array, Array]:

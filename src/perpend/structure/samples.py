@@ -36,7 +36,9 @@ def by_sample(
     sample = rows.subset(np.sort(chosen))
     estimate = subsample.search(sample) if sample.total_weight > 0 else None
     # Few rows can't show a thin subspace: "there is none" is for all rows to say.
-    if estimate is None or estimate.decision is None or not estimate.decision.facts.is_significant:
+    if estimate is None or estimate.decision is None or estimate.fit is None:
+        return None
+    if not estimate.decision.facts.is_significant:
         return None
     if subsample.for_all or estimate.sure:
         estimate = by_all_rows(rows, estimate, subsample.size, callback)
@@ -46,7 +48,7 @@ def by_sample(
 
 
 def _is_alone(estimate: Estimate, rows: RowSource) -> bool:
-    """Say whether it is sure, and no subspace may stand out of the rows that are not on it.
+    """Say whether it is sure, and the other rows can hide no further subspace.
 
     Beside the found dimensions, their second moments are those of the outliers and of the inliers'
     noise.

@@ -14,7 +14,7 @@ is seen from the subspace of the others: J (1 + a w), with a the mean leverage.
 import math
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,8 +26,12 @@ from perpend.structure.cloud import Axes, radius
 from perpend.structure.decide import Decision, decide
 from perpend.structure.members import settled_at
 from perpend.structure.profile import Plateau, Profile, clearness
+from perpend.structure.values import blurred, may_be_coincidence
 
-N_NEAR = 30  # rows for each column around a single one: they know their subspace to a degree
+N_NEAR = (15, 60, 240, 960)  # rows for each column around a single one: how dense they are, how
+# far a plane goes and how thin it is differ from data to data, so several sizes are tried
+FEW_DIRECTIONS = 3  # up to which a few rows, drawn at random, may all lie on the same subspace
+BY_CHANCE = {"accident", "ellipse", "edge"}  # doubts about what has nothing but a coincidence
 MAX_STEPS = 3000  # more than the slowest path has from the width of the cloud to rounding
 
 
@@ -47,6 +51,44 @@ def find_structure(
     its own agree on them. `slowly` is for a second try, near the spectral limit; with many columns
     that is left to proposals, as it is without `paths`. The codimension may be `fixed`.
     """
+    how: dict[str, Any] = {"slowly": slowly, "paths": paths, "callback": callback}
+    decision = _found(profile, rng, proposals, fixed, **how)
+    if decision is None or fixed is not None:
+        return decision
+    if decision.candidate.n_members <= profile.cloud.free[decision.candidate.c - 1]:
+        return None  # any subspace runs through so many rows
+    if not decision.candidate.is_exact:
+        return decision
+    if not may_be_coincidence(profile.cloud, decision.candidate):
+        return decision
+    # What is exact only because values are few is not seen where each is anywhere in its cell.
+    own, again = decision.candidate, Profile(blurred(profile.cloud, rng))
+
+    def proposed() -> Iterator[int]:
+        again.add(own.axes)
+        yield 1
+
+    seen = _found(again, rng, proposed(), None, **how)
+    there = decide(again, again.at(own.c), rng, own.c)
+    V, W = (one.axes.A[:, : own.c] for one in (own, there.candidate))
+    same = np.linalg.norm(V - W @ (W.T @ V), 2) <= k.SAME_ANGLE
+    by_chance = BY_CHANCE & {doubt.name for doubt in there.doubts}
+    if same and not by_chance:
+        return decision
+    return None if seen is None else seen.weighed(seen.facts._replace(blurred=True), seen.candidate)
+
+
+def _found(
+    profile: Profile,
+    rng: np.random.Generator,
+    proposals: Iterable[int],
+    fixed: int | None,
+    *,
+    slowly: bool,
+    paths: bool,
+    callback: Callback | None,
+) -> Decision | None:
+    """Find the structure of a cloud as it is, to rounding errors."""
     cloud = profile.cloud
     if cloud.D < 2:
         return None
@@ -62,8 +104,9 @@ def find_structure(
     decision = decide(profile, chosen, rng, fixed)
     for _ in range(effort.LOCAL_STARTS if few_columns else 0):
         facts, own = decision.facts, decision.candidate
-        # The sum of two may be a compromise between them: others may end on one.
-        if shrink is None or not (facts.starts_disagree or facts.n_smaller):
+        # The sum of two may be a compromise between them, and what is seen at finer scales a part
+        # of something that no start has reached: others may end on one.
+        if shrink is None or not (facts.starts_disagree or facts.n_smaller or facts.hint):
             break
         profile.start += 1
         axes = _local_axes(profile, own.c, own.probability > 0.5, rng)
@@ -90,7 +133,7 @@ def _search(
     def starts() -> Iterator[tuple[Axes, int]]:
         first = cloud.first_axes()
         yield first, 1
-        if cloud.affine and cloud.D <= effort.FEW_COLUMNS:  # where nobody else proposes
+        if cloud.affine:  # where nobody else proposes
             c, near = 1, np.ones(len(cloud.X), dtype=bool)
             if chosen is not None:
                 c, reach = chosen.c, float(cloud.scales[chosen.peak] * radius(chosen.c))
@@ -132,14 +175,46 @@ def _local_axes(profile: Profile, c: int, near: Array, rng: np.random.Generator)
     best, most = cloud.first_axes(), -np.inf
     for row in rng.choice(rows if len(rows) else len(cloud.X), effort.LOCAL_STARTS):
         away = np.square(cloud.X - cloud.X[row]).sum(axis=1)
-        n_near = min(N_NEAR * cloud.D, len(away) // 2)
-        axes = cloud.pca((away <= np.partition(away, n_near)[n_near]).astype(float))
-        thin = 2 * np.sqrt(np.mean(axes.variances[:c]))
-        profile.add(axes)
-        T = np.max(profile.table[c - 1, cloud.scales <= thin], initial=-np.inf)
-        if most < T:
-            best, most = axes, T
-    return best
+        by_size = {min(size * cloud.D, len(away) // 2) for size in N_NEAR}
+        for limit in np.partition(away, sorted(by_size))[sorted(by_size)]:
+            axes = cloud.pca((away <= limit).astype(float))
+            thin = 2 * np.sqrt(np.mean(axes.variances[:c]))
+            profile.add(axes)
+            T = np.max(profile.table[c - 1, cloud.scales <= thin], initial=-np.inf)
+            if most < T:
+                best, most = axes, T
+    through = _through_rows(profile, c, rows, rng) if cloud.D - c <= FEW_DIRECTIONS else None
+    return best if through is None else through
+
+
+def _through_rows(profile: Profile, c: int, near: Array, rng: np.random.Generator) -> Axes | None:
+    """Return axes of a subspace through a few rows that is seen better than all others somewhere.
+
+    Rows are drawn among all and among those that are `near`. With a share p of the rows on a
+    subspace of dimension d, p^(d + 1) of the draws lie on it, or p^d through the origin. None where
+    nothing is gained.
+    """
+    cloud, m = profile.cloud, effort.DRAWS
+    d = cloud.D - c
+    n_rows, S = d + int(cloud.affine), cloud.n_scales
+    pools = [near if len(near) else np.arange(len(cloud.X)), np.arange(len(cloud.X))]
+    X = cloud.X[np.concatenate([rng.choice(pool, (m // 2, n_rows)) for pool in pools])]
+    centre = X.mean(axis=1) if cloud.affine else np.zeros((m, cloud.D))
+    N = np.linalg.svd((X - centre[:, None]).transpose(0, 2, 1))[0][:, :, d:]  # (m, D, c)
+    some = slice(None, None, max(len(cloud.X) // effort.ROWS_OF_DRAWS, 1))
+    heights = np.tensordot(cloud.X[some], N, axes=(1, 1)) - np.einsum("md,mdc->mc", centre, N)
+    bins = cloud.bins_of(np.square(heights).sum(axis=2).T, c) + (S + 1) * np.arange(m)[:, None]
+    share = None if cloud.share is None else np.tile(cloud.share[some], m)
+    counts = np.bincount(bins.ravel(), share, minlength=m * (S + 1)).reshape(m, S + 1)
+    T = profile.of_counts(cloud.balls(np.cumsum(counts, axis=1).astype(float)), c)
+    known = np.maximum(profile.best[c - 1], 0.0) * heights.shape[0] / len(cloud.X)
+    i, j = np.unravel_index(np.argmax(T - known), T.shape)
+    if T[i, j] <= known[j]:
+        return None
+    J2 = np.square((cloud.X - centre[i]) @ N[i]).sum(axis=1)
+    axes = cloud.pca(((2 * cloud.scales[j] * radius(c)) ** 2 >= J2).astype(float))
+    profile.add(axes)
+    return axes
 
 
 def _settle_plateaus(profile: Profile) -> None:
@@ -151,7 +226,7 @@ def _settle_plateaus(profile: Profile) -> None:
 
 
 class _Place(NamedTuple):
-    """How far a path has come."""
+    """The state of a path."""
 
     objective: float  # the scale
     change: float  # 0 where the path ends
@@ -172,7 +247,7 @@ def follow(
     known: Plateau | None = None,
     callback: Callback | None = None,
 ) -> None:
-    """Follow a path from these axes at c normals and show its axes to the profile now and then.
+    """Follow a path from these axes at c normals, and add some of its axes to the profile.
 
     It ends early where it sees a structure that is `known`.
     """
@@ -192,16 +267,18 @@ def follow(
             axes = cloud.pca(w)
             J2 = cloud.squares(axes, c)
             leverage = min(float(np.sum(axes.variances[c:] / axes.inner(c))) / float(w.sum()), 1.0)
-        done = False
-        if (n_steps + 1) % effort.TABLE_EVERY == 0:
+        shorter = min(shrink * s, 3 * math.sqrt(float(w @ J2) / (c * float(w.sum()))))
+        # Where rows are exact, or nearly, the first step may lead to their scale: look, then end.
+        done = ends = shorter <= max(cloud.floor, significant / effort.GIVE_UP)
+        if ends or (n_steps + 1) % effort.TABLE_EVERY == 0:
             profile.add(axes)
             if np.any(profile.table[:, cloud.scales <= 2 * s] > 0):
-                significant = s
-            done = (
+                significant = shorter if ends else s
+                done = shorter <= cloud.floor
+            done |= (
                 known is not None and profile.table[known.c - 1, known.peak] > k.AS_GOOD * known.T
             )
-        s = min(shrink * s, 3 * math.sqrt(float(w @ J2) / (c * float(w.sum()))))
-        done = done or s <= cloud.floor or s <= significant / effort.GIVE_UP
+        s = shorter
         return _Place(s, 0.0 if done else s, axes, J2, w, leverage, significant, n_steps + 1)
 
     change, leverage = scale if scale > cloud.floor else 0.0, (cloud.D - c) / cloud.n

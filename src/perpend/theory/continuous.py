@@ -3,9 +3,15 @@ r"""The limit of infinitely many rows: Lemmas 2 to 4 and Theorem 5. Sums become 
 .. math:: f(b) = p\, c_D \|b\| + (1 - p)\, c_d \|P_S b\|
 
 for outliers uniform on the sphere of R^D, with probability p, and inliers uniform on that of the
-d-dimensional S. It has no local minima: the projected subgradient method ends, from every start
-outside S, at the normalised projection of the start onto the complement of S. So as many random
-starts as the codimension span the complement almost surely, which is Theorem 5.
+d-dimensional S. It has no local minima outside the complement of S: with steps that suit the angle
+of a start outside S, the projected subgradient method ends at the normalised projection of the
+start onto the complement. As many uniform starts as the codimension have projections that span the
+complement almost surely, which is Theorem 5.
+
+The paper's Lemma 3 says "almost surely" of the end, too. That is not so for a schedule that is
+fixed beforehand: the flat phase that Theorem 1 requires (K-diamond) grows without bound as the
+start nears S, and a start wider than the schedule was made for may stop on its way. Such starts are
+rare, but not of probability zero.
 """
 
 from typing import NamedTuple

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from perpend._deprecation import removed_parameters
 from perpend._typing import Array, RandomState
 from perpend.exceptions import InputError
 from perpend.geometry import as_generator
@@ -84,6 +85,9 @@ class Diagnosis:
         return self.summary()
 
 
+@removed_parameters(
+    "C1", "C2", until="0.4", instead="leave it out, as the constants of Theorem 7 are known now."
+)
 def diagnose(
     model: Any,
     X: Array,

@@ -17,7 +17,9 @@ bound on sigma_k requires. `corrected_theorem7` needs neither, and its constants
 .. math::
     \frac{\sqrt k - \sqrt c - t}{\sqrt D + s} \;>\; \sqrt k\, \kappa\, \max_b \|P_\perp e_O(b)\|
 
-Even on easy data the right sides are thousands of times too large: both are asymptotic.
+Even on easy data the right sides are thousands of times too large: both are asymptotic. The
+corrected one holds for finitely many rows where the subspace is a line or a plane among many
+features, outliers are few, and starts are many.
 """
 
 import math
@@ -25,6 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from perpend._deprecation import removed_parameters
 from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.geometry import average_height
@@ -170,6 +173,21 @@ def corrected_theorem7(
     )
 
 
+def _bound_by_constants(
+    n_starts: int, codimension: int, n_features: int, *, C1: float, eps: float
+) -> float:
+    r"""Return :math:`(\sqrt k - C_1 \sqrt c - \epsilon)/\sqrt D`, the bound of version 0.1."""
+    room = math.sqrt(n_starts) - C1 * math.sqrt(codimension) - eps
+    return room / math.sqrt(n_features)
+
+
+@removed_parameters(
+    "C1",
+    "eps",
+    until="0.4",
+    instead="give failure, the probability with which the bound may fail.",
+    former=_bound_by_constants,
+)
 def projected_singular_bound(
     n_starts: int, codimension: int, n_features: int, *, failure: float
 ) -> float:
@@ -200,7 +218,9 @@ def projected_singular_bound(
     return room / (math.sqrt(n_features) + s)
 
 
-def best_schedule(values: Values, conditions: Theorem1, n_sizes: int = 200) -> Schedule:
+def best_schedule(
+    values: Values, conditions: Theorem1, n_sizes: int = 200, *, least_size: float = 1e-6
+) -> Schedule:
     r"""Return, among schedules that Theorem 1 admits, one with a kappa close to the least.
 
     With rho = beta^(1/K*) and q the quotient in r_i, kappa is proportional to
@@ -213,9 +233,14 @@ def best_schedule(values: Values, conditions: Theorem1, n_sizes: int = 200) -> S
         What the schedule must satisfy.
     n_sizes : int
         Number of first step sizes that are tried.
+    least_size : float
+        The least of them, as a share of mu'. The default may take millions of iterations; with 0.1
+        it takes dozens, and kappa is hardly larger.
     """
+    if not 0 < least_size <= 1:
+        raise InputError(f"least_size={least_size}; expected above 0 and at most 1.")
     v, beta, c_D = values, math.exp(-1), average_height(values.n_features)
-    mu0 = conditions.step_bound * np.logspace(-6, 0, n_sizes)
+    mu0 = conditions.step_bound * np.logspace(math.log10(least_size), 0, n_sizes)
     K0 = np.ceil(np.max(conditions.least_flat(mu0[:, None]), axis=1, initial=0.0))  # (n_sizes,)
     least = conditions.least_plateau(beta)
     if not math.isfinite(least + float(np.max(K0))):

@@ -13,8 +13,10 @@ smallest eigenvalues leave the bulk, and their axes know more of the complement 
 
 (Baik and Silverstein 2006, the lower edge). The squared cosine of such an axis to the complement
 tends to the value of `spectral_overlap` (Paul 2007; Benaych-Georges and Nadakuditi 2011). All this
-is about the limit of many rows and features at a fixed c; of finitely many, the axes know a little
-beyond the limit, too.
+is about the limit of many rows and features at a fixed c. Of finitely many the axes know more, and
+ten times as much as chance at the limit: for D = 200, c = 5 and 1500 inliers a share of .36, .25
+and .19 of the complement at 84, 87 and 90 % outliers, by the formula .23, .004 and 0, and .025 by
+chance.
 """
 
 import math
@@ -26,6 +28,9 @@ def spectral_overlap(
     n_inliers: float, n_outliers: float, n_features: int, codimension: int
 ) -> float:
     r"""Return the limit of the squared cosine of a smallest axis of all rows to the complement.
+
+    The limit is that of many rows and features. For some hundred features it is too low: near
+    `spectral_limit` it has almost nothing, and a quarter is measured.
 
     .. math::
         \frac{1 - \gamma/(1 - \ell)^2}{1 - \gamma/(1 - \ell)}
@@ -45,7 +50,10 @@ def spectral_overlap(
 
 
 def spectral_limit(n_inliers: int, n_features: int, codimension: int) -> float:
-    """Return the share of outliers from which on the smallest axes are no better than chance.
+    """Return the share of outliers from which on the smallest axes know nothing, in the limit.
+
+    The limit is that of many rows and features. For some hundred features it is no sharp border:
+    beyond it axes know several times more than chance.
 
     Examples
     --------

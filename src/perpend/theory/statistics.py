@@ -6,8 +6,10 @@ With N unit inliers X in the subspace S and M unit outliers O,
     c_{X,\min}, c_{X,\max} = \tfrac1N \min, \max_{b \in S} \|X b\|_1, \qquad
     \eta_X = \tfrac1N \max_{b \in S} \|(P_S - b b^T) X^T \mathrm{sign}(X b)\|
 
-over unit vectors b, and the same for O with b anywhere in R^D. For uniform rows the c tend to
-c_d and c_D (`average_height`) and the eta to zero as the rows become more.
+over unit vectors b, and the same for O with b anywhere in R^D. N c_{X,min} is the permeance of
+Lerman, McCoy, Tropp and Zhang (2015, Robust computation of linear models by convex relaxation);
+the others are those of Zhu et al. (2018). For uniform rows the c tend to c_d and c_D
+(`average_height`) and the eta to zero as the rows become more.
 
 None of them can be computed exactly in many dimensions, so each comes as an `Estimate`: the best
 value found by a search, and a certificate from the other side. In one and two dimensions both

@@ -26,6 +26,7 @@ UNKNOWN = [
 
 VALUES = [
     usage("method", FIT + "--method magic", "no method 'magic'"),
+    usage("method of labels", FIT + "--method pcp", "PCP labels rows and finds no subspace"),
     usage("affine", FIT + "--affine maybe", "--affine"),
     usage("codimension a word", FIT + "--codimension two", "neither auto nor a whole number"),
     usage("codimension negative", FIT + "--codimension -1", "whole number >= 0"),

@@ -108,14 +108,16 @@ OUTPUTS = [
     output("results are there", "res", with_file("result.json"), "already has result.json"),
     output("labels are there", "res", with_file("labels.csv"), "already has labels.csv"),
     output("a model is there", "res", with_file("model.npz"), "already has model.npz"),
-    output("an answer is there", "res", with_file("x-answer.csv"), "already has x-answer.csv"),
+    output(
+        "labelled rows are there", "res", with_file("x-labelled.csv"), "already has x-labelled.csv"
+    ),
     output("a folder in the way", "res", with_folder("labels.csv"), "is a folder", "--force"),
     output("a file", "res", lambda path: path.write_text("mine"), "is a file"),
     output("below a file", "x.csv/res", None, "is a file"),
     output("a broken link", "res", to("no/where"), "res", code=2),
     output("a very long name", "n" * 300, None, "nnn", code=2),
     output("NUL in the name", "a\0b", None, "null"),
-    output("a link to itself", "res", to("res"), "leads nowhere"),
+    output("a link to itself", "res", to("res"), "broken link"),
     output("read-only", "res", read_only, "Permission denied", code=5),
     output(
         "below a read-only folder",

@@ -30,8 +30,8 @@ CSV = [
     bad("overflow", "x.csv", GOOD + "1,1e999,3\n", 'row 4, column "b"'),
     bad("zeros", "x.csv", HEAD + "0,0,0\n" * 5, "zero"),
     bad("NUL bytes", "x.csv", b"a,b\n1,2\n\x00\x00,3\n", "x.csv"),
-    bad("UTF-16", "x.csv", GOOD.encode("utf-16"), "x.csv"),
-    bad("Latin-1", "x.csv", "größe,b\n1,2\n3,4\n".encode("latin-1"), "UTF-8"),
+    bad("UTF-16", "x.csv", (GOOD + "1,gone,3\n").encode("utf-16"), '"gone"'),
+    bad("Latin-1", "x.csv", (GOOD + "1,größe,3\n").encode("latin-1"), '"größe"'),
     bad("an open quotation mark", "x.csv", 'a,b\n"1,2\n3,4\n', "x.csv"),
     bad("an image", "x.csv", b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "x.csv"),
     bad("a spreadsheet", "x.csv", b"PK\x03\x04\x14\x00\x06\x00" + bytes(range(256)), "x.csv"),
@@ -74,7 +74,7 @@ PLAIN = [
     bad("n/a", "x.txt", "a b\n1 2\n3 n/a\n", 'row 2, column "b"'),
     bad("NaN", "x.txt", "a b\n1 2\nnan 3\n", 'row 2, column "a"'),
     bad("decimal commas", "x.txt", "a\tb\n1,5\t2,5\n3,5\t4,25\n", "add --decimal="),
-    bad("UTF-16", "x.txt", GOOD.encode("utf-16"), "is not UTF-8 text"),
+    bad("UTF-16", "x.txt", (GOOD + "1,gone,3\n").encode("utf-16"), '"gone"'),
     bad("a licence", "x.txt", "Copyright (c)\n\nAll rights are reserved.\n", "line 3 has 4 cells"),
     bad("empty", "x.xyz", b"", "the file is empty"),
     bad("two columns", "x.xyz", "1 2\n3 4\n5 6\n", "a point has x, y and z"),
@@ -83,8 +83,8 @@ PLAIN = [
     bad("points that are nowhere", "x.xyz", "nan nan nan\n" * 5, "all of its 5 points"),
     bad("cut in a row", "x.xyz", "1 2 3\n4 5 6\n7 8", "line 3 has 2 cells"),
     bad("a word for a place", "x.xyz", "1 2 3\n4 5 wall\n", 'column "z": cannot read "wall"'),
-    bad("no such column", "x.xyz", "1 2 3\n4 5 6\n", 'no column "4"', "--columns", "x,4"),
-    bad("binary", "x.xyz", bytes(range(256)), "is not UTF-8 text"),
+    bad("no such column", "x.xyz", "1 2 3\n4 5 6\n", "has no column 4", "--columns", "x,4"),
+    bad("binary", "x.xyz", bytes(range(256)), "is not text but binary"),
 ]
 
 CASES = [*CSV, *TSV, *PLAIN]

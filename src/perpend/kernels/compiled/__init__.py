@@ -5,6 +5,6 @@ library that is built with the package if there is a C compiler. Without it, or 
 ``PERPEND_COMPILED=0`` in the environment, everything runs on NumPy.
 """
 
-from perpend.kernels.compiled.l1 import L1Sums, available, twin, variants
+from perpend.kernels.compiled.l1 import L1Sums, available, has_twin, twin, variants
 
-__all__ = ["L1Sums", "available", "twin", "variants"]
+__all__ = ["L1Sums", "available", "has_twin", "twin", "variants"]

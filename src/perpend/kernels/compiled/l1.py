@@ -33,9 +33,13 @@ def twin(
 
     None also stands for a layout that the twin cannot read.
     """
-    same = kernel is l1_objective_and_gradient
-    fits = same and available() and L1Sums.fits(X, weight, divisor, *params)
+    fits = has_twin(kernel) and L1Sums.fits(X, weight, divisor, *params)
     return L1Sums(X, weight, divisor, *params) if fits else None
+
+
+def has_twin(kernel: Kernel) -> bool:
+    """Whether there is a twin of this kernel, for arrays that it can read."""
+    return kernel is l1_objective_and_gradient and available()
 
 
 class L1Sums:
@@ -66,9 +70,9 @@ class L1Sums:
         scratch, pack, self._sums = _functions(variant, X.dtype.char)
         self._scratch_bytes = scratch(D, k)
         # Whole vectors: up to a line of zeros beyond the last direction.
-        self._packed = _aligned(D * (k * X.itemsize + CACHE_LINE))
-        pack(D, k, B.ctypes.data, self._packed.ctypes.data)
-        self._addresses = X.ctypes.data, self._packed.ctypes.data
+        self._packed, packed = _aligned(D * (k * X.itemsize + CACHE_LINE))
+        pack(D, k, _pointer(B), packed)
+        self._addresses = _pointer(X), packed
 
     @staticmethod
     def fits(X: Array, weight: Array | None, divisor: Array | None, *params: Any) -> bool:
@@ -101,9 +105,9 @@ class L1Sums:
             _address(self._weight, rows.start),
             _address(self._divisor, rows.start),
             packed,
-            total.ctypes.data,
-            product.ctypes.data,
-            _scratch(self._scratch_bytes).ctypes.data,
+            _pointer(total),
+            _pointer(product),
+            _scratch(self._scratch_bytes),
         )
         return total, product
 
@@ -133,25 +137,31 @@ def _is_plain(values: Array, X: Array) -> bool:
     return fits and bool(values.flags.c_contiguous and values.flags.aligned)
 
 
+def _pointer(values: Array) -> int:
+    """Return where an array begins; `ctypes.data` makes an object for that."""
+    address: int = values.__array_interface__["data"][0]
+    return address
+
+
 def _address(values: Array | None, start: int) -> int | None:
-    return None if values is None else values.ctypes.data + start * values.itemsize
+    return None if values is None else _pointer(values) + start * values.itemsize
 
 
-def _aligned(n_bytes: int) -> Array:
-    """Return an array of bytes that begins at a cache line."""
+def _aligned(n_bytes: int) -> tuple[Array, int]:
+    """Return room for so many bytes from a cache line on, and the address of that line."""
     room = np.empty(n_bytes + CACHE_LINE, np.uint8)
-    first = -room.ctypes.data % CACHE_LINE
-    return room[first : first + n_bytes]
+    return room, -(-_pointer(room) // CACHE_LINE) * CACHE_LINE
 
 
 _own = threading.local()
 
 
-def _scratch(n_bytes: int) -> Array:
-    """Return this thread's working memory; it is kept, so that its pages need no clearing."""
-    if getattr(_own, "scratch", None) is None or _own.scratch.size < n_bytes:
-        _own.scratch = _aligned(n_bytes)
-    return _own.scratch
+def _scratch(n_bytes: int) -> int:
+    """Return where this thread's working memory is; it is kept, so its pages need no clearing."""
+    if getattr(_own, "scratch", None) is None or _own.scratch.size < n_bytes + CACHE_LINE:
+        _own.scratch, _own.address = _aligned(n_bytes)
+    address: int = _own.address
+    return address
 
 
 # -- the library -----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.utils._pytree import tree_leaves, tree_map_only
+from torch.utils._pytree import tree_map_only
 
 from perpend._typing import Array
 
@@ -65,8 +65,9 @@ class Replayed:
 
     def __call__(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call the function, capturing it if it is new."""
-        tensors = _tensors(arguments)
-        others = (v for v in tree_leaves(arguments) if not isinstance(v, torch.Tensor))
+        leaves = _leaves(arguments)
+        tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+        others = (leaf for leaf in leaves if not isinstance(leaf, torch.Tensor))
         shapes = ((tuple(tensor.shape), tensor.dtype) for tensor in tensors)
         key = (function, tuple(shapes), tuple(others))
         if key not in self._pieces:
@@ -101,4 +102,11 @@ def _capture(function: Callable[[], Any]) -> tuple[torch.cuda.CUDAGraph, Any]:
 
 def _tensors(values: Any) -> list[Array]:
     """Return the tensors in nested tuples."""
-    return [value for value in tree_leaves(values) if isinstance(value, torch.Tensor)]
+    return [leaf for leaf in _leaves(values) if isinstance(leaf, torch.Tensor)]
+
+
+def _leaves(values: Any) -> list[Any]:
+    """Return what nested tuples hold; torch's own function takes a quarter of a millisecond."""
+    if not isinstance(values, tuple):
+        return [values]
+    return [leaf for value in values for leaf in _leaves(value)]

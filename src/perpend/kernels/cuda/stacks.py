@@ -15,11 +15,11 @@ PAIR_FLOOR = 2.0**-18
 """Steps below this are lost in pairs of bfloat16 numbers, which hold 16 bits of each entry: the
 objective can't tell the trial from where it came."""
 
-SMALL = 2**26
+SMALL_STACK = 2**26
 """Bytes of rows up to which launches are captured and the memory they work in is kept: beyond, one
 pass takes longer than its launch."""
 
-KEPT = 4  # workspaces
+WORKSPACES = 4  # workspaces
 
 
 class Plan(NamedTuple):
@@ -41,7 +41,7 @@ def plan(X: Array, k: int, *, low_precision: bool) -> Plan:
     if low_precision:
         return Plan("pair", PAIR_FLOOR)
     # Two products of the library's own are faster in float64 once they fill the device.
-    return Plan("double" if X.nbytes <= SMALL else "torch", 0.0)
+    return Plan("double" if X.nbytes <= SMALL_STACK else "torch", 0.0)
 
 
 class Workspace:
@@ -61,7 +61,7 @@ def workspace(X: Array, k: int) -> Iterator[Workspace | None]:
 
     It is taken off the shelf while it is used: another thread makes its own.
     """
-    if X.nbytes > SMALL:
+    if X.nbytes > SMALL_STACK:
         yield None
         return
     key = (tuple(X.shape), k, X.dtype, X.device)
@@ -70,7 +70,7 @@ def workspace(X: Array, k: int) -> Iterator[Workspace | None]:
         yield space
         torch.cuda.current_stream().synchronize()  # before anyone else may take it
     _kept[key] = space
-    while len(_kept) > KEPT:
+    while len(_kept) > WORKSPACES:
         _kept.popitem(last=False)
 
 

@@ -1,4 +1,4 @@
-"""The four pictures that help to judge a fit."""
+"""The four pictures of a fit: codimension, distances, convergence and spread."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from perpend.plots._words import verdict
 
 
 @dataclass(eq=False, repr=False)
-class AnswerDisplay(ModelDisplay):
+class SummaryDisplay(ModelDisplay):
     """A verdict and four panels: the codimension, distances, convergence and the inliers' spread.
 
     This is what ``model.plot()`` draws. The first panel shows what decided the codimension: the
