@@ -253,13 +253,15 @@ def test_a_table_full_of_things_is_found():
     stored = np.load(file)
     chosen = np.random.default_rng(0).choice(len(stored["points"]), 2000, replace=False)
     points, table = stored["points"][chosen].astype(float), stored["is_table"][chosen].astype(bool)
-    found = assert_sure(peel(np.c_[points, np.ones(len(points))], random_state=1))
+    found = peel(np.c_[points, np.ones(len(points))], random_state=1)
     scores = [
         2 * np.sum(table & (found.labels == k)) / (np.sum(table) + np.sum(found.labels == k))
-        for k, subspace in enumerate(found.subspaces)
-        if subspace.codimension == 1
+        for k in range(len(found.subspaces))
     ]
-    assert max(scores) > 0.95
+    best = int(np.argmax(scores))
+    assert scores[best] > 0.95
+    # Of the things on the table nobody knows the truth; that is claimed of the table alone.
+    assert assert_sure(found.subspaces[best]).codimension == 1
 
 
 # -- affine subspaces ------------------------------------------------------------------------------
