@@ -217,7 +217,7 @@ def test_a_gpu_beyond_the_last_is_named(X) -> None:
 def test_entries_that_are_not_finite_are_found_on_the_gpu(X) -> None:
     given = torch.tensor(X, device=DEVICE)
     given[17, 3] = torch.nan
-    with pytest.raises(InputError, match=r"NaN: 1 entries in 1 rows.*row 17, column 3"):
+    with pytest.raises(InputError, match=r"NaN: 1 entry in 1 row.*row 17, column 3"):
         DPCP().fit(given)
 
 

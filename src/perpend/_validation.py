@@ -229,8 +229,10 @@ def _validated(model: Any, X: Any, *, reset: bool, least: int | None) -> Array:
 
 def _where_not_finite(bad: NotFinite, where: str, names: Array | None) -> str:
     name = bad.column if names is None else f'"{names[bad.column]}"'
+    entries = "1 entry" if bad.n_entries == 1 else f"{bad.n_entries} entries"
+    rows = "1 row" if bad.n_rows == 1 else f"{bad.n_rows} rows"
     return (
-        f"Input X contains {'NaN' if bad.is_nan else 'inf'}: {bad.n_entries} entries in "
-        f"{bad.n_rows} rows are NaN or inf (first: row {bad.row}{where}, column {name}). Drop "
-        "these rows or columns, or impute them first."
+        f"Input X contains {'NaN' if bad.is_nan else 'inf'}: {entries} in {rows} "
+        f"{'is' if bad.n_entries == 1 else 'are'} NaN or inf (first: row {bad.row}{where}, column "
+        f"{name}, counting from 0). Drop these rows or columns, or impute them first."
     )

@@ -53,7 +53,7 @@ def test_the_result_is_that_of_the_other_columns(run, table):
     assert "constant    nearly constant columns: flag = 0\n            left out of the" in done.out
     assert "codimension 3, affine\nconfidence  high" in done.out
     page = Path("out/report.html").read_text("utf-8")
-    assert "280 of 300 rows lie near a 3-dimensional plane in 6 columns" in page
+    assert "280 of 300 rows lie near a 3-dimensional affine subspace in 6 columns" in page
     assert "Left out as they are nearly constant and hide relations: flag = 0." in page
     assert "all 3 of these hold, in the data's own units" in page
 

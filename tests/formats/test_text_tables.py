@@ -128,7 +128,7 @@ def test_decimal_commas_between_commas_need_quotes(tmp_path):
 
 @pytest.mark.parametrize("wrong", [{"decimal": ";"}, {"thousands": "x"}, {"thousands": "."}])
 def test_notations_that_make_no_sense(tmp_path, wrong):
-    with pytest.raises(InputError, match="expected a point or a comma"):
+    with pytest.raises(InputError, match="decimal must be a point or a comma"):
         read(write(tmp_path, "1,2\n"), **wrong)
 
 

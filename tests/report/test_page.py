@@ -175,7 +175,7 @@ def test_rows_and_columns_are_called_what_they_are(case, row, column):
 def test_points_with_more_than_a_place_have_columns():
     X = np.c_[cloud().data.X, np.random.default_rng(0).random(500)]
     facts = gather(fitted(X, codimension=1, affine=True), dataset(X, "cloud"))
-    assert "points lie near a 3-dimensional plane in 4 columns" in verdict(facts)
+    assert "points lie near a 3-dimensional affine subspace in 4 columns" in verdict(facts)
 
 
 def test_an_estimate_that_is_not_sure_says_why_and_what_would_help():

@@ -274,8 +274,8 @@ format
         notation = Notation(decimal, thousands)
         if not notation.makes_sense:
             raise InputError(
-                f"decimal={decimal!r} and thousands={thousands!r}; expected a point or a comma, "
-                "and something else: a comma, a point, a blank or an apostrophe."
+                f"decimal={decimal!r} and thousands={thousands!r}; decimal must be a point or a "
+                "comma, and thousands another of: a comma, a point, a blank, an apostrophe."
             )
         chosen = None if columns is None else tuple(columns)
         missing = _of_text(path, known.name, skip_rows, missing_values)

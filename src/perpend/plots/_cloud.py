@@ -19,6 +19,7 @@ from perpend.rows.kinds import to_numpy
 MOST_POINTS = 20_000
 VIEW = (1.0, 99.0)  # percentiles of the coordinates that are always in view,
 MARGIN = 0.5  # and so many times their range on each side
+FAR_AXIS = 1e3  # ranges from the origin: then ticks have too many digits, as those of a map do
 
 
 @dataclass(eq=False, repr=False)
@@ -152,9 +153,13 @@ class CloudDisplay(Display):
         ax.set_box_aspect(np.maximum(high - low, 0.15 * np.max(high - low)), zoom=0.92)
         ax.tick_params(labelsize=7, pad=0)
         for which, *ends, name in zip("xyz", low, high, self.names, strict=True):
+            side, base = getattr(ax, f"{which}axis"), offset(*ends)
+            if base:
+                side.set_major_formatter(lambda value, _, base=base: f"{value - base:.4g}")
+                name = f"{name} {'-' if base > 0 else '+'} {abs(base):.12g}"
             ax.set(**{f"{which}lim": ends, f"{which}label": name})
             # The ends of two axes meet.
-            getattr(ax, f"{which}axis").get_major_locator().set_params(nbins=5, prune="both")
+            side.get_major_locator().set_params(nbins=5, prune="both")
         ax.legend(
             loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=3, markerscale=4 / size**0.5,
             handletextpad=0.3,
@@ -197,6 +202,18 @@ class CloudDisplay(Display):
         surface = np.moveaxis(corners[[[0, 1], [3, 2]]], -1, 0)
         ax.plot_surface(*surface, color=COLORS[-1], alpha=0.15, shade=False)
         ax.plot(*corners[[0, 1, 2, 3, 0]].T, color=MUTED, linewidth=1.2, label="plane")
+
+
+def offset(low: float, high: float) -> float:
+    """Return a round number to subtract from the ticks of an axis far from the origin, or 0.
+
+    >>> offset(412301.0, 412309.0), offset(519.0, 521.5)
+    (412300.0, 0.0)
+    """
+    if max(abs(low), abs(high)) < FAR_AXIS * (high - low):
+        return 0.0
+    step = 10.0 ** np.ceil(np.log10(high - low))
+    return float(np.floor(low / step) * step)
 
 
 def sample(n: int, at_most: int, random_state: RandomState) -> Array:

@@ -124,7 +124,8 @@ class MaskDisplay(Display):
         ax.imshow(shown, interpolation="nearest", extent=(-0.5, w - 0.5, h - 0.5, -0.5))
         title = f"{count(h)} × {count(w)} pixels"
         if self.bands is not None:
-            title += "\nred, green, blue: " + ", ".join(f"{band}"[:16] for band in self.bands)
+            bands = ", ".join(f"{band}"[:16] for band in self.bands)
+            title += f"\nbands {bands} as red, green, blue"
         ax.set(xticks=[], yticks=[], title=title)
         ax.grid(visible=False)
         ax.spines[:].set_visible(False)

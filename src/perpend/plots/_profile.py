@@ -172,7 +172,14 @@ class ProfileDisplay(ModelDisplay):
             self._title(),
             self.description,
             Axis(self.xlabel, first, last, log=True),
-            Axis("codimension", low - 0.6, high + 0.75, whole=True, ticks=ticks),
+            # Above and below there is room for words.
+            Axis(
+                "codimension",
+                low - max(0.6, 0.1 * (high - low)),
+                high + max(0.75, 0.12 * (high - low)),
+                whole=True,
+                ticks=ticks,
+            ),
             layers,
         )
 

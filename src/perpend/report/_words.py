@@ -270,6 +270,8 @@ def command(facts: Facts, name: str, **changes: str) -> str:
         words.append(f"--standardize {'robust' if scaled else 'none'}")
     if name == "fit" and "normalize" in settings:
         words.append("--no-normalize")
+    if "outliers" in settings:
+        words.append(f"--outliers {settings['outliers']}")
     return " ".join(words)
 
 
