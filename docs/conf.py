@@ -32,6 +32,7 @@ extensions = [
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "method_cards",
+    "short_cells",
     "house_docstrings",
 ]
 templates_path = ["_templates"]

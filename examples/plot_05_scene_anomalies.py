@@ -10,8 +10,8 @@ dimensions. A vehicle or a tarpaulin is off that subspace, or far out within it.
 # A synthetic scene
 # -----------------
 # 40 x 50 pixels with 16 bands. Four smooth spectra are mixed smoothly, the illumination varies,
-# and the sensor has noise. 24 pixels in four places are anomalies; in each place another material
-# fills 60 % of the pixels. ``cube`` has the shape height x width x bands.
+# and the sensor has noise. 24 pixels in four places are anomalies: another material covers
+# 60 % of each of them. ``cube`` has the shape height x width x bands.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -26,6 +26,7 @@ from studies.field._problems import GRIDS, Lines
 
 SEED = 210_000  # of the first trial
 COLUMNS = 5  # panels side by side
+PANEL = 2.2, 1.9  # inches: larger ones make the words too small, as the page shrinks the picture
 
 
 def cases(settings: Settings) -> list[Case]:
@@ -122,7 +123,7 @@ def draw(results: Results) -> dict[str, Any]:
 
     return {
         name: plots.heatmaps(
-            _maps(results, name), *_axes(results, name), columns=COLUMNS,
+            _maps(results, name), *_axes(results, name), columns=COLUMNS, panel=PANEL,
             xlabel=GRIDS[name].x, ylabel=GRIDS[name].y, label="share of trials recovered",
             lines=_lines(results, name)[0],
         )

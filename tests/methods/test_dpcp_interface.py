@@ -336,7 +336,7 @@ def spoiled(value: float) -> np.ndarray:
     ("X", "message"),
     [
         (spoiled(np.nan), r"NaN: 1 entry in 1 row.*row 2, column 1.*impute"),
-        (spoiled(np.inf), r"inf: 1 entries.*row 2, column 1"),
+        (spoiled(np.inf), r"inf: 1 entry.*row 2, column 1"),
         ([["1", "2"], ["3", "four"]], r"X\[1, 1\] is 'four'.*Encode"),
         (np.ones((3, 2)) * 1j, "Complex data not supported.*real part"),
         (np.empty((0, 3)), "0 sample"),

@@ -455,3 +455,22 @@ def test_descents_that_disagree_do_not_speak_against_a_sure_estimate():
     assert "two other methods" in descents()[3]
     facts["estimate"]["sure"] = False
     assert descents()[-1] is False
+
+
+def test_without_a_subspace_the_next_step_finds_rows_that_are_far_out():
+    X = np.random.default_rng(0).standard_normal((60, 6))
+    assert "--outliers both" in page(gather(fitted(X, codimension="auto")))
+    assert "--outliers both" not in page(gather(fitted(X, codimension="auto", outliers="both")))
+
+
+@pytest.mark.parametrize(
+    ("doubt", "advised"),
+    [
+        ("it may be a cloud (less noise would help, more rows would not)", False),
+        ("40 rows are weak evidence (more rows would help)", True),
+    ],
+)
+def test_more_rows_are_advised_only_if_they_help(doubt, advised):
+    facts = gather(fitted(np.random.default_rng(0).standard_normal((40, 6)), codimension="auto"))
+    facts["estimate"]["doubts"] = [doubt]
+    assert ("would help more than any setting" in page(facts)) is advised

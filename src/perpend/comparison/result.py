@@ -193,7 +193,7 @@ class Comparison:
             notes["angle"] = f"the largest to the subspace of {first}, in degrees"
         if any(isinstance(row.model, PCABaseline) for row in self.rows):
             notes["PCA"] = "labels as many outliers as the first method, or as it was given"
-        twins = [f"{one} and {other} found the same subspace to the last bit" for one, other in self._twins()]
+        twins = [f"{one} and {other}, to the last bit" for one, other in self._twins()]
         if twins:
             notes["equal"] = "; ".join(twins)
         unfinished = [row.method for row in self.rows if row.converged is False]

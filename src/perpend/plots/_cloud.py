@@ -154,10 +154,10 @@ class CloudDisplay(Display):
         ax.tick_params(labelsize=7, pad=0)
         for which, *ends, name in zip("xyz", low, high, self.names, strict=True):
             side, base = getattr(ax, f"{which}axis"), offset(*ends)
+            moved = f" {'-' if base > 0 else '+'} {abs(base):.12g}" if base else ""
             if base:
                 side.set_major_formatter(lambda value, _, base=base: f"{value - base:.4g}")
-                name = f"{name} {'-' if base > 0 else '+'} {abs(base):.12g}"
-            ax.set(**{f"{which}lim": ends, f"{which}label": name})
+            ax.set(**{f"{which}lim": ends, f"{which}label": name + moved})
             # The ends of two axes meet.
             side.get_major_locator().set_params(nbins=5, prune="both")
         ax.legend(

@@ -29,6 +29,7 @@ def heatmaps(
     lines: Mapping[str, tuple[Array, Array]] | None = None,
     numbers: str | None = None,
     columns: int | None = None,
+    panel: tuple[float, float] = (3.5, 3.2),
     cmap: str = COLOR_MAP,
 ) -> Any:
     """Draw several maps side by side on one colour scale.
@@ -47,8 +48,10 @@ def heatmaps(
         Name -> (x, y): curves to draw over every panel, such as a theory's border.
     numbers : str, optional
         A format such as ``"{:.2f}"``: writes the value into each cell.
+    panel : pair of float
+        Width and height of a panel in inches.
     """
-    options: Any = {"panel": (3.5, 3.2), "sharex": True, "sharey": True}
+    options: Any = {"panel": panel, "sharex": True, "sharey": True}
     options |= {"xlabel": xlabel, "ylabel": ylabel}
     with small_multiples(panels, columns, **options) as (drawing, axes, pairs):
         mesh = None
