@@ -114,7 +114,7 @@ def test_slabs_and_clouds_on_the_page_of_results_are_those_that_are_stored():
     slab, cloud = suites["slab"]["all"], suites["cloud"]["all"]
     said = f"right in {slab['right']}; sure and wrong in {slab['sure_and_wrong']} |"
     assert f"| {slab['problems']} thin planes inside thick slabs | {said}" in text
-    said = f"a sure subspace in {cloud['sure']} |"
+    said = f"a sure subspace in {cloud['sure']} of them |"
     assert f"| {cloud['problems']} smooth clouds without a subspace | {said}" in text
 
 

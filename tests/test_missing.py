@@ -304,7 +304,7 @@ def test_clear_errors():
     usual = DPCP(random_state=0).fit(X)
     with pytest.raises(InputError, match="was fitted with missing"):
         usual.set_params(missing="mask").predict(gaps)
-    with pytest.raises(InputError, match="contains inf: 1 entries"):
+    with pytest.raises(InputError, match="contains inf: 1 entry"):
         DPCP(**MASK).fit(inf_at(gaps))
     gaps[:, 2] = np.nan
     with pytest.raises(InputError, match="Column 2 of X has no observed entry"):

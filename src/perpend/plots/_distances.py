@@ -66,7 +66,7 @@ class DistanceDisplay(ModelDisplay):
         stored = getattr(model, "_distance_record", None)
         both = getattr(model, "outliers", "across") == "both"  # then they are not to the subspace
         record = None if stored is None or both else DistanceRecord(**stored)
-        xlabel = "distance off and within the subspace (robust deviations)" if both else unit(model)
+        xlabel = "distance (robust deviations)" if both else unit(model)
         names: dict[str, Any] = {"threshold": float(model.threshold_), "xlabel": xlabel}
         if record is None:
             return cls(*_without_model(model, distance), **names)
