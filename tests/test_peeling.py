@@ -296,6 +296,24 @@ def test_planes_of_a_room_are_found_in_metres(seed):
         assert plane.threshold < 0.05
 
 
+def depth_image(seed, side=110, step=0.002):
+    """Draw two planes as a depth camera sees them, in steps of depth; and the plane of each."""
+    u, v = np.meshgrid(np.linspace(-0.5, 0.5, side), np.linspace(-0.4, 0.4, side))
+    rays = np.column_stack([u.ravel(), v.ravel(), np.ones(side * side)])
+    depths = np.array([1.0, 1.25]) / (rays @ np.array([[0.1, 0.75, 0.65], [-0.5, 0.4, 0.75]]).T)
+    noise = np.random.default_rng(seed).normal(0, 0.0015, len(rays))
+    z = np.round((depths.min(axis=1) + noise) / step) * step
+    return rays * z[:, None], np.argmin(depths, axis=1)
+
+
+def test_steps_of_depth_and_tails_of_noise_are_no_planes(seed):
+    points, kind = depth_image(seed + 100)
+    found = assert_sure(peel(points, affine=True, random_state=seed))
+    assert [one.codimension for one in found.subspaces] == [1, 1]
+    assert sorted(matched(found, kind)) == [0, 1]
+    assert np.sum(found.labels == -1) < 0.01 * len(points)
+
+
 def test_exact_flats_of_any_codimension_are_found(seed):
     rng = np.random.default_rng(seed)
     line = rng.normal(5, 1, 4) + rng.standard_normal((80, 1)) * rng.standard_normal(4)

@@ -159,17 +159,25 @@ class Search(NamedTuple):
         `stretched` says whether the rows have equal variances already.
         """
         inner = decision = self.weigh(data, proposed)
-        sigma = math.inf
+        sigma, least = math.inf, None
         while inner is not None and self.fixed is None:
             decision, sigma = inner, min(sigma, inner.candidate.sigma)
-            inner = self._inside(data, decision, sigma, stretched)
+            near = np.flatnonzero(data.near(decision))
+            least = k.LEAST_SHARE * len(near) if least is None else least
+            inner = self._inside(data, decision, near, sigma, least, stretched=stretched)
         return decision if decision is not None and _counts(decision) else None
 
     def _inside(
-        self, data: Data, outer: Decision, sigma: float, stretched: bool
+        self,
+        data: Data,
+        outer: Decision,
+        near: Array,
+        sigma: float,
+        least: float,
+        *,
+        stretched: bool,
     ) -> Decision | None:
-        """Return what some members of a subspace lie on, given the least noise so far."""
-        near = np.flatnonzero(data.near(outer))
+        """Return what at least so many of the rows near a subspace lie on; sigma is the noise."""
         for seen, inner, thin in self._views(data.some(near), outer, stretched):
             if inner is None:
                 continue
@@ -182,8 +190,9 @@ class Search(NamedTuple):
             candidate = within(cloud, c, settle(cloud, axes, c, size))
             if candidate.n_members <= cloud.free[c - 1]:  # any subspace runs through so many
                 continue
-            # A row of pixels, or a ring of a scanner, is a line; the plane that it is in is more.
-            if c > outer.candidate.c and candidate.n_members < k.LEAST_SHARE * len(near):
+            # A row of pixels, a ring of a scanner or one step of a rounded depth is thinner than
+            # the plane that it is in; the plane is more.
+            if candidate.n_members < least:
                 continue
             if _is_edge(outer) and not (candidate.is_exact or _stands_out(cloud, candidate)):
                 continue
@@ -285,19 +294,27 @@ def _near(cloud: Cloud, one: Decision) -> Array:
 def _is_shadow(new: Decision, own: Data, others: list[Decision], taken: list[Data]) -> bool:
     """Say whether members are the far end of another subspace, or the cloud that holds all others.
 
-    At the new noise, they are then as near to the other one; or all others, which are thinner, are
-    as near to the new one: a cloud far from the origin is a slab.
+    At the new noise, they are then as near to the other one; or they are few beside its members,
+    and no farther than where the density around these was seen: tails of its noise. Or all others,
+    which are thinner, are as near to the new one: a cloud far from the origin is a slab.
     """
 
-    def on(members: Data, subspace: Decision) -> bool:
+    def on(members: Data, subspace: Decision, reach: float = 0.0) -> bool:
         near2 = (k.SAME_SUBSPACE * new.candidate.sigma) ** 2 * subspace.candidate.c
-        return bool(np.mean(np.square(members.distances(subspace))) <= near2)
+        J2 = np.mean(np.square(members.distances(subspace)))
+        return bool(max(near2, reach**2) >= J2)
 
+    pairs = list(zip(others, taken, strict=True))
     is_cloud = all(
         on(members, new) and new.candidate.sigma > k.SAME_SUBSPACE * other.candidate.sigma
-        for other, members in zip(others, taken, strict=True)
+        for other, members in pairs
     )
-    return bool(others) and (is_cloud or any(on(own, other) for other in others))
+
+    def is_tail(other: Decision, members: Data) -> bool:
+        few = len(own.X) < k.LEAST_SHARE * len(members.X)
+        return on(own, other, 2 * other.candidate.threshold if few else 0.0)
+
+    return bool(others) and (is_cloud or any(is_tail(*pair) for pair in pairs))
 
 
 def _stretch(data: Data) -> Array:

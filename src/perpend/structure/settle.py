@@ -166,7 +166,7 @@ def _end_of_all(cloud: Cloud, J: Array, c: int, w: Array) -> float:
     The distance is where the rows in a thin shell are no more than twice what the reference law,
     as it is seen farther out, puts there.
     """
-    members = J[w > 0.5]
+    members = J[w > np.max(w) / 2]  # of a faint layer, no row is more likely a member than not
     sigma = math.sqrt(float(np.mean(np.square(members))) / c) if len(members) else cloud.floor
     # The largest of n distances of Gaussian noise is about sigma (sqrt(c) + sqrt(2 log n)).
     start = max(sigma, cloud.floor) * (math.sqrt(c) + math.sqrt(2 * math.log(len(J))))
