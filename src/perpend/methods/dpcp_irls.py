@@ -11,7 +11,6 @@ every iteration.
 M. C. Tsakiris, R. Vidal. Dual principal component pursuit. JMLR 19(18), 2018.
 """
 
-
 import numpy as np
 
 from perpend._capabilities import Capabilities

@@ -17,7 +17,6 @@ G. Lerman, M. B. McCoy, J. A. Tropp, T. Zhang. Robust computation of linear mode
 relaxation. Foundations of Computational Mathematics 15(2), 2015.
 """
 
-
 import numpy as np
 
 from perpend._capabilities import Capabilities

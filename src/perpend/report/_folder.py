@@ -15,9 +15,8 @@ from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.formats._dataset import Labelled
 from perpend.persistence import load
-from perpend.report._facts import SCHEMA
+from perpend.report._facts import SCHEMA, gather
 from perpend.report._page import page
-from perpend.report._units import gather_any
 from perpend.report._words import Facts, column_labels
 
 PAGE, FACTS = "report.html", "report.json"
@@ -109,7 +108,7 @@ def _facts(folder: Path, data: Any) -> Facts:
         distance = _distances(folder / LABELS)
         if distance is not None and len(distance) == len(model.labels_):
             labelled = Labelled(model.labels_, distance, np.full(len(distance), np.nan))
-    facts = gather_any(whole, data, labelled=labelled, result=result)
+    facts = gather(whole, data, labelled=labelled, result=result)
     names = (result.get("input") or {}).get("columns")
     if data is None and isinstance(names, list) and len(names) == model.n_features_in_:
         facts["data"]["columns"], facts["data"]["named"] = column_labels(names), True
