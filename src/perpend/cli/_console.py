@@ -5,6 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TextIO
 
 from perpend import __version__
@@ -21,6 +22,7 @@ OPTIONS = {
     r"missing_values(?![.\w])": "--missing-value",
     r"make_pipeline\(perpend\.RobustStandardizer\(\), model\)\.fit\(X\)": "--standardize robust",
 }
+MOST_NAMES = 12  # of columns, in a summary
 LONGEST_WORD = 400  # characters of a word, such as a path; longer ones lose their middle
 
 
@@ -111,7 +113,7 @@ def page(name: str, facts: Mapping[str, Any]) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     from perpend._verdict import confidence
-    from perpend.cli._memory import in_bytes
+    from perpend.formats._checks import in_bytes, listed
 
     made = Environment(
         loader=PackageLoader("perpend.cli"),
@@ -124,20 +126,10 @@ def page(name: str, facts: Mapping[str, Any]) -> str:
         "confidence": confidence,
         "count": count,
         "bytes": in_bytes,
-        "listed": listed,
+        "listed": partial(listed, most=MOST_NAMES),
         "quoted": lambda name: f'"{name}"',
     }
     return made.get_template(f"{name}.txt").render(facts).rstrip()
-
-
-def listed(names: Sequence[str], most: int = 12) -> str:
-    """Join names; of many, only the first.
-
-    >>> listed(["a", "b", "c"], 2)
-    'a, b and 1 more'
-    """
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
 
 
 def count(n: int) -> str:

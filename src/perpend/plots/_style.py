@@ -74,6 +74,13 @@ def house_style() -> Iterator[None]:
         yield
 
 
+def without_axes(ax: Any) -> None:
+    """Leave nothing around an image or a note."""
+    ax.set(xticks=[], yticks=[])
+    ax.grid(visible=False)
+    ax.spines[:].set_visible(False)
+
+
 @contextmanager
 def figure(
     rows: int = 1, columns: int = 1, *, panel: tuple[float, float] = (4.2, 3.4), **subplots: Any
