@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial, wraps
 from inspect import get_annotations, signature
 from numbers import Real
-from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
+from typing import Any, TypeVar, dataclass_transform
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -27,6 +27,7 @@ from perpend._groups import Groups, factor
 from perpend._score import log_evidence
 from perpend._spread import Spread
 from perpend._typing import Array, namespace
+from perpend._uncertainty import UncertainSubspace
 from perpend._validation import checked, checked_weight
 from perpend.exceptions import InputError, of_earlier_version
 from perpend.geometry import axis_shares
@@ -35,9 +36,6 @@ from perpend.rows.centred import centred_norms, centred_products
 from perpend.rows.kinds import computing_on, is_dask, is_lazy, is_tensor, like, per_row, to_numpy
 from perpend.rows.preparation import row_norms
 from perpend.structure.labels import OutlierOdds, labels, outlier_probability
-
-if TYPE_CHECKING:
-    from perpend._uncertainty import Uncertainty
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -75,6 +73,7 @@ def by_blocks(method: Method) -> Method:
 @explained(OF_ROWS)
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
 class FittedSubspace(
+    UncertainSubspace,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     OutlierMixin,
@@ -366,81 +365,6 @@ class FittedSubspace(
             heights = (X / norms) @ N.T  # rows of norm one: no square over- or underflows
             heights -= like(self.intercept_, X) / norms
             return place.back(axis_shares(heights, N))
-
-    # -- how uncertain it is -----------------------------------------------------------------------
-
-    @property
-    def normals_covariance_(self) -> Array:
-        """The covariance of each normal: ``(codimension_, n_features + 1, n_features + 1)``.
-
-        Entry j is that of ``[*normals_[j], intercept_[j]]``.
-        """
-        from perpend._uncertainty import covariance
-
-        check_is_fitted(self)
-        try:
-            return covariance(self)
-        except InputError as error:  # so that hasattr says whether it is known
-            raise AttributeError(str(error)) from error
-
-    def uncertainty(self, level: float = 0.95) -> "Uncertainty":
-        """Return how far the subspace may be off: the angle and the offset.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            The probability that the true angle, in the least certain direction, is at most the
-            returned one; the same for the offset along a normal.
-
-        Returns
-        -------
-        Uncertainty
-            `angle` in degrees, and `offset` at `location_` in the units of the data.
-
-        Notes
-        -----
-        This is the error caused by the noise of the inliers, from the weights of the last steps of
-        the fit (a sandwich estimate). Noise is assumed to be independent and equal everywhere. It
-        does not include deviations from a plane, such as a road that bends, or errors that many
-        points share.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from perpend import DPCP
-        >>> rng = np.random.default_rng(0)
-        >>> floor = np.column_stack([rng.uniform(-4, 4, (900, 2)), rng.normal(0, 0.01, 900)])
-        >>> points = np.vstack([floor, rng.uniform([-4, -4, 0], [4, 4, 2.5], (700, 3))])
-        >>> model = DPCP(affine=True, random_state=1000).fit(points)
-        >>> model.uncertainty().angle < 0.03, model.uncertainty().offset < 0.001
-        (True, True)
-        >>> model.p_value([0, 0, 1]) > 0.05, model.p_value([0, 0.01, 1]) > 0.05
-        (True, False)
-        """
-        from perpend._uncertainty import bounds
-
-        check_is_fitted(self)
-        return bounds(self, level)
-
-    def p_value(self, normals: Array, intercept: Array | None = None) -> float:
-        """Test whether another subspace differs from this one by more than the errors of the fit.
-
-        Parameters
-        ----------
-        normals : array-like of shape (codimension_, n_features)
-            Of the other subspace, of any length; a single one may be an array of one dimension.
-        intercept : array-like of shape (codimension_,), optional
-            The other subspace is ``normals @ x = intercept``; 0 by default.
-
-        Returns
-        -------
-        float
-            The p-value: below 0.05, the other subspace is outside the 95 % region.
-        """
-        from perpend._uncertainty import p_value
-
-        check_is_fitted(self)
-        return p_value(self, normals, intercept)
 
     # -- inner workings ----------------------------------------------------------------------------
 

@@ -38,9 +38,9 @@ from perpend._learned import (
     structures,
     whole_share,
 )
+from perpend._scatter import sampled_spread
 from perpend._score import Reference
 from perpend._shown import ShownModel
-from perpend._spread import sampled_spread
 from perpend._typing import Array, RandomState
 from perpend._validation import (
     SHARE,
