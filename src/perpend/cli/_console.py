@@ -5,7 +5,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, TextIO
 
 from perpend import __version__
@@ -126,7 +125,7 @@ def page(name: str, facts: Mapping[str, Any]) -> str:
         "confidence": confidence,
         "count": count,
         "bytes": in_bytes,
-        "listed": partial(listed, most=MOST_NAMES),
+        "listed": lambda names, most=MOST_NAMES: listed(names, most),
         "quoted": lambda name: f'"{name}"',
     }
     return made.get_template(f"{name}.txt").render(facts).rstrip()
