@@ -22,7 +22,7 @@ from sklearn.base import (
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
-from perpend._docs import OF_ROWS, explained
+from perpend._docs import OF_TENSORS, explained
 from perpend._groups import Groups, factor
 from perpend._score import log_evidence
 from perpend._spread import Spread
@@ -70,7 +70,7 @@ def by_blocks(method: Method) -> Method:
     return of_any  # type: ignore[return-value]
 
 
-@explained(OF_ROWS)
+@explained(OF_TENSORS)
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
 class FittedSubspace(
     UncertainSubspace,
@@ -209,7 +209,6 @@ class FittedSubspace(
         ----------
         X : array-like or torch tensor of shape (n_samples, n_features)
             Rows that were not fitted.
-        y : ignored
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight w counts like w equal rows.
 
@@ -257,8 +256,6 @@ class FittedSubspace(
         ----------
         threshold : float, optional
             Use this threshold instead of the fitted one; no refit is needed.
-        groups : array-like of shape (n_samples,), optional
-            Rows with the same id are inliers or outliers together, as in `fit`.
 
         Returns
         -------
@@ -279,12 +276,6 @@ class FittedSubspace(
         decides the labels grows, and is one half at the threshold of ``threshold="auto"``. A given
         `threshold` or `contamination` changes the labels but not the probabilities. With
         ``outliers="both"`` the two groups are those of the logarithms of the distances.
-
-        Parameters
-        ----------
-        X : array-like or torch tensor of shape (n_samples, n_features)
-        groups : array-like of shape (n_samples,), optional
-            Rows with the same id are inliers or outliers together, as in `fit`.
 
         Returns
         -------
@@ -319,10 +310,6 @@ class FittedSubspace(
         column's share is the largest, and 1 apart from the noise. Several shares are near 1 if
         changing any one of these columns would be enough. If no share is large, no single column
         explains the distance. With ``outliers="both"`` it is the distance of `score_samples`.
-
-        Parameters
-        ----------
-        X : array-like or torch tensor of shape (n_samples, n_features)
 
         Returns
         -------

@@ -21,7 +21,6 @@ OPTIONS = {
     r"missing_values(?![.\w])": "--missing-value",
     r"make_pipeline\(perpend\.RobustStandardizer\(\), model\)\.fit\(X\)": "--standardize robust",
 }
-MOST_NAMES = 12  # of columns, in a summary
 LONGEST_WORD = 400  # characters of a word, such as a path; longer ones lose their middle
 
 
@@ -125,7 +124,7 @@ def page(name: str, facts: Mapping[str, Any]) -> str:
         "confidence": confidence,
         "count": count,
         "bytes": in_bytes,
-        "listed": lambda names, most=MOST_NAMES: listed(names, most),
+        "listed": listed,
         "quoted": lambda name: f'"{name}"',
     }
     return made.get_template(f"{name}.txt").render(facts).rstrip()

@@ -1,6 +1,6 @@
 """The relations in a table as objects: coefficients, noise, text, and which rows break them."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, overload
 
@@ -94,9 +94,6 @@ class Equations(Sequence[Equation]):
 
     def __len__(self) -> int:
         return len(self._all)
-
-    def __iter__(self) -> Iterator[Equation]:
-        return iter(self._all)
 
     def __repr__(self) -> str:
         lines = [one.text for one in self.relations]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from perpend._deprecation import renamed_parameters
-from perpend._files import writing
+from perpend._files import write
 from perpend.formats._dataset import Labelled
 from perpend.report._facts import gather
 from perpend.report._folder import FACTS, PAGE, report_from_folder
@@ -77,8 +77,6 @@ def write_report(
     """
     facts = gather(model, data, labelled=labelled, result=result, title=title, groups=groups)
     if facts_path is not None:
-        with writing(facts_path) as stream:
-            stream.write(json.dumps(facts, separators=(",", ":"), allow_nan=False).encode())
-    with writing(path) as stream:
-        stream.write(page(facts).encode())
+        write(facts_path, json.dumps(facts, separators=(",", ":"), allow_nan=False))
+    write(path, page(facts))
     return Path(path)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jinja2 import TemplateError
 
-from perpend._files import writing
+from perpend._files import write
 from perpend._pipelines import opened
 from perpend._typing import Array
 from perpend.exceptions import InputError
@@ -77,8 +77,7 @@ def report_from_folder(
         raise InputError(
             f"{folder}: has neither {FACTS} nor {MODEL}. Run perpend fit with this folder first."
         )
-    with writing(target) as stream:
-        stream.write(content.encode())
+    write(target, content)
     return target
 
 
