@@ -3,13 +3,10 @@
 This half of the estimator reads the learned attributes and changes nothing.
 """
 
-import copy
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial, wraps
-from inspect import get_annotations, signature
+from inspect import get_annotations
 from numbers import Real
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, dataclass_transform
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -20,8 +17,9 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import gen_batches
-from sklearn.utils.validation import _check_feature_names, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
+from perpend._blockwise import by_blocks
 from perpend._docs import OF_TENSORS, explained
 from perpend._groups import Groups, factor
 from perpend._score import log_evidence
@@ -33,41 +31,11 @@ from perpend.exceptions import InputError, of_earlier_version
 from perpend.geometry import axis_shares
 from perpend.rows import as_rows, scan_distances
 from perpend.rows.centred import centred_norms, centred_products
-from perpend.rows.kinds import computing_on, is_dask, is_lazy, is_tensor, like, per_row, to_numpy
+from perpend.rows.kinds import computing_on, is_lazy, is_tensor, like, per_row, to_numpy
 from perpend.rows.preparation import row_norms
 from perpend.structure.labels import OutlierOdds, labels, outlier_probability
 
-Method = TypeVar("Method", bound=Callable[..., Any])
-
 JOINT_ROWS = 2**14  # at a time: they are copied to double precision
-
-
-def by_blocks(method: Method) -> Method:
-    """Let a method that gives something for each row return a lazy Dask array of a Dask array.
-
-    Rows of a group may be in several blocks: with groups, the values are computed at once.
-    """
-
-    @wraps(method)
-    def of_any(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
-        if not is_dask(X):
-            return method(self, X, *args, **kwargs)
-        if signature(method).bind(self, X, *args, **kwargs).arguments.get("groups") is not None:
-            return method(self, X, *args, **kwargs)
-        from perpend.rows.dask import mapped
-
-        check_is_fitted(self)
-        named = X._meta
-        if X.shape[1] == self.n_features_in_:
-            _check_feature_names(self, named, reset=False)
-        unused = {"feature_names_in_", "callback", "history_", "_others"}
-        unused |= {"labels_"} if self.missing == "error" else set()
-        small = copy.copy(self)
-        small.__dict__ = {k: v for k, v in vars(self).items() if k not in unused}
-        small.__dict__["callback"] = None
-        return mapped(partial(method, small), X, *args, **kwargs)
-
-    return of_any  # type: ignore[return-value]
 
 
 @explained(OF_TENSORS)
