@@ -1,5 +1,6 @@
-"""Where benchmark results go, and what they ran on."""
+"""What benchmarks are asked, where their results go, and what they ran on."""
 
+import argparse
 import json
 import platform
 from pathlib import Path
@@ -8,6 +9,26 @@ from typing import Any
 import numpy as np
 
 RESULTS = Path(__file__).parent / "results"
+ABOUT = {
+    "seeds": "seeds of each setting, or at most so many",
+    "first": "the first seed",
+    "jobs": "processes",
+}
+
+
+def options(doc: str | None, **defaults: int | None) -> argparse.ArgumentParser:
+    """Return a parser with --store, and with --seeds, --first and --jobs if they have a default.
+
+    None stands for the number that each setting has of its own.
+    """
+    form = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=doc, formatter_class=form)
+    parser.add_argument("--store", action="store_true", help="write results/NAME.json")
+    for name, default in defaults.items():
+        usual = "its own" if default is None else default
+        about = f"{ABOUT[name]} (default: {usual})"
+        parser.add_argument(f"--{name}", type=int, default=default, help=about)
+    return parser
 
 
 def hardware() -> dict[str, Any]:

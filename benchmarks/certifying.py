@@ -11,14 +11,13 @@ import os
 
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
-import argparse
 from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 from _counting import CountingRows
-from _store import store
+from _store import options, store
 
 from perpend import dpcp
 from perpend.datasets import make_subspace
@@ -67,11 +66,7 @@ def summary(trials: list[Trial]) -> dict[str, Any]:
 
 def main() -> None:
     """Print the table; store it with --store."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=50)
-    parser.add_argument("--first", type=int, default=0, help="first seed")
-    parser.add_argument("--store", action="store_true", help="write results/certifying.json")
-    chosen = parser.parse_args()
+    chosen = options(__doc__, seeds=50, first=0).parse_args()
     n = chosen.seeds
     seeds = range(chosen.first, chosen.first + n)
     results = []

@@ -19,7 +19,6 @@ import os
 
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
-import argparse
 import hashlib
 import json
 import shutil
@@ -33,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _store import RESULTS, hardware, store
+from _store import RESULTS, hardware, options, store
 
 import perpend
 from perpend.cli import main as perpend_command
@@ -188,11 +187,9 @@ def cost(name: str, first: int) -> dict[str, Any]:
 
 def main() -> None:
     """Print the tables; store them with --store."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__, first=FIRST)
     parser.add_argument("--trials", type=int, default=TRIALS, help="trials of each setting")
-    parser.add_argument("--first", type=int, default=FIRST, help=f"first seed (default: {FIRST})")
     parser.add_argument("--only", choices=SETTINGS, help="this setting; the others stay as stored")
-    parser.add_argument("--store", action="store_true", help="write results/checkpoints.json")
     chosen = parser.parse_args()
     content: dict[str, Any] = {"hardware": hardware(), "first_seed": chosen.first, "n": 2 * N}
     content |= {"D": D, "least_trials": LEAST_TRIALS, "most_cost": MOST_COST}

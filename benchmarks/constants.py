@@ -19,7 +19,6 @@ import os
 
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
-import argparse
 import importlib.util
 import multiprocessing
 import sys
@@ -30,7 +29,7 @@ from types import ModuleType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from _store import store
+from _store import options, store
 from _suites import SUITES
 from _suites.suite import SURE, fitted
 
@@ -197,14 +196,9 @@ def study(
 def main() -> None:
     """Print how many estimates move; store it with --store."""
     names = list(values())
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__, first=0, jobs=2)
     parser.add_argument("--only", choices=names, metavar="NAME", help="change this one alone")
-    parser.add_argument("--first", type=int, default=0, help="first seed (default: 0)")
     parser.add_argument("--count", type=int, help="seeds of each setting, at the most")
-    parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
-    parser.add_argument("--store", action="store_true", help="write results/constants.json")
     chosen = parser.parse_args()
     if chosen.only and chosen.store:
         parser.error("--store is for all constants together")

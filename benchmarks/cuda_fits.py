@@ -6,13 +6,12 @@ compiles kernels and is not timed. The estimates are compared with a fit to the 
 Run ``python benchmarks/cuda_fits.py``; ``--store`` writes benchmarks/results/cuda_fits.json.
 """
 
-import argparse
 import time
 from typing import Any
 
 import numpy as np
 import torch
-from _store import hardware, store
+from _store import hardware, options, store
 
 from perpend import DPCP, subspace_error
 from perpend.datasets import make_subspace
@@ -63,9 +62,7 @@ def row(n: int, D: int, dtype: Any, sample_size: Any) -> dict[str, Any]:
 
 def main() -> None:
     """Print the figures; store them with --store."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--store", action="store_true", help="write results/cuda_fits.json")
-    chosen = parser.parse_args()
+    chosen = options(__doc__).parse_args()
     results = []
     for n, D in SIZES:
         for dtype in (np.float64, np.float32):

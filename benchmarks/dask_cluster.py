@@ -21,7 +21,6 @@ import os
 
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
-import argparse
 import logging
 import signal
 import threading
@@ -34,7 +33,7 @@ from typing import Any
 import dask
 import dask.array as da
 import numpy as np
-from _store import hardware, store
+from _store import hardware, options, store
 from distributed import Client, LocalCluster
 from distributed.utils import get_mp_context
 
@@ -228,10 +227,9 @@ def kills(trials: int, seed: int) -> dict[str, Any]:
 
 def main() -> None:
     """Print the figures; store them with --store."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--passes", type=int, default=50)
-    parser.add_argument("--store", action="store_true", help="write results/dask_cluster.json")
     chosen = parser.parse_args()
     results = {"overhead": overheads(4, chosen.passes)}
     print(results["overhead"], flush=True)

@@ -22,7 +22,6 @@ import os
 
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
-import argparse
 import json
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -33,7 +32,7 @@ from _against import times
 from _page.decision_targets import targets
 from _page.decisions import times_table
 from _page.section import targets_table
-from _store import RESULTS, hardware, store
+from _store import RESULTS, hardware, options, store
 from _suites import SUITES, TIMED
 from _suites.counting import stored
 from _suites.suite import Problem, Row, fitted, scored
@@ -80,16 +79,11 @@ def store_with_the_others(measured: dict[str, Any]) -> None:
 
 def main() -> None:
     """Print targets and tables; store the counts with --store."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__, first=0, jobs=2)
     parser.add_argument("suite", choices=SUITES | TIMED)
-    parser.add_argument("--first", type=int, default=0, help="first seed (default: 0)")
     parser.add_argument("--count", type=int, help="seeds of each setting (default: the target's)")
-    parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
     parser.add_argument("--show", action="store_true", help="print estimates that are not right")
     parser.add_argument("--against", type=Path, metavar="SRC", help="time, beside another version")
-    parser.add_argument("--store", action="store_true", help="write results/decisions.json")
     chosen = parser.parse_args()
     name, part = chosen.suite, "times" if chosen.against else "suites"
     if name not in (TIMED if chosen.against else SUITES):

@@ -18,7 +18,6 @@ import os
 
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
-import argparse
 import hashlib
 import json
 import resource
@@ -32,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _store import hardware, store
+from _store import hardware, options, store
 
 from perpend import DPCP, open_rows
 from perpend.cli import main as perpend_command
@@ -155,10 +154,9 @@ def limited() -> tuple[str, Any, Any]:
 
 def main() -> None:
     """Print the figures; store them with --store."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
-    parser.add_argument("--store", action="store_true", help="write results/disk.json")
     parser.add_argument("--worker", nargs=2)
     chosen = parser.parse_args()
     if chosen.worker:

@@ -13,14 +13,13 @@ import os
 
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
-import argparse
 import time
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from _store import hardware, store
+from _store import hardware, options, store
 
 from perpend import DPCP, DPCPIRLS, RSGM, subspace_error
 from perpend.datasets import SubspaceData, make_subspace
@@ -97,9 +96,7 @@ def against_given(seed: int) -> list[dict[str, Any]]:
 
 def main() -> None:
     """Print the tables; store them with --store."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--store", action="store_true", help="write results/fits.json")
-    chosen = parser.parse_args()
+    chosen = options(__doc__).parse_args()
     results: dict[str, list[dict[str, Any]]] = {"gram_pcas": [], "given": []}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # RSGM is stopped before it comes to rest, on purpose

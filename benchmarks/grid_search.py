@@ -6,11 +6,10 @@ minutes on one core). ``--draws 5`` is a quick try, ``--store`` writes
 benchmarks/results/grid_search.json.
 """
 
-import argparse
 import warnings
 
 import numpy as np
-from _store import store
+from _store import options, store
 from sklearn.model_selection import GridSearchCV
 
 from perpend import DPCP
@@ -24,9 +23,8 @@ STARTS = 1_000_000  # keeps the seeds of starts apart from those of data
 
 def main() -> None:
     """Run the draws, and print what was picked; store it with --store."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__)
     parser.add_argument("--draws", type=int, default=DRAWS)
-    parser.add_argument("--store", action="store_true", help="write results/grid_search.json")
     chosen = parser.parse_args()
     picked, leads = [], []
     for seed in range(chosen.draws):

@@ -11,13 +11,12 @@ import os
 
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
-import argparse
 import time
 import warnings
 from typing import Any
 
 import numpy as np
-from _store import hardware, store
+from _store import hardware, options, store
 
 from perpend import DPCP
 
@@ -54,9 +53,7 @@ def seconds(n: int, D: int, starts: int) -> float:
 
 def main() -> None:
     """Print times and slopes; store them with --store."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--store", action="store_true", help="write results/growth.json")
-    chosen = parser.parse_args()
+    chosen = options(__doc__).parse_args()
     results: dict[str, Any] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # so few iterations do not converge, on purpose

@@ -6,14 +6,13 @@ count, fills the caches. Run ``python benchmarks/imports.py``; add ``--store`` t
 benchmarks/results/imports.json.
 """
 
-import argparse
 import os
 import subprocess
 import sys
 import time
 from statistics import median
 
-from _store import hardware, store
+from _store import hardware, options, store
 
 ROUNDS = 10
 COMMANDS = {
@@ -40,9 +39,7 @@ def seconds(arguments: list[str]) -> float:
 
 def main() -> None:
     """Print the medians and the ratios; store them with --store."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--store", action="store_true", help="write results/imports.json")
-    chosen = parser.parse_args()
+    chosen = options(__doc__).parse_args()
     rounds = [
         {name: seconds(arguments) for name, arguments in COMMANDS.items()}
         for _ in range(ROUNDS + 1)

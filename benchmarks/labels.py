@@ -16,13 +16,12 @@ import os
 
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
-import argparse
 import math
 import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-from _store import store
+from _store import options, store
 from scipy import optimize, special
 
 from perpend import DPCP
@@ -184,11 +183,7 @@ def run_clean(D: int, c: int, n: int, kind: str, seeds: range) -> dict[str, Any]
 
 def main() -> None:
     """Print the tables; store them with --store."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=SEEDS, help="seeds of each setting")
-    parser.add_argument("--first", type=int, default=0, help="first seed (default: 0)")
-    parser.add_argument("--store", action="store_true", help="write results/labels.json")
-    chosen = parser.parse_args()
+    chosen = options(__doc__, seeds=SEEDS, first=0).parse_args()
     seeds = range(chosen.first, chosen.first + chosen.seeds)
     print("   D   c    N     M noise right    F1  best | ratio median  10 %  worst | true inlier")
     mixed, clean = [], []

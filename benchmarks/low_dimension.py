@@ -19,13 +19,12 @@ import os
 
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
-import argparse
 import time
 import warnings
 from typing import Any
 
 import numpy as np
-from _store import hardware, store
+from _store import hardware, options, store
 from scipy import linalg
 
 from perpend import DPCP, subspace_error
@@ -114,10 +113,7 @@ def summary(setting: dict[str, Any], fits: list[dict[str, Any]]) -> dict[str, An
 
 def main() -> None:
     """Print the table; store it with --store."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--store", action="store_true", help="write results/low_dimension.json")
-    parser.add_argument("--seeds", type=int, default=SEEDS, help="at most so many for a setting")
-    chosen = parser.parse_args()
+    chosen = options(__doc__, seeds=SEEDS).parse_args()
     results = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an unsure estimate is counted, not announced

@@ -12,14 +12,13 @@ import os
 
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
-import argparse
 import resource
 import time
 from typing import Any
 
 import numpy as np
 from _counting import CountingRows
-from _store import hardware, store
+from _store import hardware, options, store
 
 from perpend import DPCP, dpcp
 from perpend.geometry import complement, orthonormal
@@ -56,9 +55,8 @@ def scans_of(X: Any) -> dict[str, int]:
 
 def main() -> None:
     """Print the figures; store them with --store."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--store", action="store_true", help="write results/many_rows.json")
     chosen = parser.parse_args()
     X, y, normals = rows_on_a_subspace(chosen.rows, 0)
     before = peak()

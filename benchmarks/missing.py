@@ -13,13 +13,12 @@ import os
 
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
-import argparse
 import time
 import warnings
 from typing import Any
 
 import numpy as np
-from _store import hardware, store
+from _store import hardware, options, store
 
 from perpend import DPCP, subspace_error
 from perpend._typing import Array
@@ -118,11 +117,7 @@ def run_clouds(n: int, n_features: int, share: float, seeds: range) -> dict[str,
 
 def main() -> None:
     """Print the tables; store them with --store."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=SEEDS, help="seeds of each setting")
-    parser.add_argument("--first", type=int, default=FIRST, help=f"first seed (default: {FIRST})")
-    parser.add_argument("--store", action="store_true", help="write results/missing.json")
-    chosen = parser.parse_args()
+    chosen = options(__doc__, seeds=SEEDS, first=FIRST).parse_args()
     seeds = range(chosen.first, chosen.first + chosen.seeds)
     mixed, clouds = [], []
     for c, share, target in SETTINGS:

@@ -12,12 +12,11 @@ import os
 
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
-import argparse
 import warnings
 from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
-from _store import store
+from _store import options, store
 
 from perpend.rows import as_rows
 from perpend.solvers import AutoStep
@@ -67,10 +66,7 @@ def largest_gain(n_rows: int, n_features: int, seed: int) -> tuple[float, float]
 
 def main() -> None:
     """Print the table; store it with --store."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
-    parser.add_argument("--store", action="store_true", help="write results/no_structure.json")
-    chosen = parser.parse_args()
+    chosen = options(__doc__, jobs=2).parse_args()
     warnings.simplefilter("ignore")
     results = []
     print("  rows features  seeds  gain / needed: median, largest   largest confidence")

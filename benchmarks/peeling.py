@@ -13,14 +13,13 @@ import os
 
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
-import argparse
 import json
 import time
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
-from _store import RESULTS, hardware, store
+from _store import RESULTS, hardware, options, store
 
 from perpend import peel
 from perpend.datasets import make_subspace
@@ -155,12 +154,8 @@ def kept_before() -> dict[tuple[str, float], dict[str, Any]]:
 
 def main() -> None:
     """Print the table; store it with --store."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, help="seeds of each setting (default: the table's)")
-    parser.add_argument("--first", type=int, default=0, help="first seed (default: 0)")
+    parser = options(__doc__, seeds=None, first=0, jobs=2)
     parser.add_argument("--only", default="", help="settings with this in their name")
-    parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
-    parser.add_argument("--store", action="store_true", help="write results/peeling.json")
     chosen = parser.parse_args()
     print(f"{'':38} noise seeds right  many   few  sure     F1  CPU s")
     table, measured = settings(), {}

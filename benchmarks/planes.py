@@ -9,7 +9,6 @@ Run ``python benchmarks/planes.py`` (about ten minutes on one core). ``--draws 5
 ``--store`` writes benchmarks/results/planes.json.
 """
 
-import argparse
 import os
 import time
 import warnings
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _store import hardware, store
+from _store import hardware, options, store
 
 from perpend import DPCP
 from perpend.datasets import make_subspace
@@ -115,9 +114,8 @@ def compared(name: str, pairs: list[tuple[Array, Array | None, int]]) -> dict[st
 
 def main() -> None:
     """Run the draws and the frames; store them with --store."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__)
     parser.add_argument("--draws", type=int, default=DRAWS)
-    parser.add_argument("--store", action="store_true", help="write results/planes.json")
     chosen = parser.parse_args()
     frames = [compared("a drive", [(*frame(i), i) for i in range(FRAMES)])]
     folder = Path(os.environ.get("PERPEND_DATA", "")) / "kitti_roadplane"

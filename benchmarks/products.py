@@ -12,13 +12,12 @@ import os
 
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
-import argparse
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import numpy as np
 from _counting import CountingRows
-from _store import store
+from _store import options, store
 
 from perpend import dpcp
 from perpend.datasets import make_subspace
@@ -47,11 +46,7 @@ def trial(r: float, seed: int, way: str) -> tuple[float, bool]:
 
 def main() -> None:
     """Print the table; store it with --store."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=100)
-    parser.add_argument("--first", type=int, default=0, help="first seed")
-    parser.add_argument("--store", action="store_true", help="write results/products.json")
-    chosen = parser.parse_args()
+    chosen = options(__doc__, seeds=100, first=0).parse_args()
     results = []
     print("   r  way               exact   of  median   90 %    max  within the target")
     with ProcessPoolExecutor(2) as pool:

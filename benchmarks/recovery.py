@@ -12,14 +12,13 @@ import os
 
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
-import argparse
 import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
-from _store import hardware, store
+from _store import hardware, options, store
 
 from perpend import DPCP, subspace_error
 from perpend.datasets import make_subspace
@@ -127,11 +126,7 @@ def verdicts(table: list[Setting], results: list[dict[str, Any]]) -> dict[str, A
 
 def main() -> None:
     """Print the table; store it with --store."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, help="seeds of each setting (default: the target's)")
-    parser.add_argument("--first", type=int, default=0, help="first seed (default: 0)")
-    parser.add_argument("--store", action="store_true", help="write results/recovery.json")
-    chosen = parser.parse_args()
+    chosen = options(__doc__, seeds=None, first=0).parse_args()
     print("   D   c     N     M noise starts  seeds right exact  sure wrong&sure  error")
     table, results = settings(), []
     with ProcessPoolExecutor(2) as pool:

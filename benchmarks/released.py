@@ -19,7 +19,6 @@ import os
 
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
-import argparse
 import sys
 import time
 import warnings
@@ -29,7 +28,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from _store import hardware, store
+from _store import hardware, options, store
 
 from perpend import RSGM, STE, subspace_error
 from perpend._typing import Array
@@ -129,9 +128,8 @@ def compared(method: str, size: tuple[int, int, int]) -> dict[str, Any]:
 
 def main() -> None:
     """Print the table, and store it if that is wanted."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__)
     parser.add_argument("folder", type=Path, help="with RSG.py and STE.py")
-    parser.add_argument("--store", action="store_true")
     chosen = parser.parse_args()
     missing = [name for name in ("RSG.py", "STE.py") if not (chosen.folder / name).exists()]
     if missing:

@@ -16,7 +16,6 @@ import os
 
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
-import argparse
 import json
 import time
 import warnings
@@ -24,7 +23,7 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
-from _store import RESULTS, hardware, store
+from _store import RESULTS, hardware, options, store
 
 from perpend import DPCP, subspace_error
 from perpend.datasets import SubspaceData, make_subspace
@@ -200,12 +199,8 @@ def main() -> None:
     """Print the table; store it with --store."""
     table, measured = settings(), {}
     parts = list(dict.fromkeys(setting.part for setting in table))
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, help="seeds of each setting (default: the target's)")
-    parser.add_argument("--first", type=int, default=0, help="first seed (default: 0)")
+    parser = options(__doc__, seeds=None, first=0, jobs=2)
     parser.add_argument("--only", choices=parts, help="one part alone (default: all)")
-    parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
-    parser.add_argument("--store", action="store_true", help="write results/robustness.json")
     chosen = parser.parse_args()
     print("part         D   c     N     r noise stretch seeds right recov  sure wrong&sure")
     with ProcessPoolExecutor(chosen.jobs) as pool:

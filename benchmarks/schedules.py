@@ -22,12 +22,11 @@ import os
 
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
-import argparse
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from _store import hardware, store
+from _store import hardware, options, store
 
 from perpend import DPCP
 from perpend._typing import Array
@@ -110,9 +109,7 @@ def one(case: dict[str, int], seed: int, name: str) -> dict[str, float]:
 
 def main() -> None:
     """Print the table, and store it if that is wanted."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--store", action="store_true")
-    chosen = parser.parse_args()
+    chosen = options(__doc__).parse_args()
     results = []
     for where, (cases, seeds) in SETTINGS.items():
         for name in RULES:

@@ -16,7 +16,6 @@ import os
 
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
-import argparse
 import pickle
 import time
 import warnings
@@ -24,7 +23,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from _store import hardware, store
+from _store import hardware, options, store
 
 from perpend import DPCP, subspace_error
 from perpend._typing import Array
@@ -122,11 +121,7 @@ def slow(seed: int) -> dict[str, Any]:
 
 def main() -> None:
     """Print the figures; store them with --store."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--store", action="store_true", help="write results/streaming.json")
-    parser.add_argument("--seeds", type=int, default=SEEDS, help="at most so many for each part")
-    parser.add_argument("--first", type=int, default=FIRST_SEED, help="the first seed")
-    chosen = parser.parse_args()
+    chosen = options(__doc__, seeds=SEEDS, first=FIRST_SEED).parse_args()
     n, first = chosen.seeds, chosen.first
     kinds = {"turn": (CODIMENSION, ANGLE), "gone": (CODIMENSION - 1, 0.0)}
     kinds["flatter"] = (CODIMENSION + 1, 0.0)

@@ -12,7 +12,6 @@ both suites, some 20 minutes. ``--only`` names tests to run in both instead, ``-
 benchmarks/results/suite.json.
 """
 
-import argparse
 import os
 import re
 import subprocess
@@ -20,7 +19,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from _store import hardware, store
+from _store import hardware, options, store
 
 HERE = Path(__file__).parents[1]
 LIMIT = 0.5  # of the other suite's CPU time
@@ -68,10 +67,9 @@ def measured(root: Path, only: list[str]) -> dict[str, Any]:
 
 def main() -> None:
     """Print both, and their ratio; store them with --store."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__)
     parser.add_argument("checkout", type=Path, help="the folder of the other version")
     parser.add_argument("--only", nargs="+", default=[], help="tests to run, instead of all")
-    parser.add_argument("--store", action="store_true", help="write results/suite.json")
     chosen = parser.parse_args()
     if chosen.store and chosen.only:
         parser.error("only whole suites are stored: --store and --only exclude each other.")

@@ -10,7 +10,7 @@ import shlex
 from importlib import import_module
 from pathlib import Path
 
-from perpend._files import writing
+from perpend._files import write
 from perpend.exceptions import InputError
 from perpend.experiments import PAPER, Results
 from perpend.experiments._store import RESULTS, read_results
@@ -38,11 +38,11 @@ def write_pages(folder: Path) -> Path:
     for name in stored:
         results = read_results(folder / name)
         if results is not None:
-            _write(folder / name / PAGE, page(name, results))
+            write(folder / name / PAGE, page(name, results))
             if name.startswith(f"{BOARDS}/"):
                 boards[name] = results
     if boards:
-        _write(folder / BOARDS / PAGE, boards_page(boards))
+        write(folder / BOARDS / PAGE, boards_page(boards))
     return write_joint_page(folder)
 
 
@@ -120,7 +120,7 @@ def write_joint_page(folder: Path) -> Path:
         titles={title: anchor(title) for title in titles},
         parts=[one_deeper(text, f"{folder.name}/{name}") for name, text in texts.items()],
     )
-    _write(joint_page(folder), text)
+    write(joint_page(folder), text)
     return joint_page(folder)
 
 
@@ -141,8 +141,3 @@ def one_deeper(text: str, path: str) -> str:
         deeper = f"#{line}" if line.startswith("#") and not in_code else line
         lines.append(deeper if in_code else LINK.sub(rf"]({path}/\1)", deeper))
     return "\n".join(lines)
-
-
-def _write(path: Path, text: str) -> None:
-    with writing(path) as stream:
-        stream.write(text.encode())

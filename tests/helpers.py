@@ -1,12 +1,15 @@
 """What the tests share: assertions, each of which raises, and marks of slow parameters."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import perpend
-from perpend.exceptions import InputError, PerpendError
+from perpend import DPCP
+from perpend.datasets import SubspaceData, make_subspace
+from perpend.exceptions import CodimensionWarning, InputError, PerpendError
 from perpend.formats import read
 from perpend.structure import SURE
 
@@ -58,6 +61,21 @@ def mostly_slow(values, *quick):
     """Parameters of a sweep: those in `quick` are always tried, the others are marked as slow."""
     assert set(quick) <= set(values)
     return [v if v in quick else pytest.param(v, marks=pytest.mark.slow) for v in values]
+
+
+def draw(n_features: int, codimension: int, n_inliers: int, r: float, **kwargs) -> SubspaceData:
+    """Data with a share r of outliers."""
+    n_outliers = round(n_inliers * r / (1 - r))
+    return make_subspace(
+        n_inliers, n_outliers, n_features=n_features, codimension=codimension, **kwargs
+    )
+
+
+def quiet(X, **how):
+    """A fit of DPCP that may be unsure."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CodimensionWarning)
+        return DPCP(random_state=0, **how).fit(X)
 
 
 CARDS = {page.stem for page in (Path(__file__).parents[1] / "docs" / "methods").glob("*.md")} - {

@@ -9,7 +9,7 @@ from sklearn.preprocessing import MaxAbsScaler
 
 from perpend import DPCP, RSGM, open_rows
 from perpend._groups import Groups, factor
-from perpend._spread import spread_of
+from perpend._scatter import spread_of
 from perpend.exceptions import CodimensionWarning, InputError
 
 D, C, NOISE = 9, 2, 0.1

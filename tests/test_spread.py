@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from perpend import RobustStandardizer
-from perpend._spread import DEGREES, spread_of
+from perpend._scatter import DEGREES, spread_of
 
 
 def elliptical(seed, n=500, D=6):

@@ -79,6 +79,8 @@ OF_ROWS = {
     "return Self": "self : object\n    The fitted estimator.",
 }
 """What methods of a class take and return that are about rows, for `complete`."""
+OF_TENSORS = OF_ROWS | {"X": OF_ROWS["X"].replace("array-like", "array-like or torch tensor")}
+"""The same where they may be tensors."""
 
 
 def completed(cls: type[Any], attributes: Iterable[str] | None = None) -> str | None:

@@ -22,6 +22,12 @@ def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         os.fsync(stream.fileno())
 
 
+def write(path: str | os.PathLike[str], content: bytes | str) -> None:
+    """Write a whole file in this manner; text as UTF-8."""
+    with writing(path) as stream:
+        stream.write(content.encode() if isinstance(content, str) else content)
+
+
 @contextmanager
 def drafted(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield the name of a file to write in the same manner, if another library opens it."""

@@ -3,13 +3,10 @@
 This half of the estimator reads the learned attributes and changes nothing.
 """
 
-import copy
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial, wraps
-from inspect import get_annotations, signature
+from inspect import get_annotations
 from numbers import Real
-from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
+from typing import Any, dataclass_transform
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -20,61 +17,31 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import gen_batches
-from sklearn.utils.validation import _check_feature_names, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from perpend._docs import OF_ROWS, explained
+from perpend._blockwise import by_blocks
+from perpend._docs import OF_TENSORS, explained
 from perpend._groups import Groups, factor
 from perpend._score import log_evidence
 from perpend._spread import Spread
 from perpend._typing import Array, namespace
+from perpend._uncertainty import UncertainSubspace
 from perpend._validation import checked, checked_weight
 from perpend.exceptions import InputError, of_earlier_version
 from perpend.geometry import axis_shares
 from perpend.rows import as_rows, scan_distances
 from perpend.rows.centred import centred_norms, centred_products
-from perpend.rows.kinds import computing_on, is_dask, is_lazy, is_tensor, like, per_row, to_numpy
+from perpend.rows.kinds import computing_on, is_lazy, is_tensor, like, per_row, to_numpy
 from perpend.rows.preparation import row_norms
 from perpend.structure.labels import OutlierOdds, labels, outlier_probability
-
-if TYPE_CHECKING:
-    from perpend._uncertainty import Uncertainty
-
-Method = TypeVar("Method", bound=Callable[..., Any])
 
 JOINT_ROWS = 2**14  # at a time: they are copied to double precision
 
 
-def by_blocks(method: Method) -> Method:
-    """Let a method that gives something for each row return a lazy Dask array of a Dask array.
-
-    Rows of a group may be in several blocks: with groups, the values are computed at once.
-    """
-
-    @wraps(method)
-    def of_any(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
-        if not is_dask(X):
-            return method(self, X, *args, **kwargs)
-        if signature(method).bind(self, X, *args, **kwargs).arguments.get("groups") is not None:
-            return method(self, X, *args, **kwargs)
-        from perpend.rows.dask import mapped
-
-        check_is_fitted(self)
-        named = X._meta
-        if X.shape[1] == self.n_features_in_:
-            _check_feature_names(self, named, reset=False)
-        unused = {"feature_names_in_", "callback", "history_", "_others"}
-        unused |= {"labels_"} if self.missing == "error" else set()
-        small = copy.copy(self)
-        small.__dict__ = {k: v for k, v in vars(self).items() if k not in unused}
-        small.__dict__["callback"] = None
-        return mapped(partial(method, small), X, *args, **kwargs)
-
-    return of_any  # type: ignore[return-value]
-
-
-@explained(OF_ROWS)
+@explained(OF_TENSORS)
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
 class FittedSubspace(
+    UncertainSubspace,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     OutlierMixin,
@@ -210,7 +177,6 @@ class FittedSubspace(
         ----------
         X : array-like or torch tensor of shape (n_samples, n_features)
             Rows that were not fitted.
-        y : ignored
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight w counts like w equal rows.
 
@@ -258,8 +224,6 @@ class FittedSubspace(
         ----------
         threshold : float, optional
             Use this threshold instead of the fitted one; no refit is needed.
-        groups : array-like of shape (n_samples,), optional
-            Rows with the same id are inliers or outliers together, as in `fit`.
 
         Returns
         -------
@@ -280,12 +244,6 @@ class FittedSubspace(
         decides the labels grows, and is one half at the threshold of ``threshold="auto"``. A given
         `threshold` or `contamination` changes the labels but not the probabilities. With
         ``outliers="both"`` the two groups are those of the logarithms of the distances.
-
-        Parameters
-        ----------
-        X : array-like or torch tensor of shape (n_samples, n_features)
-        groups : array-like of shape (n_samples,), optional
-            Rows with the same id are inliers or outliers together, as in `fit`.
 
         Returns
         -------
@@ -320,10 +278,6 @@ class FittedSubspace(
         column's share is the largest, and 1 apart from the noise. Several shares are near 1 if
         changing any one of these columns would be enough. If no share is large, no single column
         explains the distance. With ``outliers="both"`` it is the distance of `score_samples`.
-
-        Parameters
-        ----------
-        X : array-like or torch tensor of shape (n_samples, n_features)
 
         Returns
         -------
@@ -366,81 +320,6 @@ class FittedSubspace(
             heights = (X / norms) @ N.T  # rows of norm one: no square over- or underflows
             heights -= like(self.intercept_, X) / norms
             return place.back(axis_shares(heights, N))
-
-    # -- how uncertain it is -----------------------------------------------------------------------
-
-    @property
-    def normals_covariance_(self) -> Array:
-        """The covariance of each normal: ``(codimension_, n_features + 1, n_features + 1)``.
-
-        Entry j is that of ``[*normals_[j], intercept_[j]]``.
-        """
-        from perpend._uncertainty import covariance
-
-        check_is_fitted(self)
-        try:
-            return covariance(self)
-        except InputError as error:  # so that hasattr says whether it is known
-            raise AttributeError(str(error)) from error
-
-    def uncertainty(self, level: float = 0.95) -> "Uncertainty":
-        """Return how far the subspace may be off: the angle and the offset.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            The probability that the true angle, in the least certain direction, is at most the
-            returned one; the same for the offset along a normal.
-
-        Returns
-        -------
-        Uncertainty
-            `angle` in degrees, and `offset` at `location_` in the units of the data.
-
-        Notes
-        -----
-        This is the error caused by the noise of the inliers, from the weights of the last steps of
-        the fit (a sandwich estimate). Noise is assumed to be independent and equal everywhere. It
-        does not include deviations from a plane, such as a road that bends, or errors that many
-        points share.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from perpend import DPCP
-        >>> rng = np.random.default_rng(0)
-        >>> floor = np.column_stack([rng.uniform(-4, 4, (900, 2)), rng.normal(0, 0.01, 900)])
-        >>> points = np.vstack([floor, rng.uniform([-4, -4, 0], [4, 4, 2.5], (700, 3))])
-        >>> model = DPCP(affine=True, random_state=1000).fit(points)
-        >>> model.uncertainty().angle < 0.03, model.uncertainty().offset < 0.001
-        (True, True)
-        >>> model.p_value([0, 0, 1]) > 0.05, model.p_value([0, 0.01, 1]) > 0.05
-        (True, False)
-        """
-        from perpend._uncertainty import bounds
-
-        check_is_fitted(self)
-        return bounds(self, level)
-
-    def p_value(self, normals: Array, intercept: Array | None = None) -> float:
-        """Test whether another subspace differs from this one by more than the errors of the fit.
-
-        Parameters
-        ----------
-        normals : array-like of shape (codimension_, n_features)
-            Of the other subspace, of any length; a single one may be an array of one dimension.
-        intercept : array-like of shape (codimension_,), optional
-            The other subspace is ``normals @ x = intercept``; 0 by default.
-
-        Returns
-        -------
-        float
-            The p-value: below 0.05, the other subspace is outside the 95 % region.
-        """
-        from perpend._uncertainty import p_value
-
-        check_is_fitted(self)
-        return p_value(self, normals, intercept)
 
     # -- inner workings ----------------------------------------------------------------------------
 

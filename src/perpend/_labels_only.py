@@ -7,16 +7,18 @@ is `fit_predict`, and the methods of fitted models are missing, with an error th
 import warnings
 from dataclasses import dataclass, field
 from inspect import get_annotations
+from numbers import Real
 from typing import Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval
 
 from perpend._capabilities import Capabilities
-from perpend._docs import OF_ROWS, completed, explained
+from perpend._docs import OF_TENSORS, completed, explained
 from perpend._typing import Array
-from perpend._validation import SHARE, UP_TO_HALF, checked, constraints_of
+from perpend._validation import SHARE, UP_TO_HALF, Count, checked, constraints_of
 from perpend.rows.kinds import computing_on, to_numpy
 from perpend.rows.preparation import check_powers
 from perpend.solvers import Run, Status
@@ -38,7 +40,7 @@ OF_SUBSPACES = {
 """What methods that find a subspace have, and these do not."""
 
 
-@explained(OF_ROWS)
+@explained(OF_TENSORS)
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
 @dataclass(eq=False, repr=False, kw_only=True)
 class LabelsOnly(OutlierMixin, BaseEstimator):
@@ -53,6 +55,9 @@ class LabelsOnly(OutlierMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "contamination": [None, UP_TO_HALF, SHARE],
         "callback": [None, callable],
+        # of those that have them
+        "max_iter": [Count(1)],
+        "tol": [Interval(Real, 0, None, closed="neither")],
     }
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -71,13 +76,7 @@ class LabelsOnly(OutlierMixin, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Array, y: Any = None) -> Self:  # noqa: ARG002
-        """Score and label the rows of X.
-
-        Parameters
-        ----------
-        X : array-like or torch tensor of shape (n_samples, n_features)
-        y : ignored
-        """
+        """Score and label the rows of X."""
         with computing_on(X, None) as place:
             X = to_numpy(checked(self, X, place, reset=True)).astype(float)
             check_powers(float(np.max(np.abs(X))), 2, "The largest entry of X is")

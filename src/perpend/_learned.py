@@ -7,6 +7,7 @@ once more for each other one, so that `choose` has nothing to compute and needs 
 
 import copy
 from collections.abc import Iterable, Sequence
+from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -244,9 +245,7 @@ def frame(
     components: Array, normals: Array, location: Array | None, dtype: Any, place: Place
 ) -> dict[str, Any]:
     """Return a subspace with bases as rows, in the precision of the data."""
-
-    def as_given(A: Array) -> Array:
-        return place.back(np.array(A, dtype=dtype, order="C"))
+    as_given = partial(_as_given, dtype=dtype, place=place)
 
     def as_row(A: Array) -> Array:
         # The sign of a basis vector is arbitrary: make its largest entry positive.
@@ -274,13 +273,13 @@ def frame(
     }
 
 
+def _as_given(A: Array, dtype: Any, place: Place) -> Array:
+    return place.back(np.array(A, dtype=dtype, order="C"))
+
+
 def _bases(found: Subspace, place: Place) -> dict[str, Any]:
     """Return the subspace and how it was found."""
-    solution = found.solution
-
-    def as_given(A: Array) -> Array:
-        return place.back(np.array(A, dtype=found.dtype, order="C"))
-
+    solution, as_given = found.solution, partial(_as_given, dtype=found.dtype, place=place)
     return {
         **frame(solution.components, solution.normals, found.location, found.dtype, place),
         "directions_": as_given(solution.directions.T),

@@ -55,11 +55,11 @@ class Scaled(NamedTuple):
 
     def seen(self, X: Array) -> Array:
         """Return the rows as the method sees them."""
-        return np.asarray((X[:, self.order] - self.centre) / self.scale)
+        return np.asarray((np.take(X, self.order, axis=1) - self.centre) / self.scale)
 
     def back(self, A: Array) -> Array:
         """Return an array (..., D) in the order of the data's columns."""
-        return np.asarray(A[..., np.argsort(self.order)])
+        return np.asarray(np.take(A, np.argsort(self.order), axis=-1))
 
 
 def near_subspace(scaled: Scaled, X: Array, labels: Array) -> Array:

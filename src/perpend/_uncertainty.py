@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
+from sklearn.utils.validation import check_is_fitted
 
 from perpend._typing import Array
 from perpend.exceptions import InputError, of_earlier_version
@@ -30,30 +31,91 @@ class Uncertainty(NamedTuple):
     offset: float  # along a normal at `location_`, in the units of the data; 0 if linear
 
 
-def covariance(model: Any) -> Array:
-    """Return the covariance (c, D + 1, D + 1) of each normal with its intercept."""
-    error, U, location = _parts(model)
-    G = np.hstack([U, (U @ location)[:, None]])
-    one = (G.T * error.along) @ G
-    one[-1, -1] += error.offset
-    return error.across[:, None, None] * one
+class UncertainSubspace:
+    """What a fitted model knows about its own errors."""
+
+    @property
+    def normals_covariance_(self) -> Array:
+        """The covariance of each normal: ``(codimension_, n_features + 1, n_features + 1)``.
+
+        Entry j is that of ``[*normals_[j], intercept_[j]]``.
+        """
+        check_is_fitted(self)
+        try:
+            error, U, location = _parts(self)
+        except InputError as unknown:  # so that hasattr says whether it is known
+            raise AttributeError(str(unknown)) from unknown
+        G = np.hstack([U, (U @ location)[:, None]])
+        one = (G.T * error.along) @ G
+        one[-1, -1] += error.offset
+        return error.across[:, None, None] * one
+
+    def uncertainty(self, level: float = 0.95) -> Uncertainty:
+        """Return how far the subspace may be off: the angle and the offset.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            The probability that the true angle, in the least certain direction, is at most the
+            returned one; the same for the offset along a normal.
+
+        Returns
+        -------
+        Uncertainty
+            `angle` in degrees, and `offset` at `location_` in the units of the data.
+
+        Notes
+        -----
+        This is the error caused by the noise of the inliers, from the weights of the last steps of
+        the fit (a sandwich estimate). Noise is assumed to be independent and equal everywhere. It
+        does not include deviations from a plane, such as a road that bends, or errors that many
+        points share.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from perpend import DPCP
+        >>> rng = np.random.default_rng(0)
+        >>> floor = np.column_stack([rng.uniform(-4, 4, (900, 2)), rng.normal(0, 0.01, 900)])
+        >>> points = np.vstack([floor, rng.uniform([-4, -4, 0], [4, 4, 2.5], (700, 3))])
+        >>> model = DPCP(affine=True, random_state=1000).fit(points)
+        >>> model.uncertainty().angle < 0.03, model.uncertainty().offset < 0.001
+        (True, True)
+        >>> model.p_value([0, 0, 1]) > 0.05, model.p_value([0, 0.01, 1]) > 0.05
+        (True, False)
+        """
+        check_is_fitted(self)
+        if not 0 < level < 1:
+            raise InputError(f"level={level!r}; expected a number between 0 and 1.")
+        error, _, _ = _parts(self)
+        if not len(error.across):
+            raise InputError(NO_NORMALS)
+        times = float(stats.t.ppf((1 + level) / 2, error.free))
+        most = np.max(error.across, initial=0.0)
+        angle = times * np.sqrt(most * np.max(error.along, initial=0.0))
+        offset = times * np.sqrt(most * error.offset)
+        return Uncertainty(float(np.degrees(min(angle, np.pi / 2))), float(offset))
+
+    def p_value(self, normals: Array, intercept: Array | None = None) -> float:
+        """Test whether another subspace differs from this one by more than the errors of the fit.
+
+        Parameters
+        ----------
+        normals : array-like of shape (codimension_, n_features)
+            Of the other subspace, of any length; a single one may be an array of one dimension.
+        intercept : array-like of shape (codimension_,), optional
+            The other subspace is ``normals @ x = intercept``; 0 by default.
+
+        Returns
+        -------
+        float
+            The p-value: below 0.05, the other subspace is outside the 95 % region.
+        """
+        check_is_fitted(self)
+        return _p_value(self, normals, intercept)
 
 
-def bounds(model: Any, level: float) -> Uncertainty:
-    """Return the half-widths of the intervals for one direction and one normal."""
-    if not 0 < level < 1:
-        raise InputError(f"level={level!r}; expected a number between 0 and 1.")
-    error, _, _ = _parts(model)
-    if not len(error.across):
-        raise InputError(NO_NORMALS)
-    times = float(stats.t.ppf((1 + level) / 2, error.free))
-    most = np.max(error.across, initial=0.0)
-    angle = times * np.sqrt(most * np.max(error.along, initial=0.0))
-    offset = times * np.sqrt(most * error.offset)
-    return Uncertainty(float(np.degrees(min(angle, np.pi / 2))), float(offset))
-
-
-def p_value(model: Any, normals: Array, intercept: Array | None) -> float:
+def _p_value(model: Any, normals: Array, intercept: Array | None) -> float:
     """Return the chance of errors as large as the difference from normals @ x = intercept.
 
     N' = R (N + T U) with the turn T (c, d) of the normals N to the components U, and the offset is

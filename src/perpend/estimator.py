@@ -38,9 +38,9 @@ from perpend._learned import (
     structures,
     whole_share,
 )
+from perpend._scatter import sampled_spread
 from perpend._score import Reference
 from perpend._shown import ShownModel
-from perpend._spread import sampled_spread
 from perpend._typing import Array, RandomState
 from perpend._validation import (
     SHARE,
@@ -61,6 +61,7 @@ from perpend.rows import RowSource, as_rows
 from perpend.rows.kinds import Place, computing_on, is_elsewhere, is_lazy, like, to_numpy
 from perpend.solvers import Solution
 from perpend.solvers.loop import Callback
+from perpend.solvers.steps import STEP_METHODS, STEP_RULES
 from perpend.structure import AffineFit, find_affine, sample_size, solve_lifted
 
 __all__ = ["METHODS", "Count", "HasMethods", "Interval", "StrOptions", "SubspaceEstimator"]
@@ -102,8 +103,11 @@ class SubspaceEstimator(CallbackSupport, ShownModel):
         "n_jobs": [None, THREADS],
         "random_state": ["random_state", np.random.Generator],
         "callback": [None, callable],
-        # of those that iterate
+        # of those that have them
+        "delta": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Count(1)],
+        "ridge": [Interval(Real, 0, None, closed="neither")],
+        "step": [StrOptions(set(STEP_RULES)), HasMethods(STEP_METHODS)],
         "tol": [Interval(Real, 0, None, closed="neither")],
     }
 

@@ -20,7 +20,7 @@ import numpy as np
 from scipy import linalg
 
 from perpend import __version__
-from perpend._files import writing
+from perpend._files import write
 from perpend._pipelines import Scaled, opened
 from perpend._spread import Spread
 from perpend._typing import Array
@@ -98,8 +98,7 @@ def to_onnx(
         graph.scale(scaled)
     proto = _proto(scaled.model, graph, scaled.names)
     if path is not None:
-        with writing(path) as stream:
-            stream.write(proto.SerializeToString())
+        write(path, proto.SerializeToString())
     return proto
 
 

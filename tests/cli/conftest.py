@@ -1,7 +1,7 @@
 """A good table and a way to run commands, for all tests of the command line."""
 
 import tempfile
-from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -34,6 +34,14 @@ def csv(home, data):
     return "scan.csv"
 
 
+class Done(NamedTuple):
+    """What a command has left."""
+
+    code: int
+    out: str
+    err: str
+
+
 @pytest.fixture
 def run(capsys):
     """Run a command in this process; returns exit code, stdout and stderr."""
@@ -42,6 +50,6 @@ def run(capsys):
         code = main([str(arg) for arg in args])
         captured = capsys.readouterr()
         assert "Traceback" not in captured.err
-        return SimpleNamespace(code=code, out=captured.out, err=captured.err)
+        return Done(code, captured.out, captured.err)
 
     return call

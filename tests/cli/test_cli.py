@@ -36,19 +36,6 @@ def write_csv(path, X):
     np.savetxt(path, X, delimiter=",", header=",".join(COLUMNS), comments="")
 
 
-@pytest.fixture
-def run(capsys):
-    """Run a command in this process; returns exit code, stdout and stderr."""
-
-    def call(*args):
-        code = main([str(arg) for arg in args])
-        captured = capsys.readouterr()
-        assert "Traceback" not in captured.err
-        return code, captured.out, captured.err
-
-    return call
-
-
 def in_a_process(*args, code="", **env):
     """Run a command, or some code, in a fresh process."""
     command = [sys.executable, *(["-c", code] if code else ["-m", "perpend"]), *args]
@@ -100,17 +87,6 @@ def test_usage_errors(run, args, message):
     assert err.startswith("error: ")
     assert message in err
     assert "--help" in err
-
-
-@pytest.mark.parametrize("args", [["--help"], ["fit", "--help"], ["fit"], ["--version"]])
-def test_help_and_usage_errors_load_nothing_heavy(args):
-    code = (
-        "import sys; from perpend.cli import main; main(sys.argv[1:]); "
-        "heavy = {'numpy', 'scipy', 'sklearn', 'pandas', 'rich'} & set(sys.modules); "
-        "sys.exit(f'loaded {heavy}' if heavy else 0)"
-    )
-    done = in_a_process(*args, code=code)
-    assert done.returncode == 0, done.stderr
 
 
 def test_python_m_is_the_same_program():

@@ -76,32 +76,12 @@ def home(tmp_path, monkeypatch):
     sys.modules.pop("perpend_toy", None)
 
 
-@pytest.fixture
-def run(capsys):
-    """Run a command in this process; returns exit code, stdout and stderr."""
-
-    def call(*args):
-        code = main(["reproduce", *map(str, args)])
-        captured = capsys.readouterr()
-        assert "Traceback" not in captured.err
-        return code, captured.out, captured.err
-
-    return call
+@pytest.fixture(name="run")
+def run_reproduce(run):
+    return lambda *args: run("reproduce", *args)
 
 
 # -- what can be asked -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("args", [["--help"], ["nonsense"], ["theory", "--scene", "x.mat"], []])
-def test_help_and_usage_errors_load_nothing_heavy(args):
-    code = (
-        "import sys; from perpend.cli import main; main(['reproduce', *sys.argv[1:]]); "
-        "heavy = {'numpy', 'scipy', 'sklearn', 'matplotlib', 'rich'} & set(sys.modules); "
-        "sys.exit(f'loaded {heavy}' if heavy else 0)"
-    )
-    command = [sys.executable, "-c", code, *args]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(

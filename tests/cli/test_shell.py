@@ -66,14 +66,21 @@ def test_completion_of_paths_methods_and_formats(home):
     assert complete_format("np") == ["npy", "npz"]
 
 
-@pytest.mark.parametrize("args", [["--help"], ["inspect"], ["compare", "--help"], ["doctor", "-h"]])
-def test_help_loads_nothing_heavy(args):
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("--help", "--version", "fit --help", "fit", "inspect", "compare --help", "doctor -h"),
+        *("reproduce", "reproduce --help", "reproduce nonsense"),
+        "reproduce theory --scene x.mat",
+    ],
+)
+def test_help_and_usage_errors_load_nothing_heavy(line):
     code = (
         "import sys; from perpend.cli import main; main(sys.argv[1:]); "
-        "heavy = {'numpy', 'scipy', 'sklearn', 'pandas', 'matplotlib'} & set(sys.modules); "
+        "heavy = {'numpy', 'scipy', 'sklearn', 'pandas', 'matplotlib', 'rich'} & set(sys.modules); "
         "sys.exit(f'loaded {heavy}' if heavy else 0)"
     )
-    command = [sys.executable, "-c", code, *args]
+    command = [sys.executable, "-c", code, *line.split()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
 

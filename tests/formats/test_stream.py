@@ -124,7 +124,7 @@ def small_steps(monkeypatch):
     """Several blocks in small files."""
     monkeypatch.setattr(stream, "BLOCK", 10_000)
     monkeypatch.setattr(stream, "SPAN", 64)
-    monkeypatch.setattr("perpend.formats._arrow.BATCH_ROWS", 300)
+    monkeypatch.setattr("perpend.formats._tables.BATCH_ROWS", 300)
     monkeypatch.setattr("perpend.formats._csv.ROWS", 300)
     monkeypatch.setattr("perpend.formats._npz.PIECE", 10_000)
     monkeypatch.setattr("perpend.formats._tiff.STRIP", 10_000)

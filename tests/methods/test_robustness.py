@@ -7,18 +7,11 @@ seed is a fresh subspace and fresh starts; no parameter is given.
 import numpy as np
 import pytest
 
-from helpers import assert_sure
+from helpers import assert_sure, draw
 from perpend import DPCP, subspace_error
 from perpend.datasets import SubspaceData, make_subspace
 
 STARTS = 1_000_000  # keeps the seeds of starts apart from those of data
-
-
-def draw(n_features: int, codimension: int, n_inliers: int, r: float, **kwargs) -> SubspaceData:
-    n_outliers = round(n_inliers * r / (1 - r))
-    return make_subspace(
-        n_inliers, n_outliers, n_features=n_features, codimension=codimension, **kwargs
-    )
 
 
 def oracle_error(data: SubspaceData) -> float:

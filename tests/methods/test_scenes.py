@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics import precision_recall_curve, roc_auc_score
 
 from perpend import DPCP
-from perpend._spread import limit_of, mean_precisions, sampled_spread, spread_of
+from perpend._scatter import limit_of, mean_precisions, sampled_spread, spread_of
 
 
 def rx(X):

@@ -93,41 +93,14 @@ def model():
 # -- the four panels ---------------------------------------------------------------------------
 
 
-def texts_of(figure, monkeypatch):
-    """Return the texts that are really drawn, with their boxes in pixels."""
-    found, draw = {}, mpl.text.Text.draw
-
-    def record(text, renderer):
-        if text.get_visible() and text.get_text().strip():
-            found[text] = (text.get_text(), mpl.text.Text.get_window_extent(text, renderer))
-        draw(text, renderer)
-
-    figure.canvas.draw()  # the first time, everything finds its place
-    monkeypatch.setattr(mpl.text.Text, "draw", record)
-    figure.canvas.draw()
-    return list(found.values())
-
-
-def assert_readable(figure, monkeypatch):
-    texts = texts_of(figure, monkeypatch)
-    assert texts
-    for i, (text, box) in enumerate(texts):
-        assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1, f"{text!r} is cut off"
-        assert figure.bbox.y0 <= box.y0 < box.y1 <= figure.bbox.y1, f"{text!r} is cut off"
-        for other, against in texts[:i]:
-            overlap = mpl.transforms.Bbox.intersection(box, against)
-            apart = overlap is None or min(overlap.width, overlap.height) <= 1
-            assert apart, f"{text!r} and {other!r} overlap"
-
-
 @pytest.mark.parametrize("name", mostly_slow(MODELS, "noisy", "codimension 0"))
-def test_every_fit_has_four_readable_panels(model, name, monkeypatch):
+def test_every_fit_has_four_readable_panels(model, name, assert_readable):
     display = model(name).plot()
     assert isinstance(display.figure_, Figure)
     assert [panel.ax_ for panel in display.panels] == list(display.ax_)
     assert f"{display.verdict.split(':')[0]}" in display.figure_.get_suptitle()
     assert display.description.count(".") >= 5
-    assert_readable(display.figure_, monkeypatch)
+    assert_readable(display.figure_)
 
 
 @pytest.mark.parametrize(
@@ -438,7 +411,7 @@ def test_a_table_of_trials_becomes_a_map():
         PhaseTransitionDisplay([1], [1, 2], [[0.5]])
 
 
-def test_a_mask_lies_where_the_outliers_are(model, monkeypatch):
+def test_a_mask_lies_where_the_outliers_are(model, assert_readable):
     scene = NOISY.X[:480].reshape(20, 24, 8).copy()
     scene[3, 4, 5] = np.nan
     display = MaskDisplay.from_estimator(model("noisy"), scene, bands=[7, 0, 3])
@@ -456,7 +429,7 @@ def test_a_mask_lies_where_the_outliers_are(model, monkeypatch):
     np.testing.assert_allclose(drawn[labels == 1], display.image[labels == 1])
     assert len(set(drawn[3, 4])) == 1  # grey
     assert "1 pixels without data" in display.description
-    assert_readable(display.figure_, monkeypatch)
+    assert_readable(display.figure_)
 
 
 def test_a_dataset_of_an_image_knows_its_pixels_and_bands(model):
@@ -487,7 +460,7 @@ def test_a_large_scene_is_drawn_small_and_no_outlier_is_lost():
 
 
 @pytest.mark.parametrize(("name", "data"), [("space", SPACE), ("affine", MOVED)])
-def test_a_cloud_shows_the_fitted_plane(model, name, data, monkeypatch):
+def test_a_cloud_shows_the_fitted_plane(model, name, data, assert_readable):
     display = CloudDisplay.from_estimator(model(name), data.X)
     plane = np.transpose(display.ax_.lines[-1].get_data_3d())  # its corners
     assert plane.shape == (5, 3)
@@ -496,7 +469,7 @@ def test_a_cloud_shows_the_fitted_plane(model, name, data, monkeypatch):
     assert (display.n_inliers, display.n_outliers) == tuple(
         int((model(name).labels_ == label).sum()) for label in (1, -1)
     )
-    assert_readable(display.figure_, monkeypatch)
+    assert_readable(display.figure_)
 
 
 def test_a_large_cloud_is_a_seeded_choice_and_all_points_are_counted(model):
@@ -550,10 +523,10 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_displays_of_plain_arrays_are_readable(name, monkeypatch):
+def test_displays_of_plain_arrays_are_readable(name, assert_readable):
     display = OTHERS[name]().plot()
     assert display.description.endswith(".")
-    assert_readable(display.figure_, monkeypatch)
+    assert_readable(display.figure_)
 
 
 def test_distances_of_a_scene_on_a_logarithmic_scale():
@@ -588,7 +561,7 @@ def test_the_map_of_distances_is_that_of_the_scores(model):
 # -- methods side by side ------------------------------------------------------------------------
 
 
-def test_a_comparison_is_drawn_and_readable(monkeypatch):
+def test_a_comparison_is_drawn_and_readable(assert_readable):
     names = ["DPCP", "RGraph", "DoubleOverparameterization", "PCA"]
     found = perpend.compare(NOISY.X, methods=names, random_state=0)
     display = found.plot()
@@ -601,7 +574,7 @@ def test_a_comparison_is_drawn_and_readable(monkeypatch):
     np.testing.assert_array_equal(cells, np.sum(agreement[..., None] >= limits, axis=-1))
     angles = display._cells("angle").layers[0].levels[::-1]
     assert np.all(angles[1:3] == 0)  # no subspace
-    assert_readable(display.figure_, monkeypatch)
+    assert_readable(display.figure_)
     with pytest.raises(InputError, match="ax has 1 axes; expected 3"):
         found.plot(ax=plt.figure().subplots())
     plt.close("all")

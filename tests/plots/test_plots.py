@@ -82,34 +82,8 @@ def drawing(request):
     return FIGURES[request.param]()
 
 
-@pytest.fixture
-def texts(drawing, monkeypatch):
-    """The texts that are really drawn, with their boxes in pixels."""
-    found = {}
-    draw = mpl.text.Text.draw
-
-    def record(text, renderer):
-        if text.get_visible() and text.get_text().strip():
-            found[text] = (text.get_text(), mpl.text.Text.get_window_extent(text, renderer))
-        draw(text, renderer)
-
-    drawing.canvas.draw()  # the first time, everything finds its place
-    monkeypatch.setattr(mpl.text.Text, "draw", record)
-    drawing.canvas.draw()
-    return list(found.values())
-
-
-def test_nothing_is_cut_off_and_no_texts_overlap(drawing, texts):
-    assert texts
-    frame = drawing.bbox
-    for text, box in texts:
-        assert frame.x0 <= box.x0 < box.x1 <= frame.x1, f"{text!r} is cut off"
-        assert frame.y0 <= box.y0 < box.y1 <= frame.y1, f"{text!r} is cut off"
-    for i, (text, box) in enumerate(texts):
-        for other, against in texts[:i]:
-            overlap = mpl.transforms.Bbox.intersection(box, against)
-            apart = overlap is None or min(overlap.width, overlap.height) <= 1
-            assert apart, f"{text!r} and {other!r} overlap"
+def test_nothing_is_cut_off_and_no_texts_overlap(drawing, assert_readable):
+    assert_readable(drawing)
 
 
 @pytest.mark.parametrize(

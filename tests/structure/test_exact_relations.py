@@ -1,15 +1,12 @@
 """Relations that hold exactly for all rows, as that of a total, hide no relation with noise."""
 
-import warnings
-
 import numpy as np
 import pytest
 
 import perpend
-from helpers import mostly_slow
+from helpers import mostly_slow, quiet
 from perpend import DPCP
 from perpend.datasets import make_subspace
-from perpend.exceptions import CodimensionWarning
 
 EXACT = {  # columns that follow from the others
     "total": lambda R: np.c_[R, R.sum(1)],
@@ -17,12 +14,6 @@ EXACT = {  # columns that follow from the others
     "zeros": lambda R: np.c_[R, np.zeros(len(R))],
     "subtotals": lambda R: np.c_[R, R[:, :4].sum(1), R[:, 4:].sum(1), R.sum(1)],
 }
-
-
-def quiet(X, **how):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CodimensionWarning)
-        return DPCP(random_state=0, **how).fit(X)
 
 
 @pytest.mark.parametrize("affine", mostly_slow([False, True, "auto"], True))

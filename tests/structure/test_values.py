@@ -1,14 +1,11 @@
 """Values that rows have in common by chance make no subspace; true ones among them are found."""
 
-import warnings
-
 import numpy as np
 import pytest
 
-from helpers import mostly_slow
+from helpers import mostly_slow, quiet
 from perpend import DPCP
 from perpend.batch import dpcp_batch
-from perpend.exceptions import CodimensionWarning
 from perpend.structure import Cloud
 from perpend.structure.values import blurred
 
@@ -20,12 +17,6 @@ BY_CHANCE = {
     "marks": lambda rng: (rng.random((600, 6)) < rng.uniform(0.2, 0.8, 6)).astype(float),
     "one-hot": lambda rng: np.eye(6)[rng.integers(6, size=600)],
 }
-
-
-def quiet(X, **how):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CodimensionWarning)
-        return DPCP(random_state=0, **how).fit(X)
 
 
 @pytest.mark.parametrize("name", mostly_slow(list(BY_CHANCE), "counts", "amounts"))

@@ -111,7 +111,7 @@ def page(name: str, facts: Mapping[str, Any]) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     from perpend._verdict import confidence
-    from perpend.cli._memory import in_bytes
+    from perpend.formats._checks import in_bytes, listed
 
     made = Environment(
         loader=PackageLoader("perpend.cli"),
@@ -128,16 +128,6 @@ def page(name: str, facts: Mapping[str, Any]) -> str:
         "quoted": lambda name: f'"{name}"',
     }
     return made.get_template(f"{name}.txt").render(facts).rstrip()
-
-
-def listed(names: Sequence[str], most: int = 12) -> str:
-    """Join names; of many, only the first.
-
-    >>> listed(["a", "b", "c"], 2)
-    'a, b and 1 more'
-    """
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
 
 
 def count(n: int) -> str:

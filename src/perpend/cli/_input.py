@@ -75,12 +75,12 @@ def opened(given: Input, limit: int) -> Iterator[Source]:
 
 def blocks(source: Source, given: Input) -> "Blocks":
     """Open the file; its ``dataset()`` reads the rows as they are."""
-    from perpend import formats
+    from perpend.formats import _opening
 
     how = {one.name: getattr(given, one.name) for one in fields(Input) if one.name != "file"}
     how |= {"format": source.format, "exclude": given.exclude or ()}
     how["missing_values"] = given.missing_values or ()
-    return formats.opened(source.path, **how)
+    return _opening.opened(source.path, **how)
 
 
 def read_for_fit(data: "Dataset", given: Rows, allowed: tuple[Nan, ...] = WAYS) -> "Dataset":

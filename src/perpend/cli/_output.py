@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perpend import __version__
-from perpend._files import draft_folder, writing
+from perpend._files import draft_folder, write, writing
 from perpend._json import plain
 from perpend.cli._columns import left_out
 from perpend.cli._console import Refusal
@@ -182,8 +182,7 @@ def write_result(folder: Path, result: dict[str, Any]) -> None:
     """Write result.json, with the checksums of all files beside it."""
     result["files"] = {path.name: sha256(path) for path in sorted(folder.iterdir())}
     text = json.dumps(plain(result), indent=2, allow_nan=False, ensure_ascii=False)
-    with writing(folder / RESULT) as stream:
-        stream.write(text.encode() + b"\n")
+    write(folder / RESULT, f"{text}\n")
 
 
 def sha256(path: Path) -> str:
@@ -209,9 +208,9 @@ def describe_fit(
     """Return the content of result.json after a fit, except warnings, times and checksums."""
     parameters = model.get_params(deep=False)
     del parameters["callback"]
-    scaled = scaler is not None
+    scaled, outliers = scaler is not None, int((model.labels_ == -1).sum())
     return {
-        **describe_labels("fit", model, data, source, _outliers(model), scaled=scaled),
+        **describe_labels("fit", model, data, source, outliers, scaled=scaled),
         "standardize": {"center": scaler.center_, "scale": scaler.scale_} if scaled else None,
         "parameters": parameters,
         "seed": model.random_state,
@@ -224,10 +223,6 @@ def describe_fit(
         "n_iter": model.n_iter_,
         "n_starts": model.n_starts_,
     }
-
-
-def _outliers(model: "SubspaceEstimator") -> int:
-    return int((model.labels_ == -1).sum())
 
 
 def describe_labels(

@@ -86,7 +86,8 @@ def compare(
                 "--nan drop-rows."
             )
         own = given if truth is None else _without(given, truth)
-        labels = None if truth is None else _input.blocks(source, _alone(given, truth)).dataset()
+        alone = replace(given, columns=(truth,), exclude=None)
+        labels = None if truth is None else _input.blocks(source, alone).dataset()
         data = _input.read_for_fit(_input.blocks(source, own).dataset(), own, _input.WAYS[1:])
         may_miss, scaled = affine(how, data) is not options.Affine.no, wanted(how, data)
         check_fit(data, given.memory_limit, affine=may_miss, scaled=scaled)
@@ -155,10 +156,6 @@ def _write(found: "Comparison", folder: Path) -> None:
             save(drawing, folder / Path(FILES[3]).stem)
     except MissingExtraError as error:
         warn(f"there is no {FILES[3]}: {error}")
-
-
-def _alone(given: options.Rows, column: str) -> options.Rows:
-    return replace(given, columns=(column,), exclude=None)
 
 
 def _without(given: options.Rows, column: str) -> options.Rows:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perpend._files import writing
+from perpend._files import write
 from perpend._grid import grid
 from perpend._json import plain
 from perpend._typing import Array
@@ -245,6 +245,5 @@ def _cells(row: ComparedMethod, shown: list[str]) -> list[str]:
 
 def _written(text: str, path: str | os.PathLike[str] | None) -> str:
     if path is not None:
-        with writing(path) as stream:
-            stream.write(text.encode())
+        write(path, text)
     return text

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from perpend import __version__
-from perpend._files import writing
+from perpend._files import write
 from perpend.exceptions import InputError
 from perpend.experiments._experiment import Case, Results, Row, Tables
 
@@ -131,7 +131,7 @@ def write_results(folder: Path, results: Results) -> None:
         ]
         tables.append(f"  {json.dumps(name)}: {{\n" + ",\n".join(columns) + "\n  }")
     lines.append(' "tables": {\n' + ",\n".join(tables) + "\n }")
-    _write(folder / RESULTS, "{\n" + ",\n".join(lines) + "\n}\n")
+    write(folder / RESULTS, "{\n" + ",\n".join(lines) + "\n}\n")
 
 
 def read_results(folder: Path) -> Results | None:
@@ -163,12 +163,7 @@ def write_csv(folder: Path, results: Results) -> None:
         table = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
         table.writeheader()
         table.writerows(rows)
-        _write(folder / f"{name}.csv", text.getvalue())
-
-
-def _write(path: Path, text: str) -> None:
-    with writing(path) as stream:
-        stream.write(text.encode())
+        write(folder / f"{name}.csv", text.getvalue())
 
 
 def _columns(rows: list[Row]) -> dict[str, list[Any]]:

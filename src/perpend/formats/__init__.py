@@ -41,29 +41,24 @@ A new format is one more module and one more line in ``_registry.FORMATS``.
 """
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from perpend._deprecation import renamed_names, renamed_parameters
 from perpend.exceptions import InputError
-from perpend.formats._dataset import Counts, Dataset, Kind, Labelled, Options
-from perpend.formats._notation import Notation
-from perpend.formats._registry import (
-    ARRAYS,
-    BY_NAME,
-    BY_SUFFIX,
-    FOLDERS,
-    FORMATS,
-    SEVERAL,
-    TABLES,
-    TEXT,
-    Format,
-    suffix_of,
+from perpend.formats._dataset import (
+    Counts,
+    Dataset,
+    Kind,
+    Labelled,
+    Options,
+    without_missing,
 )
+from perpend.formats._opening import opened, system_errors
+from perpend.formats._opening import opened_as as opened_as  # for workers, where blocks come to
+from perpend.formats._registry import BY_NAME, FORMATS, Format, suffix_of
 
 if TYPE_CHECKING:
     from perpend.formats._choice import Entry
@@ -160,7 +155,7 @@ def read(
     >>> data.columns, data.counts.dropped_columns
     (('red', 'green'), ('id',))
     """
-    with _system_errors(path):
+    with system_errors(path):
         return opened(
             path,
             variable=variable,
@@ -217,117 +212,8 @@ def open_blocks(
     ...     print(rows.shape, rows.read(2, 4).tolist())
     (6, 2) [[4.0, 5.0], [6.0, 7.0]]
     """
-    with _system_errors(path):
+    with system_errors(path):
         return opened(path, **how).ready(memory_limit)
-
-
-def opened(
-    path: str | os.PathLike[str],
-    *,
-    variable: str | None = None,
-    columns: Sequence[str] | None = None,
-    exclude: Sequence[str] = (),
-    decimal: str = ".",
-    thousands: str | None = None,
-    transpose: bool = False,
-    skip_rows: int | None = None,
-    missing_values: Sequence[float] = (),
-    format: str | None = None,  # noqa: A002  the natural word
-) -> "Blocks":
-    """Check a file before it is read: `dataset` reads all, `ready` prepares for blocks.
-
-    Parameters
-    ----------
-    path, variable, columns, exclude, decimal, thousands, transpose, skip_rows, missing_values, \
-format
-        As for :func:`read`.
-
-    Returns
-    -------
-    Blocks
-        See :func:`open_blocks`.
-    """
-    from perpend.formats import _checks as check
-    from perpend.formats._checks import file_size, quoted
-
-    path = Path(path)
-    known = BY_NAME.get(format) if format is not None else BY_SUFFIX.get(suffix_of(path))
-    with _system_errors(path):
-        if known is None and format is None and path.is_dir():
-            known = _in_folder(path)
-        if not path.is_dir() or known is None or known.name not in FOLDERS:
-            file_size(path)
-        if known is None:
-            wrong = quoted(suffix_of(path) if format is None else format)
-            those = BY_SUFFIX if format is None else BY_NAME
-            raise InputError(
-                f"{path}: cannot read files of type {wrong}. "
-                f"Known types: {', '.join(sorted(those))}."
-            )
-        if variable is not None and known.name not in SEVERAL:
-            raise InputError(
-                f"{path}: holds a single array, so there is no variable {quoted(variable)} to "
-                "choose. Leave it out."
-            )
-        if transpose:
-            check.transposable(path, known.name in {*ARRAYS, *TEXT})
-        notation = Notation(decimal, thousands)
-        if not notation.makes_sense:
-            raise InputError(
-                f"decimal={decimal!r} and thousands={thousands!r}; decimal must be a point or a "
-                "comma, and thousands another of: a comma, a point, a blank, an apostrophe."
-            )
-        chosen = None if columns is None else tuple(columns)
-        missing = _of_text(path, known.name, skip_rows, missing_values)
-        how: Any = {"skip_rows": skip_rows, "missing_values": missing}
-        options = Options(variable, chosen, known.name, tuple(exclude), notation, transpose, **how)
-    return opened_as(path, options)
-
-
-def _of_text(
-    path: Path, form: str, skip_rows: int | None, missing_values: Sequence[float]
-) -> tuple[float, ...]:
-    """Check what only text tables know; return the values that stand for missing ones."""
-    if skip_rows is not None and skip_rows < 0:
-        raise InputError(f"skip_rows={skip_rows!r}; expected a number of lines, 0 or more.")
-    try:
-        missing = tuple(float(value) for value in missing_values)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"missing_values={missing_values!r}; expected numbers, such as [-999]."
-        ) from error
-    if form not in TEXT and (skip_rows is not None or missing):
-        name = "missing_values" if missing else "skip_rows"
-        raise InputError(
-            f"{path}: {name} is for text tables, and this is {form}. Leave it out"
-            f"{', and write NaN for missing values' if missing else ''}."
-        )
-    return missing
-
-
-def opened_as(path: Path, options: "Options") -> "Blocks":
-    """Open a file whose format and columns have been chosen before."""
-    with _system_errors(path):
-        return cast("Blocks", import_module(BY_NAME[options.format].module).opened(path, options))
-
-
-@contextmanager
-def _system_errors(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn an error of the system about a file into one that names it."""
-    try:
-        yield
-    except OSError as error:
-        reason = error.strerror or str(error)
-        is_forbidden = isinstance(error, PermissionError)
-        advice = "Check its permissions." if is_forbidden else "Check the name and the file."
-        raise InputError(f"{path}: cannot be read ({reason}). {advice}") from error
-
-
-def _in_folder(path: Path) -> Format | None:
-    """Return the format of a folder of tables, by the first file in it."""
-    files = (file for file in sorted(path.rglob("*")) if file.is_file())
-    found = (BY_SUFFIX.get(file.suffix.lower()) for file in files)
-    return next((known for known in found if known and known.name in TABLES), None)
 
 
 @renamed_parameters(until="0.4", answer="labelled")
@@ -371,55 +257,6 @@ def write_labelled(dataset: Dataset, labelled: Labelled, folder: str | os.PathLi
     suffix = source.name[len(stem) :] if suffix in known.suffixes else known.suffixes[0]
     path = folder / f"{stem}-labelled{suffix}"
     return cast(Path, import_module(known.module).write_labelled(dataset, labelled, path))
-
-
-def without_missing(dataset: Dataset, drop: str = "rows") -> Dataset:
-    """Leave out rows or columns that have NaN or infinite values.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        As it was read.
-    drop : {"rows", "columns"}
-        What to leave out. Rows keep their `positions`, columns are added to
-        ``counts.dropped_columns``.
-
-    Returns
-    -------
-    Dataset
-        The same one if nothing is missing.
-
-    Raises
-    ------
-    InputError
-        If nothing would be left.
-    """
-    import numpy as np
-
-    if drop not in ("rows", "columns"):
-        raise ValueError(f"drop={drop!r} is neither 'rows' nor 'columns'.")
-    X, counts = dataset.X, dataset.counts
-    axis = 1 if drop == "rows" else 0
-    keep = np.flatnonzero(np.isfinite(X).all(axis=axis))
-    if len(keep) == X.shape[1 - axis]:
-        return dataset
-    if len(keep) == 0:
-        other = "columns" if drop == "rows" else "rows"
-        raise InputError(
-            f"{dataset.source}: all {drop} have a NaN or an infinity, so none would be left. "
-            f"Drop {other} instead, or fill the gaps."
-        )
-    if drop == "rows":
-        before = np.arange(len(X)) if dataset.positions is None else dataset.positions
-        return replace(dataset, X=X[keep], positions=before[keep])
-    names = dataset.columns or tuple(str(j + 1) for j in range(X.shape[1]))
-    lost = tuple(name for j, name in enumerate(names) if j not in set(keep.tolist()))
-    return replace(
-        dataset,
-        X=X[:, keep],
-        columns=tuple(names[j] for j in keep),
-        counts=counts._replace(dropped_columns=(*counts.dropped_columns, *lost)),
-    )
 
 
 def arrays_in(

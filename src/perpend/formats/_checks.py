@@ -138,7 +138,11 @@ def quoted(text: str) -> str:
 
 
 def listed(texts: Sequence[str], most: int = 20) -> str:
-    """Return the first texts, and how many more there are."""
+    """Return the first texts, and how many more there are.
+
+    >>> listed(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
     more = f" and {len(texts) - most} more" if len(texts) > most else ""
     return ", ".join(texts[:most]) + more
 

@@ -1,9 +1,10 @@
 """What every reader returns and every writer takes: rows, and how they relate to the file."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from perpend._typing import Array
+from perpend.exceptions import InputError
 from perpend.formats._notation import Notation
 
 Kind = Literal["table", "image", "cloud"]
@@ -60,3 +61,52 @@ class Labelled(NamedTuple):
     labels: Array  # (n,) 1 for inliers, -1 for outliers; or bytes: 1, 0, and 255 for no data
     distance: Array  # (n,) in the unit that decides the labels
     probability: Array  # (n,) of being an outlier
+
+
+def without_missing(dataset: Dataset, drop: str = "rows") -> Dataset:
+    """Leave out rows or columns that have NaN or infinite values.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        As it was read.
+    drop : {"rows", "columns"}
+        What to leave out. Rows keep their `positions`, columns are added to
+        ``counts.dropped_columns``.
+
+    Returns
+    -------
+    Dataset
+        The same one if nothing is missing.
+
+    Raises
+    ------
+    InputError
+        If nothing would be left.
+    """
+    import numpy as np
+
+    if drop not in ("rows", "columns"):
+        raise ValueError(f"drop={drop!r} is neither 'rows' nor 'columns'.")
+    X, counts = dataset.X, dataset.counts
+    axis = 1 if drop == "rows" else 0
+    keep = np.flatnonzero(np.isfinite(X).all(axis=axis))
+    if len(keep) == X.shape[1 - axis]:
+        return dataset
+    if len(keep) == 0:
+        other = "columns" if drop == "rows" else "rows"
+        raise InputError(
+            f"{dataset.source}: all {drop} have a NaN or an infinity, so none would be left. "
+            f"Drop {other} instead, or fill the gaps."
+        )
+    if drop == "rows":
+        before = np.arange(len(X)) if dataset.positions is None else dataset.positions
+        return replace(dataset, X=X[keep], positions=before[keep])
+    names = dataset.columns or tuple(str(j + 1) for j in range(X.shape[1]))
+    lost = tuple(name for j, name in enumerate(names) if j not in set(keep.tolist()))
+    return replace(
+        dataset,
+        X=X[:, keep],
+        columns=tuple(names[j] for j in keep),
+        counts=counts._replace(dropped_columns=(*counts.dropped_columns, *lost)),
+    )

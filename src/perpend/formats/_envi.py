@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from perpend._files import writing
+from perpend._files import write, writing
 from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.formats import _checks as check
@@ -298,5 +298,4 @@ def _write(
         for band in bands.values():
             for line in band:
                 stream.write(stored(line).tobytes())
-    with writing(path) as stream:
-        stream.write("\n".join(["ENVI", *entries, *header.coordinates, ""]).encode("utf-8"))
+    write(path, "\n".join(["ENVI", *entries, *header.coordinates, ""]))

@@ -10,11 +10,11 @@ from typing import Any
 
 from perpend.exceptions import InputError
 from perpend.formats import _checks as check
-from perpend.formats._arrow import Columns, Part, batch_rows, table_blocks, write_copy
 from perpend.formats._damage import damage_named
 from perpend.formats._dataset import Dataset, Labelled, Options
 from perpend.formats._registry import optional_package
 from perpend.formats._stream import Blocks
+from perpend.formats._tables import Columns, Part, batch_rows, table_blocks, write_copy
 
 MAGIC = b"PAR1"
 UNREADABLE = "not a readable Parquet file"

@@ -21,7 +21,7 @@ import numpy as np
 
 from perpend._labels_only import LabelsOnly, learn_parts
 from perpend._typing import Array, RandomState
-from perpend.estimator import Count, Interval, StrOptions
+from perpend.estimator import Interval, StrOptions
 from perpend.exceptions import InputError
 from perpend.geometry import as_generator
 from perpend.solvers import Run, iterate
@@ -174,8 +174,6 @@ class DoubleOverparameterization(LabelsOnly):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "start": [Interval(Real, 0, 1, closed="neither")],
-        "max_iter": [Count(1)],
-        "tol": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state", np.random.Generator],
     }
 

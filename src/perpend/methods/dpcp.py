@@ -22,7 +22,6 @@ from perpend._capabilities import Capabilities
 from perpend._typing import Array
 from perpend.estimator import (
     Count,
-    HasMethods,
     StrOptions,
     SubspaceEstimator,
     _all_or_nothing,
@@ -31,7 +30,6 @@ from perpend.exceptions import InputError
 from perpend.rows import RowSource, check_source
 from perpend.solvers import Solution, StepRule, step_rule
 from perpend.solvers.loop import Callback
-from perpend.solvers.steps import STEP_METHODS, STEP_RULES
 from perpend.structure import (
     Descent,
     Estimate,
@@ -227,7 +225,6 @@ class DPCP(SubspaceEstimator):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_starts": [StrOptions({"auto"}), Count(1)],
         "init": [StrOptions({"random", "spectral"}), "array-like"],
-        "step": [StrOptions(set(STEP_RULES)), HasMethods(STEP_METHODS)],
         "refine": [StrOptions({"auto"}), "boolean"],
         "sample_size": [StrOptions({"auto"}), Count(2), None],
     }

@@ -11,14 +11,11 @@ every iteration.
 M. C. Tsakiris, R. Vidal. Dual principal component pursuit. JMLR 19(18), 2018.
 """
 
-from numbers import Real
-from typing import Any, ClassVar
-
 import numpy as np
 
 from perpend._capabilities import Capabilities
 from perpend._typing import Array
-from perpend.estimator import Interval, SubspaceEstimator
+from perpend.estimator import SubspaceEstimator
 from perpend.kernels import inverse_distance_gram
 from perpend.rows import RowSource, RowSpan
 from perpend.solvers import Directions, Solution
@@ -97,6 +94,3 @@ class DPCPIRLS(SubspaceEstimator):
         tolerates_most=True,
     )
     _function = staticmethod(dpcp_irls)
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "delta": [Interval(Real, 0, None, closed="neither")],
-    }

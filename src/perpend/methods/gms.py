@@ -19,14 +19,13 @@ T. Zhang, G. Lerman. A novel M-estimator for robust PCA. JMLR 15, 2014.
 """
 
 from dataclasses import field
-from numbers import Real
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
 from perpend._capabilities import Capabilities
 from perpend._typing import Array
-from perpend.estimator import Interval, SubspaceEstimator
+from perpend.estimator import SubspaceEstimator
 from perpend.rows import RowSource, RowSpan
 from perpend.solvers import Directions, Solution
 from perpend.solvers.loop import Callback
@@ -107,6 +106,3 @@ class GMS(SubspaceEstimator):
         reference="Zhang, Lerman 2014",
     )
     _function = staticmethod(gms)
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "delta": [Interval(Real, 0, None, closed="neither")],
-    }

@@ -18,7 +18,7 @@ import numpy as np
 
 from perpend._labels_only import LabelsOnly, learn_parts
 from perpend._typing import Array
-from perpend.estimator import Count, Interval, StrOptions
+from perpend.estimator import Interval, StrOptions
 from perpend.exceptions import InputError
 from perpend.solvers import Run
 from perpend.solvers.alm import Split, entries, split
@@ -118,8 +118,6 @@ class PCP(LabelsOnly):
     )
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "lam": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Count(1)],
-        "tol": [Interval(Real, 0, None, closed="neither")],
     }
 
     def _scores(self, X: Array) -> tuple[Array, float]:

@@ -17,14 +17,11 @@ G. Lerman, M. B. McCoy, J. A. Tropp, T. Zhang. Robust computation of linear mode
 relaxation. Foundations of Computational Mathematics 15(2), 2015.
 """
 
-from numbers import Real
-from typing import Any, ClassVar
-
 import numpy as np
 
 from perpend._capabilities import Capabilities
 from perpend._typing import Array
-from perpend.estimator import Interval, SubspaceEstimator
+from perpend.estimator import SubspaceEstimator
 from perpend.rows import RowSource, RowSpan
 from perpend.solvers import Directions, Solution
 from perpend.solvers.loop import Callback
@@ -115,6 +112,3 @@ class REAPER(SubspaceEstimator):
         reference="Lerman, McCoy, Tropp, Zhang 2015",
     )
     _function = staticmethod(reaper)
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "delta": [Interval(Real, 0, None, closed="neither")],
-    }

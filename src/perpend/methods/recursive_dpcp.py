@@ -15,17 +15,16 @@ Z. Zhu, Y. Wang, D. Robinson, D. Naiman, R. Vidal, M. Tsakiris. Dual principal c
 improved analysis and efficient algorithms. NeurIPS 2018.
 """
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from perpend._capabilities import Capabilities
 from perpend._typing import Array
-from perpend.estimator import HasMethods, StrOptions, SubspaceEstimator
+from perpend.estimator import SubspaceEstimator
 from perpend.rows import RowSource, RowSpan
 from perpend.solvers import Directions, Solution, StepRule, one_by_one, psgm, step_rule
 from perpend.solvers.loop import Callback
-from perpend.solvers.steps import STEP_METHODS, STEP_RULES
 from perpend.structure import solve_fixed
 
 
@@ -97,6 +96,3 @@ class RecursiveDPCP(SubspaceEstimator):
         tolerates_most=True,
     )
     _function = staticmethod(recursive_dpcp)
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "step": [StrOptions(set(STEP_RULES)), HasMethods(STEP_METHODS)],
-    }

@@ -125,5 +125,4 @@ class STE(SubspaceEstimator):
     _function = staticmethod(ste)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "gamma": [StrOptions({"auto"}), Interval(Real, 1, None, closed="left")],
-        "ridge": [Interval(Real, 0, None, closed="neither")],
     }

@@ -11,13 +11,12 @@ D. E. Tyler. A distribution-free M-estimator of multivariate scatter. Annals of 
 1987. T. Zhang. Robust subspace recovery by Tyler's M-estimator. Information and Inference 5, 2016.
 """
 
-from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from perpend._capabilities import Capabilities
-from perpend.estimator import Interval, SubspaceEstimator
+from perpend.estimator import SubspaceEstimator
 from perpend.rows import RowSource, RowSpan
 from perpend.solvers import Directions, Solution
 from perpend.solvers.loop import Callback
@@ -84,6 +83,3 @@ class TME(SubspaceEstimator):
         reference="Tyler 1987; Zhang 2016",
     )
     _function = staticmethod(tme)
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "ridge": [Interval(Real, 0, None, closed="neither")],
-    }

@@ -27,7 +27,7 @@ from perpend.persistence.archive import (
     write_archive,
 )
 from perpend.persistence.checks import check_learned
-from perpend.persistence.scalers import as_pipeline, described
+from perpend.persistence.scalers import as_pipeline, described, is_learned
 from perpend.persistence.values import packed, unpacked
 
 SCHEMA = 4  # new in 2, affine subspaces; 3, `choose`; 4, `score` of affine fits, and pipelines
@@ -139,7 +139,7 @@ def load(path: str | os.PathLike[str]) -> SubspaceEstimator | Pipeline:
 
 def _is_learned(name: str) -> bool:
     """Tell whether a model file may hold an attribute of this name."""
-    return name in PRIVATE or (name.isidentifier() and name[0] != "_" and name[-1] == "_")
+    return name in PRIVATE or is_learned(name)
 
 
 def _model(header: Header, members: dict[str, bytes]) -> SubspaceEstimator | Pipeline:

@@ -23,7 +23,7 @@ def described(steps: list[tuple[str, Any]]) -> dict[str, Any]:
         {
             "class": type(step).__name__,
             "parameters": step.get_params(deep=False),
-            "attributes": {key: value for key, value in vars(step).items() if _is_learned(key)},
+            "attributes": {key: value for key, value in vars(step).items() if is_learned(key)},
         }
         for _, step in steps[:-1]
     ]
@@ -48,7 +48,7 @@ def _scaler(content: dict[str, Any], D: int) -> Any:
     scaler._validate_params()
     for key, value in content["attributes"].items():
         fits = value == D if key == "n_features_in_" else np.shape(value) in ((), (D,))
-        if not fits or not _is_learned(key) or hasattr(scaler, key):
+        if not fits or not is_learned(key) or hasattr(scaler, key):
             raise ModelFileError(f"{key} of {name} does not fit the {D} columns of the model.")
         setattr(scaler, key, value)
     centre, scale = affine_map(name, scaler)
@@ -57,5 +57,6 @@ def _scaler(content: dict[str, Any], D: int) -> Any:
     return scaler
 
 
-def _is_learned(name: str) -> bool:
+def is_learned(name: str) -> bool:
+    """Tell whether a learned attribute may have this name."""
     return name.isidentifier() and name[0] != "_" and name[-1] == "_"

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from perpend.plots import _picture as pic
-from perpend.plots._style import MISSING_COLOR, MUTED, RIGHT, WRONG
+from perpend.plots._style import MISSING_COLOR, MUTED, RIGHT, WRONG, without_axes
 
 COLOR = {"in": RIGHT, "out": WRONG, "muted": MUTED, "light": MISSING_COLOR, "text": "black"}
 CELLS = "#FFFFFF", "#CFE3F1", "#8DB9D8"  # from no contrast to the largest
@@ -20,9 +20,7 @@ def draw(ax: Any, picture: pic.Picture) -> None:
         ax.text(
             0.5, 0.5, picture.note, ha="center", va="center", transform=ax.transAxes, color=QUIET
         )
-        ax.set(xticks=[], yticks=[])
-        ax.grid(visible=False)
-        ax.spines[:].set_visible(False)
+        without_axes(ax)
         return
     # There is room for the legend above the content.
     _set_axis(ax, "x", picture.x, picture.x.high)

@@ -11,6 +11,7 @@ from perpend.exceptions import InputError
 from perpend.formats._dataset import Dataset
 from perpend.plots._display import Display
 from perpend.plots._mask import LONGEST_SIDE, NO_DATA_COLOR, _pixels
+from perpend.plots._style import without_axes
 from perpend.plots._words import count, number
 from perpend.rows.kinds import to_numpy
 
@@ -119,9 +120,8 @@ class DistanceMapDisplay(Display):
         h, w = self.distance.shape
         picture = self._colors(LONGEST_SIDE)
         ax.imshow(picture, interpolation="nearest", extent=(-0.5, w - 0.5, h - 0.5, -0.5))
-        ax.set(xticks=[], yticks=[], title=f"{count(h)} × {count(w)} pixels")
-        ax.grid(visible=False)
-        ax.spines[:].set_visible(False)
+        ax.set_title(f"{count(h)} × {count(w)} pixels")
+        without_axes(ax)
         colors = LinearSegmentedColormap.from_list("heat", HEAT.tolist())
         scale = ScalarMappable(LogNorm(*self.ends), colors)
         bar = ax.figure.colorbar(scale, ax=ax, label=self.label, shrink=0.9)

@@ -10,7 +10,14 @@ from perpend._deprecation import renamed_attribute
 from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.plots._display import Display
-from perpend.plots._style import COLOR_MAP, COLORS, MISSING_COLOR, shared_legend, small_multiples
+from perpend.plots._style import (
+    COLOR_MAP,
+    COLORS,
+    MISSING_COLOR,
+    shared_legend,
+    small_multiples,
+    without_axes,
+)
 from perpend.plots._words import count
 
 RECOVERED = 1e-3  # sine of the largest angle, as in the experiments
@@ -130,9 +137,7 @@ def images(
             shown = ax.imshow(
                 image.astype(float), cmap=colors, vmin=low, vmax=high, interpolation="nearest"
             )
-            ax.set(xticks=[], yticks=[])
-            ax.grid(visible=False)
-            ax.spines[:].set_visible(False)
+            without_axes(ax)
         if label and limits:
             drawing.colorbar(shown, ax=axes, label=label, shrink=0.9, aspect=30)
         if legend:

@@ -12,7 +12,7 @@ from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.formats._dataset import Dataset
 from perpend.plots._display import Display
-from perpend.plots._style import WRONG
+from perpend.plots._style import WRONG, without_axes
 from perpend.plots._words import count, percent
 from perpend.rows.kinds import to_numpy
 
@@ -126,9 +126,8 @@ class MaskDisplay(Display):
         if self.bands is not None:
             bands = ", ".join(f"{band}"[:16] for band in self.bands)
             title += f"\nbands {bands} as red, green, blue"
-        ax.set(xticks=[], yticks=[], title=title)
-        ax.grid(visible=False)
-        ax.spines[:].set_visible(False)
+        ax.set_title(title)
+        without_axes(ax)
         known = int(np.sum(self.mask != 0))
         patches = [Patch(color=color, label=f"outliers ({percent(self.n_outliers, known)})")]
         if known < self.mask.size:

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
-from perpend._files import writing
+from perpend._files import write
 from perpend._typing import Array
 from perpend.exceptions import MissingExtraError
 
@@ -72,6 +72,13 @@ def house_style() -> Iterator[None]:
         mpl.rcdefaults()
         mpl.rcParams.update(STYLE)
         yield
+
+
+def without_axes(ax: Any) -> None:
+    """Leave nothing around an image or a note."""
+    ax.set(xticks=[], yticks=[])
+    ax.grid(visible=False)
+    ax.spines[:].set_visible(False)
 
 
 @contextmanager
@@ -166,6 +173,5 @@ def save(figure: Any, stem: str | os.PathLike[str]) -> list[Path]:
             stream = io.BytesIO()
             metadata = dict.fromkeys(left_out[path.suffix])
             figure.savefig(stream, format=path.suffix[1:], metadata=metadata)
-            with writing(path) as file:
-                file.write(stream.getvalue())
+            write(path, stream.getvalue())
     return paths

@@ -1,6 +1,6 @@
 """The relations in a table as objects: coefficients, noise, text, and which rows break them."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, overload
 
@@ -12,6 +12,7 @@ from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.relations.solved import (
     Relation,
+    Surface,
     apart,
     fewest_digits,
     solved,
@@ -93,9 +94,6 @@ class Equations(Sequence[Equation]):
 
     def __len__(self) -> int:
         return len(self._all)
-
-    def __iter__(self) -> Iterator[Equation]:
-        return iter(self._all)
 
     def __repr__(self) -> str:
         lines = [one.text for one in self.relations]
@@ -228,25 +226,37 @@ def equations_apart(
     return [_equation(one, texts, known=True) for one in relations], written
 
 
-def _surface(model: Any, scaled: Scaled, X: Array | None) -> Any:
-    N = scaled.back(to_numpy(scaled.model.normals_).astype(float) / scaled.scale)
-    centre, units = scaled.point, scaled.units
-    D = len(centre)
+def _surface(model: Any, scaled: Scaled, X: Array | None) -> Surface:
     if X is None:
         # Noise is relative to the norm of the rows if these were normalised: about sqrt(D) where
         # all columns have a spread of one.
         relative = scaled.model.normalize and not scaled.model.affine_
-        noise = float(scaled.model.noise_) / (1.0 if relative else np.sqrt(D))
-        return surface_of_model(N, centre, units, noise)
-    rows = _rows(X, D)
-    near = near_subspace(scaled, rows, to_numpy(model.predict(X)))
-    inliers = rows[near & ~np.isnan(rows).any(axis=1)]
+        noise = float(scaled.model.noise_) / (1.0 if relative else np.sqrt(len(scaled.scale)))
+        return surface_of_model(own_normals(scaled), scaled.point, scaled.units, noise)
+    rows = _rows(X, len(scaled.scale))
+    inliers = complete_inliers(scaled, rows, to_numpy(model.predict(X)))
     if not len(inliers):
         raise InputError(
             f"None of the {len(rows)} rows of X is a complete inlier, so the noise cannot be "
             "estimated. Give rows like those of the fit, or leave X out."
         )
-    return surface_of_rows(N, centre, inliers, units if scaled.is_pipeline else None)
+    return surface_near(scaled, inliers)
+
+
+def complete_inliers(scaled: Scaled, X: Array, labels: Array) -> Array:
+    """Return the rows near the subspace that have no gaps: these tell the noise."""
+    return np.asarray(X[near_subspace(scaled, X, labels) & ~np.isnan(X).any(axis=1)])
+
+
+def own_normals(scaled: Scaled) -> Array:
+    """Return the normals (c, D) in the data's own units and order; their lengths differ."""
+    return scaled.back(to_numpy(scaled.model.normals_).astype(float) / scaled.scale)
+
+
+def surface_near(scaled: Scaled, inliers: Array) -> Surface:
+    """Return the subspace in the data's own units, with what its inliers (n, D) tell."""
+    units = scaled.units if scaled.is_pipeline else None
+    return surface_of_rows(own_normals(scaled), scaled.point, inliers, units)
 
 
 def _in_order(found: list[Relation]) -> list[Relation]:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from perpend._deprecation import renamed_parameters
-from perpend._files import writing
+from perpend._files import write
 from perpend.formats._dataset import Labelled
+from perpend.report._facts import gather
 from perpend.report._folder import FACTS, PAGE, report_from_folder
 from perpend.report._page import page
-from perpend.report._units import gather_any
 
 __all__ = ["FACTS", "PAGE", "report_from_folder", "write_report"]
 
@@ -75,10 +75,8 @@ def write_report(
     >>> "200 of 300 rows lie on a 4-dimensional subspace in 6 columns" in text
     True
     """
-    facts = gather_any(model, data, labelled=labelled, result=result, title=title, groups=groups)
+    facts = gather(model, data, labelled=labelled, result=result, title=title, groups=groups)
     if facts_path is not None:
-        with writing(facts_path) as stream:
-            stream.write(json.dumps(facts, separators=(",", ":"), allow_nan=False).encode())
-    with writing(path) as stream:
-        stream.write(page(facts).encode())
+        write(facts_path, json.dumps(facts, separators=(",", ":"), allow_nan=False))
+    write(path, page(facts))
     return Path(path)

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from perpend import __version__
 from perpend._json import plain
+from perpend._pipelines import opened
 from perpend._structures import relations
 from perpend._typing import Array
 from perpend._verdict import computed_evidence, plane_uncertainty
@@ -24,6 +24,7 @@ from perpend.formats._dataset import Counts, Dataset, Labelled
 from perpend.report._outliers import outlier_facts
 from perpend.report._pictures import Rows, picture_facts
 from perpend.report._solved import MOST_EQUATIONS, solved_equations
+from perpend.report._units import in_own_units, own_rows, scaled_data
 from perpend.report._words import Facts, column_labels
 from perpend.rows.kinds import to_numpy
 from perpend.structure import SURE
@@ -33,7 +34,7 @@ MOST_NAMES = 2000  # of columns are kept
 
 
 def gather(
-    model: SubspaceEstimator,
+    model: Any,
     data: Any = None,
     *,
     labelled: Labelled | None = None,
@@ -42,21 +43,23 @@ def gather(
     groups: Any = None,
 ) -> Facts:
     """Return the facts about a fitted model and its rows; see `perpend.report.write_report`."""
-    check_is_fitted(model)
-    result = result or {}
-    rows = _rows(model, data)
+    scaled, result = opened(model), result or {}
+    model = scaled.model
+    rows = _rows(model, scaled_data(scaled, data))
     if labelled is None and rows.X is not None:
         labelled = _label(model, data if rows.dataset is None else rows.dataset.X, groups)
     labels = to_numpy(model.labels_) if labelled is None else to_numpy(labelled.labels)
     if rows.X is not None and len(labels) != len(rows.X):
         raise InputError(f"There are {len(labels)} labels, but the data has {len(rows.X)} rows.")
     facts = _data_facts(model, rows, len(labels), result.get("input") or {})
-    return {
+    own = own_rows(data) if scaled.is_pipeline else rows.X
+    solved = solved_equations(scaled, own, labels, rows.kind)
+    found = {
         "schema": SCHEMA,
         "title": title or facts["name"] or "Subspace report",
         "made": dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "data": facts,
-        "estimate": _estimate_facts(model, rows.X, labels, rows.kind),
+        "estimate": _estimate_facts(model, labels) | solved,
         "outliers": outlier_facts(model, rows.X, labelled, rows.dataset),
         "pictures": picture_facts(model, rows, labels, labelled),
         "without_constants": result.get("without_constants"),  # a fit of the other columns
@@ -65,6 +68,9 @@ def gather(
         "versions": _versions(result),
         "timings": {str(k): float(v) for k, v in (result.get("timings") or {}).items()},
     }
+    if scaled.is_pipeline:
+        in_own_units(found, scaled, data)
+    return found
 
 
 def _rows(model: SubspaceEstimator, data: Any) -> Rows:
@@ -130,7 +136,7 @@ def _off_origin(X: Array) -> float | None:
     return float(np.linalg.norm(centre)) / radius if radius > np.finfo(float).eps else None
 
 
-def _estimate_facts(model: SubspaceEstimator, X: Array | None, labels: Array, kind: str) -> Facts:
+def _estimate_facts(model: SubspaceEstimator, labels: Array) -> Facts:
     parameters = model.get_params(deep=False)
     parameters.pop("callback", None)
     seed = parameters.pop("random_state")
@@ -161,7 +167,6 @@ def _estimate_facts(model: SubspaceEstimator, X: Array | None, labels: Array, ki
         "normals": plain(to_numpy(model.normals_)[:MOST_EQUATIONS].astype(float)),
         "intercept": plain(to_numpy(model.intercept_)[:MOST_EQUATIONS].astype(float)),
         "location": plain(to_numpy(model.location_).astype(float)),
-        **solved_equations(model, X, labels, kind),
         "structures": _structure_facts(model),
         "parameters": {key: _shown(value) for key, value in parameters.items()},
         "seed": str(seed) if seed is None or isinstance(seed, int | np.integer) else "a generator",

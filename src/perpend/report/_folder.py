@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 from jinja2 import TemplateError
 
-from perpend._files import writing
+from perpend._files import write
 from perpend._pipelines import opened
 from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.formats._dataset import Labelled
 from perpend.persistence import load
-from perpend.report._facts import SCHEMA
+from perpend.report._facts import SCHEMA, gather
 from perpend.report._page import page
-from perpend.report._units import gather_any
 from perpend.report._words import Facts, column_labels
 
 PAGE, FACTS = "report.html", "report.json"
@@ -78,8 +77,7 @@ def report_from_folder(
         raise InputError(
             f"{folder}: has neither {FACTS} nor {MODEL}. Run perpend fit with this folder first."
         )
-    with writing(target) as stream:
-        stream.write(content.encode())
+    write(target, content)
     return target
 
 
@@ -109,7 +107,7 @@ def _facts(folder: Path, data: Any) -> Facts:
         distance = _distances(folder / LABELS)
         if distance is not None and len(distance) == len(model.labels_):
             labelled = Labelled(model.labels_, distance, np.full(len(distance), np.nan))
-    facts = gather_any(whole, data, labelled=labelled, result=result)
+    facts = gather(whole, data, labelled=labelled, result=result)
     names = (result.get("input") or {}).get("columns")
     if data is None and isinstance(names, list) and len(names) == model.n_features_in_:
         facts["data"]["columns"], facts["data"]["named"] = column_labels(names), True
