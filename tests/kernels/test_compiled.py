@@ -216,8 +216,8 @@ def test_without_a_library_that_fits_there_is_none(monkeypatch, tmp_path, what):
 
 @needs_library
 def test_rows_shorter_than_a_long_vector_take_a_shorter_one(monkeypatch):
-    monkeypatch.setattr(l1, "variants", lambda: VARIANTS)
+    monkeypatch.setattr(l1, "_runnable", lambda: VARIANTS)
     assert l1._fastest(D=8, itemsize=8) == l1._fastest(D=16, itemsize=4) == "avx512"
     assert l1._fastest(D=7, itemsize=8) == l1._fastest(D=15, itemsize=4) == "avx2"
-    monkeypatch.setattr(l1, "variants", lambda: VARIANTS[:1])
+    monkeypatch.setattr(l1, "_runnable", lambda: VARIANTS[:1])
     assert l1._fastest(D=7, itemsize=8) == "baseline"

@@ -110,10 +110,11 @@ def reference_irls(X, c, n_iter):
 @pytest.mark.parametrize(
     ("step", "reference"), [("mbls", reference_rsgm_mbls), ("decay", reference_rsgm_decay)]
 )
-def test_rsgm_is_the_published_one(seed, step, reference, n_iter):
+@pytest.mark.parametrize("c", [1, 4])  # a vector, and a frame
+def test_rsgm_is_the_published_one(seed, step, reference, n_iter, c):
     data = problem(seed, noise=0.05)
-    model = RSGM(4, step=step, max_iter=n_iter).fit(data.X)
-    assert subspace_error(model.normals_, reference(data.X, 4, n_iter).T) < 1e-8
+    model = RSGM(c, step=step, max_iter=n_iter).fit(data.X)
+    assert subspace_error(model.normals_, reference(data.X, c, n_iter).T) < 1e-8
 
 
 @QUIET

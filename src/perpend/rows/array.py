@@ -5,7 +5,7 @@ and what a kernel makes of it stay in a second-level cache of 1 MiB; measured be
 D = 200, in both memory orders.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -227,7 +227,7 @@ class ArrayRows:
         return self._add_up(partial, groups, uses_blas=True)
 
     def _add_up(
-        self, work: Callable[[slice], Sums], groups: list[slice], *, uses_blas: bool
+        self, work: Callable[[slice], Sums], groups: Sequence[slice], *, uses_blas: bool
     ) -> Sums:
         """Add up the sums of groups of rows, whose order is the same for any number of threads."""
         sums: Sums = None, None

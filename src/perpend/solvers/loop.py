@@ -83,9 +83,9 @@ def iterate(
             return Run(state, Status.OUT_OF_ITERATIONS, n_steps)
         state = step(state)
         n_steps += 1
-        now = stage, n_steps, state.objective, state.change, tol
-        each = getattr(state, "objectives", None)
-        if callback is not None and callback(Progress(*now, each, max_steps)):
-            return Run(state, Status.STOPPED, n_steps)
+        if callback is not None:
+            now = stage, n_steps, state.objective, state.change, tol
+            if callback(Progress(*now, getattr(state, "objectives", None), max_steps)):
+                return Run(state, Status.STOPPED, n_steps)
         if enough is not None and enough(state):
             return Run(state, Status.ENOUGH, n_steps)

@@ -63,8 +63,8 @@ class _State(NamedTuple):
     def after(self, n_evaluations: int) -> "_State":
         """Return the same with what the loop needs."""
         k = len(self.objectives)  # np.mean is slow: a tenth of a pass over few rows
-        left = k - int(np.count_nonzero(self.converged))
-        return _State(*self[:-3], float(self.objectives.sum() / k), left / k, n_evaluations)
+        left = k - np.count_nonzero(self.converged)
+        return _State(*self[:-3], float(steps.total(self.objectives) / k), left / k, n_evaluations)
 
     def only(self, a: Array) -> "_State":
         """Return the starts `a` alone."""
@@ -79,7 +79,7 @@ class _State(NamedTuple):
 
     def where(self, accepted: Array, old: "_State") -> "_State":
         """Return the starts that are `accepted`, and the others as in `old`."""
-        if accepted.all():
+        if np.count_nonzero(accepted) == len(accepted):
             return self
         both = zip(self[:-3], old[:-3], strict=True)
         return _State(*(np.where(accepted, new, before) for new, before in both))
@@ -112,36 +112,37 @@ def psgm(
     there = surface or _sphere(rows, rule.search, orthogonal_to)
     k, ahead = B.shape[1], min(getattr(rule, "ahead", 1), COLUMNS // there.columns)
     sizes = rule.shrink ** np.arange(ahead) if k == 1 and ahead > 1 else np.ones(1)
-    shortest = np.arange(sizes.size) == sizes.size - 1
+    several, shortest = sizes.size > 1, np.arange(sizes.size) == sizes.size - 1
     none = np.zeros(k, dtype=np.int64)
 
     def step(old: _State) -> _State:
         # Most passes are over all starts, and over few rows each array made takes its share.
         a = None if old.change == 1 else np.flatnonzero(~old.converged)
         now = old if a is None else old.only(a)
-        mu, streak = now.mu * sizes, now.streak
+        mu, streak = now.mu * sizes if several else now.mu, now.streak
         trial = there.retract(now.B - mu * now.v, now.B)
         f, g = there.evaluate(trial)
         accepted = rule.accepts(f, now.objectives, mu, now.slope, now.n_iter)
-        if sizes.size > 1:  # the first that is accepted counts; those after it were in vain
-            i = int(np.argmax(accepted | shortest))
+        if several:  # the first that is accepted counts; those after it were in vain
+            i = int((accepted | shortest).argmax())
             one, streak = slice(i, i + 1), streak if i == 0 else none
             mu, trial, f, g, accepted = mu[one], trial[:, one], f[one], g[:, one], accepted[one]
 
         new, turn = now, 0.0
-        if accepted.any():
+        if np.count_nonzero(accepted):
             v, slope = there.search(trial, g)
             moved, turn = there.turned(now.B, trial, v)
             relative = np.abs(f - now.objectives) / np.maximum(now.objectives, LEAST)
-            here = {"B": trial, "objectives": f, "v": v, "slope": slope}
-            new = now._replace(**here, moved=moved, relative=relative).where(accepted, now)
-        streak, n_iter = np.where(accepted, streak + 1, 0), now.n_iter + accepted
+            counts = now.streak, now.n_iter
+            new = _State(trial, f, v, slope, now.mu, *counts, moved, relative, now.converged)
+            new = new.where(accepted, now)
+        streak, n_iter = (streak + 1) * accepted, now.n_iter + accepted
         outcome = steps.Outcome(accepted, streak, n_iter, new.moved, accepted * turn, new.relative)
         mu = rule.following(mu, outcome)
         # Steps that are lost in rounding may be accepted for ever: the objective stays the same.
         lost = accepted & (new.moved <= there.unseen)
         done = rule.at_rest(mu, outcome, tol) | lost | (n_iter >= max_iter)
-        new = new._replace(mu=mu, streak=streak, n_iter=n_iter, converged=done)
+        new = _State(*new[:4], mu, streak, n_iter, new.moved, new.relative, done)
         return (new if a is None else old.put(a, new)).after(old.n_evaluations + 1)
 
     next_check = FIRST_CHECK

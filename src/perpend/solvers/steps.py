@@ -50,7 +50,7 @@ class StepRule:
         Here that is against g itself, with the slope ||g||^2.
         """
         del B
-        return Search(g, (g * g).sum(axis=axis))
+        return Search(g, total(g * g, axis))
 
     def first(self, f: Array) -> Array:
         """Return the first step sizes, given the objectives at the starts: the same everywhere."""
@@ -231,25 +231,34 @@ def budget(max_iter: int) -> int:
 
 def _tangent(B: Array, g: Array, axis: int = 0) -> Array:
     """Return the part of each gradient that is orthogonal to its direction."""
-    return g - B * (B * g).sum(axis=axis, keepdims=True)
+    return g - B * total(B * g, axis, keepdims=True)
 
 
 def down_the_tangent(B: Array, g: Array, axis: int = 0) -> Search:
     """Return the tangent G = g - b (b.g); the slope is ||G||^2."""
-    return StepRule().search(B, _tangent(B, g, axis), axis)
+    G = _tangent(B, g, axis)
+    return Search(G, total(G * G, axis))
 
 
 def on_sphere(trial: Array, B: Array, axis: int = 0) -> Array:
     """Return the trial points at unit length, and B where they have none."""
     xp, length = library(trial), lengths(trial, axis, keepdims=True)
     some = length > 0
+    if xp is np and np.count_nonzero(some) == some.size:
+        return trial / length
     # A Euclidean step of exactly 1/f can end at the origin. Staying gains nothing: refused.
     return xp.where(some, trial / xp.where(some, length, 1.0), B)
 
 
 def lengths(A: Array, axis: int = 0, *, keepdims: bool = False) -> Array:
     """Return the lengths of vectors; `vector_norm` takes longer, for the same numbers."""
-    return library(A).sqrt((A * A).sum(axis=axis, keepdims=keepdims))
+    return library(A).sqrt(total(A * A, axis, keepdims=keepdims))
+
+
+def total(A: Array, axis: int = 0, *, keepdims: bool = False) -> Array:
+    """Return the sums along an axis; on few numbers the method takes longer than adding up."""
+    add: Any = np.add.reduce if isinstance(A, np.ndarray) else type(A).sum
+    return add(A, axis, keepdims=keepdims)
 
 
 def cosine(A: Array, B: Array, axis: int = 0) -> Array:
