@@ -28,7 +28,7 @@ def summary(model: Any) -> str:
         *(("" if i else "because", text) for i, text in enumerate(doubts)),
         ("outliers", _outliers(model)),
         ("threshold", f"{model.threshold_:.3g}"),
-        ("noise", f"{model.noise_:.3g}"),
+        ("noise", _noise(model)),
     ]
     if missing := getattr(model, "n_missing_", 0):
         text = f"{missing} entries; {len(model.undecided_)} rows have too few left to be compared"
@@ -47,6 +47,13 @@ def summary(model: Any) -> str:
         texts = [f"model.choose({i}): {words.structure(one)}" for i, one in others]
         lines += [("" if i else "others", text) for i, text in enumerate(texts)]
     return "\n".join(f"{key:<12}{text}" for key, text in lines)
+
+
+def _noise(model: Any) -> str:
+    """Return the length of an inlier's error over all columns, and its deviation in each."""
+    text, D = f"{model.noise_:.3g}", model.n_features_in_
+    in_each = f" over all {D} columns, {model.noise_ / math.sqrt(D):.2g} in each"
+    return text + in_each if model.noise_ > 0 and D > 1 else text
 
 
 def drift(report: dict[str, Any]) -> str:
