@@ -1,14 +1,12 @@
 """Rows in memory, for methods that need all of them at once."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from perpend._typing import Array
 from perpend.kernels import heights
 from perpend.rows import RowSource, RowSpan
-from perpend.solvers.loop import Run, Status
-from perpend.solvers.result import Directions
 
 
 class Dense(NamedTuple):
@@ -44,16 +42,3 @@ class Urn:
         """Return the indices of rows, in an array of this shape."""
         at = self.rng.random(shape) * self._ends[-1]
         return self._order[np.searchsorted(self._ends, at, side="right")]
-
-
-def ended(run: Run[Any], B: Array, resolution: float, n_iter: int | None = None) -> Directions:
-    """Return the directions that a loop ended with, as one start."""
-    n = run.n_steps if n_iter is None else n_iter
-    return Directions(
-        B=B,
-        objective=np.array([run.state.objective]),
-        n_iter=np.array([n]),
-        converged=np.array([run.status is Status.CONVERGED]),
-        resolution=resolution,
-        n_evaluations=run.n_steps + 1,
-    )

@@ -13,13 +13,7 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.kernels import logarithmic_bins
-from perpend.rows import (
-    Kept,
-    RowSource,
-    RowSpan,
-    scan_grouped_distances,
-    scan_weighted_gram,
-)
+from perpend.rows import Kept, RowSource, RowSpan, scan_grouped_distances, scan_weighted_gram
 from perpend.solvers import Fit, TwoGroups
 from perpend.solvers.loop import Callback, iterate
 from perpend.structure import constants as k
