@@ -10,7 +10,6 @@ from perpend import DPCP
 from perpend.batch import dpcp_batch
 from perpend.exceptions import CodimensionWarning
 from perpend.structure import Cloud
-from perpend.structure.values import blurred
 
 BY_CHANCE = {
     "grades": lambda rng: np.clip(np.round(rng.normal(3, 1.2, (600, 5))), 1, 5),
@@ -82,6 +81,6 @@ def test_every_value_stays_in_its_cell():
     rng = np.random.default_rng(0)
     X = np.c_[rng.integers(0, 4, 500), rng.integers(0, 2, 500) * 10, rng.standard_normal(500)]
     cloud = Cloud(X, affine=True, floor=1e-8)
-    away = blurred(cloud, rng).X - X
+    away = cloud.blurred(rng).X - X
     assert np.all(np.abs(away) <= [0.5, 5, 0])
     assert np.all(np.ptp(away, axis=0)[:2] > [0.9, 9])

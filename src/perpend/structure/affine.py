@@ -130,8 +130,8 @@ def _sample(
         Y = (S[some] - point) @ basis if W.shape[1] else S[some] - point
         own, share = distinct.of_kind(some)
         floor = float(distance_edges(1.0, given.dtype)[0])
-        cloud = Cloud(Y, affine=True, weight=own, share=share, floor=floor)
-        cloud.n_outside, cloud.basis = W.shape[1], basis if W.shape[1] else None
+        how = {"basis": basis if W.shape[1] else None, "n_outside": W.shape[1]}
+        cloud = Cloud(Y, affine=True, weight=own, share=share, floor=floor, **how)
     n, no_normals = float(distinct.share.sum()), weigh_no_normals(rows, span, distinct, lifted=True)
     return _Sample(len(S), W, basis, point, cloud, n, no_normals)
 

@@ -19,6 +19,7 @@ from perpend.structure.checks import (
     beyond_ellipse,
     confidence_of,
     ends_on_both_sides,
+    frequent_values,
 )
 from perpend.structure.cloud import Axes, Cloud
 from perpend.structure.layers import Histogram, find_layers, gain_of_two, histogram, members_noise
@@ -31,7 +32,6 @@ from perpend.structure.members import (
 )
 from perpend.structure.profile import Plateau, Profile, clearness
 from perpend.structure.settle import Candidate, settle, within
-from perpend.structure.values import frequent_values
 
 N_SAME = 256  # members to see by that a subspace is the same
 

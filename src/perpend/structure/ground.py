@@ -21,7 +21,7 @@ so the others and their subspace are found without any search.
 import math
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -109,11 +109,10 @@ class Ground:
         weight, share = self.distinct.of_kind(chosen)
         lengths = self.rows.gather(self.rows.lengths).astype(float)[chosen]
         floor = float(distance_edges(1.0, self.rows.dtype)[0])
-        cloud = Cloud(X, affine=False, weight=weight, share=share, lengths=lengths, floor=floor)
-        cloud.n_outside = self.span.n_outside
+        how: dict[str, Any] = {"weight": weight, "share": share, "lengths": lengths}
         if self.span.n_outside:
-            cloud.basis = self.span.in_data(self.span.from_span(np.eye(self.span.rank)))
-        return cloud
+            how["basis"] = self.span.in_data(self.span.from_span(np.eye(self.span.rank)))
+        return Cloud(X, affine=False, floor=floor, n_outside=self.span.n_outside, **how)
 
     def axes_of(self, fit: Fit) -> Axes:
         """Return the axes of a fit as the cloud sees them."""

@@ -15,7 +15,7 @@ from perpend.solvers import Directions, Solution
 from perpend.solvers.loop import Callback
 from perpend.structure import constants as k
 from perpend.structure import effort
-from perpend.structure.checks import Doubt, Verdict, beyond_ellipse
+from perpend.structure.checks import Doubt, Verdict, beyond_ellipse, frequent_values
 from perpend.structure.confirm import among
 from perpend.structure.decide import Decision, Structure, facts_of, with_rows, with_short_rows
 from perpend.structure.descents import Descent, Descents, landed, rank_of_directions
@@ -41,7 +41,6 @@ from perpend.structure.profile import Profile, clearness
 from perpend.structure.reweighted import turned_to
 from perpend.structure.search import find_structure
 from perpend.structure.settle import Candidate
-from perpend.structure.values import frequent_values
 
 ENOUGH_TO_WEIGH = 1024  # rows, where nothing is looked for
 
@@ -299,6 +298,20 @@ def solve_free(
         verdict = min(estimate.verdict, refined, key=lambda one: one.confidence)
         estimate = _beside_the_rows(ground, estimate._replace(verdict=verdict), directions.B)
     return solution_of(estimate, rows, fixed=False)
+
+
+def largest_fall(values: Array, *, then_zero: bool, luck: float = 1.0) -> int:
+    """Return after how many of the values (R,), largest first and positive, they fall most.
+
+    `then_zero`: these are all that rows have which span less than the space. The next value would
+    be zero, and the fall after the last one is the largest of all: all R count. But that is true of
+    any exact relation between columns, so a fall inside comes first if no cloud has one like it.
+    `luck` is how much larger than those of a cloud's axes falls may be, as extremes of many.
+    """
+    falls = values[:-1] / values[1:]
+    if len(falls) == 0 or (then_zero and np.max(falls) < luck * k.GAP**2):  # GAP is of lengths
+        return len(values)
+    return int(np.argmax(falls)) + 1
 
 
 def _beside_the_rows(ground: Ground, estimate: Estimate, B: Array) -> Estimate:

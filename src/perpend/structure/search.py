@@ -22,11 +22,11 @@ from perpend._typing import Array
 from perpend.solvers.loop import Callback, iterate
 from perpend.structure import constants as k
 from perpend.structure import effort
+from perpend.structure.checks import may_be_coincidence
 from perpend.structure.cloud import Axes, radius
 from perpend.structure.decide import Decision, decide
 from perpend.structure.members import settled_at
 from perpend.structure.profile import Plateau, Profile, clearness
-from perpend.structure.values import blurred, may_be_coincidence
 
 N_NEAR = (15, 60, 240, 960)  # rows for each column around a single one: how dense they are, how
 # far a plane goes and how thin it is differ from data to data, so several sizes are tried
@@ -62,7 +62,7 @@ def find_structure(
     if not may_be_coincidence(profile.cloud, decision.candidate):
         return decision
     # What is exact only because values are few is not seen where each is anywhere in its cell.
-    own, again = decision.candidate, Profile(blurred(profile.cloud, rng))
+    own, again = decision.candidate, Profile(profile.cloud.blurred(rng))
 
     def proposed() -> Iterator[int]:
         again.add(own.axes)
