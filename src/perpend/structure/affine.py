@@ -68,6 +68,10 @@ class _Sample(NamedTuple):
             return self.point
         return self.point + self.basis @ self.candidate.axes.centre
 
+    def shows(self, decision: Decision | None) -> "_Sample":
+        """Return the same with what was found."""
+        return self._replace(candidate=decision and decision.candidate, decision=decision)
+
 
 def find_affine(
     X: Array,
@@ -146,9 +150,7 @@ def _still_there(
     profile = Profile(cloud)
     proposals = known.proposed(profile, known.axes(sample.point))
     decision = find_structure(profile, rng, proposals=proposals, fixed=fixed, paths=False)
-    if decision is None or not known.is_found_in(decision):
-        return None
-    return sample._replace(candidate=decision.candidate, decision=decision)
+    return sample.shows(decision) if known.is_found_in(decision) else None
 
 
 def _decide(
@@ -173,12 +175,10 @@ def _decide(
             return sample._replace(candidate=point_among(cloud))
         if cloud.n < cloud.D + 2:
             return sample
-        decision = find_structure(
-            Profile(cloud), rng, fixed=fixed, slowly=slowly, callback=callback
+        profile = Profile(cloud)
+        return sample.shows(
+            find_structure(profile, rng, fixed=fixed, slowly=slowly, callback=callback)
         )
-        if decision is None:
-            return sample
-        return sample._replace(candidate=decision.candidate, decision=decision)
 
     chosen, (n, D) = search(size), X.shape
     while chosen.decision is not None and size is not None and size < n:

@@ -54,7 +54,6 @@ class RankEvidence(NamedTuple):
     value: int  # numerical rank of the directions
     saturated: bool  # every singular vector is a normal: the codimension may be larger
     basis: Array  # (D, m) left singular vectors of the directions
-    singular_values: Array  # (m,)
     heights: Array  # (m,) mean of |x.u| for each singular vector
     gap: float  # ratio of the singular values across the rank
     rise: float  # rise of the objective across the rank: 1 = from normals to random directions
@@ -117,7 +116,7 @@ def rank_of_directions(rows: RowSource, directions: Directions, rank: int) -> Ra
         s[None], heights[None], np.array([low]), high, floor=np.array([floor]), rank=rank
     )
     value, saturated, gap, rise, score = (values[0].item() for values in seen)
-    return RankEvidence(value, saturated, U, s, heights, gap, rise, score)
+    return RankEvidence(value, saturated, U, heights, gap, rise, score)
 
 
 class Ranks(NamedTuple):
@@ -260,7 +259,7 @@ class Descents:
         if n >= (effort.TAKE_OVER if rank <= effort.WIDE else 2 * effort.TAKE_OVER):
             return True  # paths decide
         number = self.evidence.value if self.fixed is None else self.fixed
-        possible = 0 < number < rank and number <= len(self.evidence.singular_values)
+        possible = 0 < number < rank and number <= self.evidence.basis.shape[1]
         if self._sure is None and n >= self._next_finish and possible and self._shows_a_rank(n):
             self._finish(self.evidence.basis[:, :number])
             self._next_finish = BACK_OFF * n

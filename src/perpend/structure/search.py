@@ -51,24 +51,30 @@ def find_structure(
     its own agree on them. `slowly` is for a second try, near the spectral limit; with many columns
     that is left to proposals, as it is without `paths`. The codimension may be `fixed`.
     """
-    how: dict[str, Any] = {"slowly": slowly, "paths": paths, "callback": callback}
-    decision = _found(profile, rng, proposals, fixed, **how)
+    cloud = profile.cloud
+    if cloud.D < 2:
+        return None
+    shrink: float | None = effort.SHRINK if cloud.D <= effort.FEW_COLUMNS else effort.SHRINK**2
+    if slowly:
+        shrink = effort.SLOW if cloud.D <= effort.WIDE else None
+    if cloud.n <= cloud.D or not paths:  # so few rows lie on anything
+        shrink = None
+    decision = _found(profile, proposals, rng, shrink, fixed=fixed, callback=callback)
     if decision is None or fixed is not None:
         return decision
-    if decision.candidate.n_members <= profile.cloud.free[decision.candidate.c - 1]:
+    own = decision.candidate
+    if own.n_members <= cloud.free[own.c - 1]:
         return None  # any subspace runs through so many rows
-    if not decision.candidate.is_exact:
-        return decision
-    if not may_be_coincidence(profile.cloud, decision.candidate):
+    if not (own.is_exact and may_be_coincidence(cloud, own)):
         return decision
     # What is exact only because values are few is not seen where each is anywhere in its cell.
-    own, again = decision.candidate, Profile(profile.cloud.blurred(rng))
+    again = Profile(cloud.blurred(rng))
 
     def proposed() -> Iterator[int]:
         again.add(own.axes)
         yield 1
 
-    seen = _found(again, rng, proposed(), None, **how)
+    seen = _found(again, proposed(), rng, shrink, fixed=None, callback=callback)
     there = decide(again, again.at(own.c), rng, own.c)
     V, W = (one.axes.A[:, : own.c] for one in (own, there.candidate))
     same = np.linalg.norm(V - W @ (W.T @ V), 2) <= k.SAME_ANGLE
@@ -80,33 +86,26 @@ def find_structure(
 
 def _found(
     profile: Profile,
-    rng: np.random.Generator,
     proposals: Iterable[int],
-    fixed: int | None,
+    rng: np.random.Generator,
+    shrink: float | None,
     *,
-    slowly: bool,
-    paths: bool,
+    fixed: int | None,
     callback: Callback | None,
 ) -> Decision | None:
-    """Find the structure of a cloud as it is, to rounding errors."""
-    cloud = profile.cloud
-    if cloud.D < 2:
-        return None
-    few_columns = cloud.D <= effort.FEW_COLUMNS
-    shrink: float | None = effort.SHRINK if few_columns else effort.SHRINK**2
-    if slowly:
-        shrink = effort.SLOW if cloud.D <= effort.WIDE else None
-    if cloud.n <= cloud.D or not paths:  # so few rows lie on anything
-        shrink = None
-    chosen = _search(profile, proposals, rng, shrink, fixed, callback=callback) or profile.faint()
+    """Find the structure of a cloud as it is, to rounding errors; paths shrink by so much."""
+    how: dict[str, Any] = {"fixed": fixed, "callback": callback}
+    chosen = _search(profile, proposals, rng, shrink, **how) or profile.faint()
     if chosen is None:
         return None
     decision = decide(profile, chosen, rng, fixed)
-    for _ in range(effort.LOCAL_STARTS if few_columns else 0):
+    if shrink is None or profile.cloud.D > effort.FEW_COLUMNS:
+        return decision
+    for _ in range(effort.LOCAL_STARTS):
         facts, own = decision.facts, decision.candidate
         # The sum of two may be a compromise between them, and what is seen at finer scales a part
         # of something that no start has reached: others may end on one.
-        if shrink is None or not (facts.starts_disagree or facts.n_smaller or facts.hint):
+        if not (facts.starts_disagree or facts.n_smaller or facts.hint):
             break
         profile.start += 1
         axes = _local_axes(profile, own.c, own.probability > 0.5, rng)
@@ -121,8 +120,8 @@ def _search(
     proposals: Iterable[int],
     rng: np.random.Generator,
     shrink: float | None,
-    fixed: int | None,
     *,
+    fixed: int | None,
     callback: Callback | None,
 ) -> Plateau | None:
     """Fill the profile; return the chosen plateau."""
