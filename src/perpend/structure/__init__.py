@@ -12,13 +12,8 @@ from perpend.structure.decide import Decision
 from perpend.structure.descents import Descent
 from perpend.structure.estimate import Estimate, solution_of
 from perpend.structure.flats import AffineFit
-from perpend.structure.linear import (
-    find_proposed,
-    find_subspace,
-    largest_fall,
-    solve_fixed,
-    solve_free,
-)
+from perpend.structure.ground import largest_fall
+from perpend.structure.linear import find_proposed, find_subspace, solve_fixed, solve_free
 from perpend.structure.low_rank import low_rank_and_rows, row_weight
 from perpend.structure.profile import Profile
 from perpend.structure.samples import Subsample, by_sample

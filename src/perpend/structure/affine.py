@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from perpend._typing import Array
+from perpend._typing import Array, Auto
 from perpend.geometry import complement, random_directions
 from perpend.rows import RowSource, as_rows, distinct_rows, row_span
 from perpend.rows.kinds import to_numpy
@@ -22,18 +22,10 @@ from perpend.structure import effort
 from perpend.structure.checks import Doubt, Verdict
 from perpend.structure.cloud import NEXT_SAMPLE, Cloud
 from perpend.structure.confirm import STEPS
-from perpend.structure.constants import SURE
 from perpend.structure.decide import Decision
 from perpend.structure.descents import N_LANDED
-from perpend.structure.estimate import (
-    NOT_LOOKED_FOR,
-    around,
-    structures_of,
-    verdict_of,
-    weigh_no_normals,
-)
+from perpend.structure.estimate import around, structures_of, verdict_of, weigh_no_normals
 from perpend.structure.flats import AffineFit, Members, euclidean, in_data, members_among
-from perpend.structure.ground import Auto
 from perpend.structure.law import distance_edges
 from perpend.structure.members import point_among
 from perpend.structure.profile import Profile
@@ -196,8 +188,7 @@ def _or_their_span(sample: _Sample) -> _Sample:
     cloud, decision = sample.cloud, sample.decision
     if cloud is None or decision is None or sample.outside.shape[1] == 0:
         return sample
-    certain = sample.n_distinct > cloud.D + 1.5
-    if not certain or decision.candidate.is_exact or decision.confidence >= SURE:
+    if sample.n_distinct <= cloud.D + 1.5 or decision.is_worth_more:
         return sample
     whole, doubts = around(decision)
     no_normals = sample.no_normals.doubted(*doubts)
@@ -240,8 +231,7 @@ def _among(
     else:
         verdict = chosen.no_normals
         if fixed:
-            most = NOT_LOOKED_FOR if codimension == chosen.outside.shape[1] else 0.0
-            verdict = verdict._replace(confidence=min(verdict.confidence, most))
+            verdict = verdict.unsearched(all_outside=codimension == chosen.outside.shape[1])
     W = members.V[:-1]
     B = W @ (W.T @ random_directions(rng, len(W), N_LANDED))
     B /= np.maximum(np.linalg.norm(B, axis=0), np.finfo(float).tiny)

@@ -20,6 +20,7 @@ from perpend.structure.settle import Candidate
 TAILS = np.array([0.05, 0.02, 0.01, 0.005])  # shares of a cloud at which its rows are counted
 TYLER_STEPS = 8
 ROWS_OF_MEDIAN = 500  # from which Tyler's steps begin
+NOT_LOOKED_FOR = 0.5  # largest confidence in "no normals" that were not searched
 MATTERS = 100.0  # times rounding: a column with less of a normal takes no part
 
 
@@ -48,6 +49,14 @@ class Verdict(NamedTuple):
         """Return the same with more doubts."""
         least = min(self.confidence, k.DOUBTFUL) if doubts else self.confidence
         return self._replace(confidence=least, doubts=(*self.doubts, *doubts))
+
+    def unsearched(self, *, all_outside: bool) -> "Verdict":
+        """Return the same for "no normals inside the span", where that was given and not searched.
+
+        That is nothing where fewer were requested than are outside of it.
+        """
+        most = NOT_LOOKED_FOR if all_outside else 0.0
+        return self._replace(confidence=min(self.confidence, most))
 
 
 class Facts(NamedTuple):

@@ -13,12 +13,12 @@ to an octave: four to each factor two of J^2, by the first bits of its mantissa.
 import math
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
 
-from perpend._typing import Array
+from perpend._typing import Array, Auto
 from perpend.structure import constants as k
 from perpend.structure import effort
 
@@ -64,7 +64,7 @@ def sample_size(n_features: int) -> int:
 
 
 def size_for_low_dimension(
-    sample_size: int | Literal["auto"] | None, n_rows: int, n_features: int
+    sample_size: int | Auto | None, n_rows: int, n_features: int
 ) -> int | None:
     """Return how many rows may show a subspace of low dimension first, where that is worth it.
 
@@ -77,9 +77,7 @@ def size_for_low_dimension(
     return LOW_DIMENSION_ROWS if sample_size == "auto" and worth_it else None
 
 
-def sample_sizes(
-    sample_size: int | Literal["auto"] | None, n_rows: int, n_features: int
-) -> Iterator[int]:
+def sample_sizes(sample_size: int | Auto | None, n_rows: int, n_features: int) -> Iterator[int]:
     """Yield the sizes of the samples to try, one after the other, before all rows.
 
     >>> list(sample_sizes("auto", 100_000, 20))

@@ -61,6 +61,11 @@ class Decision(NamedTuple):
     cloud: Cloud
     best: Array | None  # (C, S) the best contrast at every codimension and scale, if looked for
 
+    @property
+    def is_worth_more(self) -> bool:
+        """Whether it is worth more than the certainty of the normals outside the span alone."""
+        return self.candidate.is_exact or self.confidence >= k.SURE
+
     def weighed(self, facts: Facts, candidate: Candidate) -> "Decision":
         """Return the same with other facts and members, weighed anew."""
         own = (one._replace(candidate=candidate) if one.chosen else one for one in self.structures)

@@ -16,23 +16,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from perpend._typing import Array
+from perpend._typing import Array, Auto
 from perpend.geometry import average_height
 from perpend.kernels import l1_objective
 from perpend.rows import RowSource, RowSpan
-from perpend.solvers import (
-    Directions,
-    Fit,
-    StepRule,
-    given_starts,
-    psgm,
-    random_starts,
-    spectral_starts,
-)
+from perpend.solvers import Directions, Fit, StepRule, given_starts, psgm, random_starts
 from perpend.structure import constants as k
 from perpend.structure import effort
 from perpend.structure.checks import Doubt, Verdict, no_accident
-from perpend.structure.ground import Auto, Ground
+from perpend.structure.ground import Ground
 from perpend.structure.profile import clearness
 from perpend.structure.settle import Candidate
 
@@ -321,7 +313,7 @@ def _starts(descent: Descent, span: RowSpan, rng: np.random.Generator, fixed: in
         return given_starts(descent.init, span)
     n = None if descent.n_starts == "auto" else descent.n_starts
     if descent.init == "spectral":
-        return spectral_starts(span, n or span.rank)
+        return span.axes[:, : n or span.rank]
     return random_starts(rng, span, n or max(N_STARTS_FIRST, int(enough_starts(fixed or 0))))
 
 

@@ -18,8 +18,6 @@ from perpend.structure.decide import Decision, longest
 from perpend.structure.labels import misfit_of
 from perpend.structure.settle import Candidate
 
-NOT_LOOKED_FOR = 0.5  # largest confidence in "no normals", where that was given and not searched
-
 
 class Estimate(NamedTuple):
     """The subspace among some rows, and how it came about."""
@@ -41,12 +39,6 @@ class Estimate(NamedTuple):
     def sure(self) -> bool:
         """Whether it is sure."""
         return self.converged and self.verdict.confidence >= k.SURE
-
-    @property
-    def is_worth_more(self) -> bool:
-        """Whether it is worth more than the certainty of the normals outside the span alone."""
-        exact = self.decision is not None and self.decision.candidate.is_exact
-        return exact or self.verdict.confidence >= k.SURE
 
 
 def around(inner: Decision) -> tuple[Decision | None, tuple[Doubt, ...]]:

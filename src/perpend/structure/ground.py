@@ -21,11 +21,11 @@ so the others and their subspace are found without any search.
 import math
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from perpend._typing import Array
+from perpend._typing import Array, Auto
 from perpend.kernels import distances
 from perpend.rows import Distinct, RowSource, RowSpan, distinct_rows, in_their_span
 from perpend.solvers import Fit
@@ -39,13 +39,10 @@ from perpend.structure.layers import Histogram, find_layers
 from perpend.structure.profile import Plateau, Profile, clearness
 from perpend.structure.reweighted import fit_subspace
 
-Auto: TypeAlias = Literal["auto"]
-
 STANDS_OUT = 1.2  # times the largest second moment of rows without preferred direction
 FEW_ROWS = 2.0  # rows per dimension of the span; with fewer, descents are at a loss
 ALONE = 1e-4  # below a leverage of 1 at the most
 MAX_SWEEP = 120  # steps of reweighting from a start that is hardly better than chance
-FIRST_SIZES = 3  # codimensions from which reweighting starts before any path
 MAX_FINISH = 60  # steps of reweighting
 FEW_STEPS = 4  # the same on the way, where a candidate that takes longer may come again
 ALIKE = 1e-3  # of the largest variance: along axes with less, rows vary as good as not at all
@@ -235,6 +232,20 @@ def room(span: RowSpan, n_rows: int) -> int:
 def largest_by_chance(n_rows: float, room: int) -> float:
     """Return the largest second moment of unit rows without preferred direction."""
     return (1 + math.sqrt(n_rows / room)) ** 2
+
+
+def largest_fall(values: Array, *, then_zero: bool, luck: float = 1.0) -> int:
+    """Return after how many of the values (R,), largest first and positive, they fall most.
+
+    `then_zero`: these are all that rows have which span less than the space. The next value would
+    be zero, and the fall after the last one is the largest of all: all R count. But that is true of
+    any exact relation between columns, so a fall inside comes first if no cloud has one like it.
+    `luck` is how much larger than those of a cloud's axes falls may be, as extremes of many.
+    """
+    falls = values[:-1] / values[1:]
+    if len(falls) == 0 or (then_zero and np.max(falls) < luck * k.GAP**2):  # GAP is of lengths
+        return len(values)
+    return int(np.argmax(falls)) + 1
 
 
 def dependent_rows(ground: Ground) -> Iterator[int]:

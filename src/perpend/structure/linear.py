@@ -7,7 +7,7 @@ from itertools import chain
 
 import numpy as np
 
-from perpend._typing import Array
+from perpend._typing import Array, Auto
 from perpend.exceptions import InputError
 from perpend.geometry import complement
 from perpend.rows import RowSource, RowSpan, check_source, scan_distances
@@ -19,17 +19,8 @@ from perpend.structure.checks import Doubt, Verdict, beyond_ellipse, frequent_va
 from perpend.structure.confirm import among
 from perpend.structure.decide import Decision, Structure, facts_of, with_rows, with_short_rows
 from perpend.structure.descents import Descent, Descents, landed, rank_of_directions
-from perpend.structure.estimate import (
-    NOT_LOOKED_FOR,
-    Estimate,
-    around,
-    solution_of,
-    verdict_of,
-    weigh_no_normals,
-)
+from perpend.structure.estimate import Estimate, around, solution_of, verdict_of, weigh_no_normals
 from perpend.structure.ground import (
-    FIRST_SIZES,
-    Auto,
     Ground,
     dependent_rows,
     largest_axes,
@@ -65,10 +56,13 @@ def find_subspace(
         directions = landed(ground, decision.candidate)
         evidence = rank_of_directions(ground.rows, directions, ground.span.rank)
     assert directions is not None
-    if decision is None or (fixed is None and _is_all_noise(ground, decision)):
+    noise2 = 0.0 if decision is None else decision.candidate.sigma**2 * ground.span.rank
+    is_all_noise = noise2 > k.NO_SUBSPACE * float(np.median(ground.rows.norms)) ** 2
+    if decision is None or (fixed is None and is_all_noise):
         return _no_normals(ground, directions)
     estimate = _estimate(ground, decision, directions)
-    if fixed is None and ground.is_certain and not estimate.is_worth_more:
+    assert estimate.decision is not None
+    if fixed is None and ground.is_certain and not estimate.decision.is_worth_more:
         return _no_normals(ground, directions, inner=estimate.decision)
     if evidence is None:
         return estimate
@@ -129,7 +123,7 @@ def _decide(ground: Ground, descents: Descents) -> Decision | None:
         if paths and (wide or late) and not _is_low(ground):
             near = 1 if descents.evidence is None else max(descents.evidence.value, 1)
             sizes = sweep_sizes(rank, min(near, rank - 1))
-            some = sizes[FIRST_SIZES:] if late else sizes[:FIRST_SIZES]
+            some = sizes[effort.FIRST_SIZES :] if late else sizes[: effort.FIRST_SIZES]
             yield from smallest_axes(ground, some if wide else sizes)
 
     find = partial(find_structure, rng=ground.rng, fixed=ground.fixed, callback=ground.callback)
@@ -148,12 +142,6 @@ def _is_low(ground: Ground) -> bool:
     return rank >= effort.WIDE and any(2 * p.c >= rank for p in ground.profile.plateaus())
 
 
-def _is_all_noise(ground: Ground, decision: Decision) -> bool:
-    """Say whether noise is as large as the rows: that is no subspace."""
-    most = k.NO_SUBSPACE * float(np.median(ground.rows.norms)) ** 2
-    return decision.candidate.sigma**2 * ground.span.rank > most
-
-
 def _no_normals(ground: Ground, directions: Directions, inner: Decision | None = None) -> Estimate:
     """Take no normals but those outside the span; what was seen inside of it is `inner`."""
     rows, span, n_inside = ground.rows, ground.span, 0
@@ -163,9 +151,7 @@ def _no_normals(ground: Ground, directions: Directions, inner: Decision | None =
         doubt = Doubt("point", what, "give a smaller codimension")
         verdict = Verdict(0.0, (doubt,), {"rank": span.rank})
     elif ground.n_rest is not None:
-        # Normals inside the span were not searched, or fewer than those outside were requested.
-        most = NOT_LOOKED_FOR if ground.n_rest == span.n_outside else 0.0
-        verdict = verdict._replace(confidence=min(verdict.confidence, most))
+        verdict = verdict.unsearched(all_outside=ground.n_rest == span.n_outside)
     decision, doubts = (None, ()) if inner is None else around(inner)
     return Estimate(
         verdict.doubted(*doubts),
@@ -298,20 +284,6 @@ def solve_free(
         verdict = min(estimate.verdict, refined, key=lambda one: one.confidence)
         estimate = _beside_the_rows(ground, estimate._replace(verdict=verdict), directions.B)
     return solution_of(estimate, rows, fixed=False)
-
-
-def largest_fall(values: Array, *, then_zero: bool, luck: float = 1.0) -> int:
-    """Return after how many of the values (R,), largest first and positive, they fall most.
-
-    `then_zero`: these are all that rows have which span less than the space. The next value would
-    be zero, and the fall after the last one is the largest of all: all R count. But that is true of
-    any exact relation between columns, so a fall inside comes first if no cloud has one like it.
-    `luck` is how much larger than those of a cloud's axes falls may be, as extremes of many.
-    """
-    falls = values[:-1] / values[1:]
-    if len(falls) == 0 or (then_zero and np.max(falls) < luck * k.GAP**2):  # GAP is of lengths
-        return len(values)
-    return int(np.argmax(falls)) + 1
 
 
 def _beside_the_rows(ground: Ground, estimate: Estimate, B: Array) -> Estimate:

@@ -27,6 +27,7 @@ from perpend.structure.cloud import Axes, radius
 from perpend.structure.decide import Decision, decide
 from perpend.structure.members import settled_at
 from perpend.structure.profile import Plateau, Profile, clearness
+from perpend.structure.reweighted import turned_by
 
 N_NEAR = (15, 60, 240, 960)  # rows for each column around a single one: how dense they are, how
 # far a plane goes and how thin it is differ from data to data, so several sizes are tried
@@ -77,7 +78,7 @@ def find_structure(
     seen = _found(again, proposed(), rng, shrink, fixed=None, callback=callback)
     there = decide(again, again.at(own.c), rng, own.c)
     V, W = (one.axes.A[:, : own.c] for one in (own, there.candidate))
-    same = np.linalg.norm(V - W @ (W.T @ V), 2) <= k.SAME_ANGLE
+    same = turned_by(W, V) <= k.SAME_ANGLE
     by_chance = BY_CHANCE & {doubt.name for doubt in there.doubts}
     if same and not by_chance:
         return decision
