@@ -167,10 +167,8 @@ def _decide(
             return sample._replace(candidate=point_among(cloud))
         if cloud.n < cloud.D + 2:
             return sample
-        profile = Profile(cloud)
-        return sample.shows(
-            find_structure(profile, rng, fixed=fixed, slowly=slowly, callback=callback)
-        )
+        profile = Profile(cloud, callback)
+        return sample.shows(find_structure(profile, rng, fixed=fixed, slowly=slowly))
 
     chosen, (n, D) = search(size), X.shape
     while chosen.decision is not None and size is not None and size < n:

@@ -75,8 +75,9 @@ class Decision(NamedTuple):
         """Return the decision for another of the structures, which somebody may choose by hand."""
         own = next(j for j, one in enumerate(self.structures) if one.chosen)
         by_hand = "it was chosen by hand, and the fit chose another one of structures_"
-        candidate, plateau = other.candidate, Plateau(0, 0, 0, 0, other.score, other.length, 0.0)
-        facts = facts_of(self.cloud, candidate.c, plateau)._replace(n_members=candidate.n_members)
+        candidate = other.candidate
+        facts = facts_of(self.cloud, candidate.c, other.score, other.length)
+        facts = facts._replace(n_members=candidate.n_members)
         return self._replace(
             candidate=candidate,
             facts=facts,
@@ -143,7 +144,7 @@ def decide(
         ellipse = 0.0  # where there are no others, a subspace is nothing but a gap
     others = [p for p in profile.plateaus() if p.c not in {chosen.c, c}]
     rival = max(others, key=lambda p: p.length, default=None)
-    facts = facts_of(cloud, c, chosen)._replace(
+    facts = facts_of(cloud, c, chosen.T, chosen.length)._replace(
         contrast=T,
         clearness=clear,
         n_smaller=n_smaller,
@@ -164,13 +165,13 @@ def decide(
     return Decision(candidate, facts, *confidence_of(facts), tuple(listed), cloud, best)
 
 
-def facts_of(cloud: Cloud, c: int, chosen: Plateau) -> Facts:
-    """Return what a plateau says about a structure of c normals; all else raises no doubt."""
+def facts_of(cloud: Cloud, c: int, contrast: float, length: float) -> Facts:
+    """Return what these say about a structure of c normals; all else raises no doubt."""
     free = int(cloud.free[c - 1])
     return NOTHING_WRONG._replace(
-        contrast=chosen.T,
+        contrast=contrast,
         parameters=c * free,
-        length=chosen.length,
+        length=length,
         n_free=free,
         needed=float(cloud.needed[c - 1]),
     )

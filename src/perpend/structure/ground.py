@@ -93,7 +93,7 @@ class Ground:
     @cached_property
     def profile(self) -> Profile:
         """What a sample in memory shows."""
-        return Profile(self.cloud(sample_size(self.span.rank)))
+        return Profile(self.cloud(sample_size(self.span.rank)), self.callback)
 
     def cloud(self, size: int | None = None) -> Cloud:
         """Return up to so many of the rows in memory, in coordinates of their span."""

@@ -126,12 +126,12 @@ def _decide(ground: Ground, descents: Descents) -> Decision | None:
             some = sizes[effort.FIRST_SIZES :] if late else sizes[: effort.FIRST_SIZES]
             yield from smallest_axes(ground, some if wide else sizes)
 
-    find = partial(find_structure, rng=ground.rng, fixed=ground.fixed, callback=ground.callback)
+    find = partial(find_structure, rng=ground.rng, fixed=ground.fixed)
     proposals = chain(first, descending(), sweeping())
     decision = find(ground.profile, proposals=proposals, paths=paths)
     if decision is None and paths and ground.rows.shape[0] <= effort.MOST_PER_COLUMN * rank:
         if ground.profile.cloud.n < ground.n_distinct:
-            ground.profile = Profile(ground.cloud())
+            ground.profile = Profile(ground.cloud(), ground.callback)
         decision = find(ground.profile, proposals=sweeping(late=True), slowly=True)
     return decision
 
@@ -178,7 +178,7 @@ def _as_it_is(ground: Ground, V: Array, directions: Directions) -> Estimate:
     chosen = profile.at(c)
     candidate = by_the_law(cloud, axes, fit, V if len(V) == cloud.D else ground.span.basis.T @ V)
     ellipse, gap = beyond_ellipse(cloud, axes, c)
-    facts = facts_of(cloud, c, chosen)._replace(
+    facts = facts_of(cloud, c, chosen.T, chosen.length)._replace(
         clearness=clearness(chosen, profile.plateaus()),
         n_members=fit.groups.share * ground.n_distinct,
         ellipse=ellipse,

@@ -14,12 +14,12 @@ is seen from the subspace of the others: J (1 + a w), with a the mean leverage.
 import math
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from perpend._typing import Array
-from perpend.solvers.loop import Callback, iterate
+from perpend.solvers.loop import iterate
 from perpend.structure import constants as k
 from perpend.structure import effort
 from perpend.structure.checks import may_be_coincidence
@@ -44,7 +44,6 @@ def find_structure(
     fixed: int | None = None,
     slowly: bool = False,
     paths: bool = True,
-    callback: Callback | None = None,
 ) -> Decision | None:
     """Find the structure of a cloud; None where nothing is significant.
 
@@ -60,7 +59,7 @@ def find_structure(
         shrink = effort.SLOW if cloud.D <= effort.WIDE else None
     if cloud.n <= cloud.D or not paths:  # so few rows lie on anything
         shrink = None
-    decision = _found(profile, proposals, rng, shrink, fixed=fixed, callback=callback)
+    decision = _found(profile, proposals, rng, shrink, fixed)
     if decision is None or fixed is not None:
         return decision
     own = decision.candidate
@@ -69,13 +68,13 @@ def find_structure(
     if not (own.is_exact and may_be_coincidence(cloud, own)):
         return decision
     # What is exact only because values are few is not seen where each is anywhere in its cell.
-    again = Profile(cloud.blurred(rng))
+    again = Profile(cloud.blurred(rng), profile.callback)
 
     def proposed() -> Iterator[int]:
         again.add(own.axes)
         yield 1
 
-    seen = _found(again, proposed(), rng, shrink, fixed=None, callback=callback)
+    seen = _found(again, proposed(), rng, shrink, None)
     there = decide(again, again.at(own.c), rng, own.c)
     V, W = (one.axes.A[:, : own.c] for one in (own, there.candidate))
     same = turned_by(W, V) <= k.SAME_ANGLE
@@ -90,13 +89,10 @@ def _found(
     proposals: Iterable[int],
     rng: np.random.Generator,
     shrink: float | None,
-    *,
     fixed: int | None,
-    callback: Callback | None,
 ) -> Decision | None:
     """Find the structure of a cloud as it is, to rounding errors; paths shrink by so much."""
-    how: dict[str, Any] = {"fixed": fixed, "callback": callback}
-    chosen = _search(profile, proposals, rng, shrink, **how) or profile.faint()
+    chosen = _search(profile, proposals, rng, shrink, fixed) or profile.faint()
     if chosen is None:
         return None
     decision = decide(profile, chosen, rng, fixed)
@@ -110,7 +106,7 @@ def _found(
             break
         profile.start += 1
         axes = _local_axes(profile, own.c, own.probability > 0.5, rng)
-        follow(profile, axes, own.c, shrink, callback=callback)
+        follow(profile, axes, own.c, shrink)
         _settle_plateaus(profile)
         decision = decide(profile, profile.chosen(fixed) or chosen, rng, fixed)
     return decision
@@ -121,9 +117,7 @@ def _search(
     proposals: Iterable[int],
     rng: np.random.Generator,
     shrink: float | None,
-    *,
     fixed: int | None,
-    callback: Callback | None,
 ) -> Plateau | None:
     """Fill the profile; return the chosen plateau."""
     cloud, all_ = profile.cloud, list[Plateau]()
@@ -148,7 +142,7 @@ def _search(
                 break
             clear = chosen is not None and clearness(chosen, all_) >= 1
             known = chosen if cloud.D > effort.FEW_COLUMNS and clear else None
-            follow(profile, axes, c, shrink, known=known, callback=callback)
+            follow(profile, axes, c, shrink, known)
             yield 1
 
     for agree in proposals if shrink is None else chain(proposals, paths(shrink)):
@@ -239,13 +233,7 @@ class _Place(NamedTuple):
 
 
 def follow(
-    profile: Profile,
-    axes: Axes,
-    c: int,
-    shrink: float,
-    *,
-    known: Plateau | None = None,
-    callback: Callback | None = None,
+    profile: Profile, axes: Axes, c: int, shrink: float, known: Plateau | None = None
 ) -> None:
     """Follow a path from these axes at c normals, and add some of its axes to the profile.
 
@@ -283,4 +271,4 @@ def follow(
 
     change, leverage = scale if scale > cloud.floor else 0.0, (cloud.D - c) / cloud.n
     start = _Place(scale, change, axes, J2, np.ones(len(J2)), leverage, scale)
-    iterate(step, start, max_steps=MAX_STEPS, stage="path", callback=callback)
+    iterate(step, start, max_steps=MAX_STEPS, stage="path", callback=profile.callback)
