@@ -36,6 +36,15 @@ def test_values_in_common_make_no_sure_subspace(name, seed):
         assert model.confidence_ < 0.95 or model.codimension_ == certain
 
 
+def test_marks_in_many_columns_are_fitted(seed):
+    """Rows that are all on few axes seem to show a low dimension, which then is a coincidence."""
+    for draw in range(2):
+        X = (np.random.default_rng([seed, draw]).random((300, 80)) < 0.03).astype(float)
+        model = quiet(X[X.any(axis=1)])
+        assert model.confidence_ < 0.95
+        assert np.allclose(np.linalg.norm(model.directions_, axis=1), 1)
+
+
 @pytest.mark.parametrize("affine", [False, True])
 def test_an_exact_total_of_small_counts_is_found(affine, seed):
     rng = np.random.default_rng(seed)

@@ -51,6 +51,10 @@ def find_subspace(
     if not finish or (fixed is not None and not 0 < fixed < ground.span.rank):
         return _as_descents_say(ground, descents)
     decision = _decide(ground, descents)
+    if (
+        decision is None and descents.directions is None
+    ):  # what seemed to spare descents was nothing
+        descents.descend(watched=True)
     directions, evidence = descents.directions, descents.evidence
     if directions is None and decision is not None:  # nobody descended
         directions = landed(ground, decision.candidate)
