@@ -43,7 +43,7 @@ N_LANDED = 16  # starts that are shown where nobody descends
 class RankEvidence(NamedTuple):
     """What the directions say about their rank."""
 
-    value: int  # numerical rank of the directions
+    value: int  # numerical rank of the directions; below that of the rows, unless this is 1
     saturated: bool  # every singular vector is a normal: the codimension may be larger
     basis: Array  # (D, m) left singular vectors of the directions
     heights: Array  # (m,) mean of |x.u| for each singular vector
@@ -62,27 +62,21 @@ class RankEvidence(NamedTuple):
         }
         return verdict._replace(evidence={**numbers, **verdict.evidence})
 
-    def doubts(self, codimension: int, n_outside: int, *, seen: bool) -> list[Doubt]:
-        """Say how the descents' rank differs from the codimension, or how unclear it is.
+    def doubts(self, n_outside: int, *, seen: bool) -> list[Doubt]:
+        """Say how unclear the descents' rank is, where it is taken for the codimension.
 
         As many normals as starts may be too few, unless the codimension is `seen` in the inliers,
         which do not care how many starts there were.
         """
-        rank = self.value
+        if self.saturated and seen:
+            return []
         if self.saturated:
-            if codimension > rank or seen:
-                return []
             more = f" plus {n_outside} normals to every row" if n_outside else ""
             sentence = (
-                f"the codimension equals the number of starts ({rank}){more} and may be larger"
+                f"the codimension equals the number of starts ({self.value}){more} and may be "
+                "larger"
             )
             remedy = "raise n_starts"
-        elif rank != codimension:
-            sentence = (
-                f"the descents suggest codimension {rank + n_outside}, the inliers "
-                f"{codimension + n_outside}"
-            )
-            remedy = "more starts or more rows would help"
         elif self.score < k.CLEAR_SCORE:
             sentence = (
                 f"the descents show no clear rank: their singular values fall by {self.gap:.3g} "
@@ -194,7 +188,7 @@ class Descents:
         if self.agree:
             yield 2 if self.ground.profile.fits[-1].lawful else 1
             return
-        number = min(evidence.value, rank - 1) if self.fixed is None else self.fixed
+        number = evidence.value if self.fixed is None else self.fixed
         if self._sure is None and 0 < number < rank:
             self._finish(evidence.basis[:, :number])
         yield 1

@@ -51,15 +51,14 @@ def find_subspace(
     if not finish or (fixed is not None and not 0 < fixed < ground.span.rank):
         return _as_descents_say(ground, descents)
     decision = _decide(ground, descents)
-    if (
-        decision is None and descents.directions is None
-    ):  # what seemed to spare descents was nothing
-        descents.descend(watched=True)
+    if decision is None and descents.directions is None:
+        descents.descend(watched=True)  # what seemed to make descents needless was nothing
     directions, evidence = descents.directions, descents.evidence
     if directions is None and decision is not None:  # nobody descended
         directions = landed(ground, decision.candidate)
         evidence = rank_of_directions(ground.rows, directions, ground.span.rank)
     assert directions is not None
+    assert evidence is not None
     noise2 = 0.0 if decision is None else decision.candidate.sigma**2 * ground.span.rank
     is_all_noise = noise2 > k.NO_SUBSPACE * float(np.median(ground.rows.norms)) ** 2
     if decision is None or (fixed is None and is_all_noise):
@@ -68,8 +67,6 @@ def find_subspace(
     assert estimate.decision is not None
     if fixed is None and ground.is_certain and not estimate.decision.is_worth_more:
         return _no_normals(ground, directions, inner=estimate.decision)
-    if evidence is None:
-        return estimate
     return estimate._replace(verdict=evidence.beside(estimate.verdict, ground.n_outside))
 
 
@@ -81,7 +78,7 @@ def _as_descents_say(ground: Ground, descents: Descents) -> Estimate:
     if ground.fixed is not None or estimate.fit is None:
         return estimate
     # Compare with the rank of the descents, where these alone have decided.
-    doubts = evidence.doubts(c, ground.n_outside, seen=not estimate.verdict.doubts)
+    doubts = evidence.doubts(ground.n_outside, seen=not estimate.verdict.doubts)
     verdict = evidence.beside(estimate.verdict, ground.n_outside)
     return estimate._replace(verdict=verdict.doubted(*doubts))
 
@@ -125,8 +122,7 @@ def _decide(ground: Ground, descents: Descents) -> Decision | None:
         # Paths take long with many columns, and reweighting is quick where it leads anywhere.
         wide = rank > effort.WIDE
         if paths and (wide or late) and not _is_low(ground):
-            near = 1 if descents.evidence is None else max(descents.evidence.value, 1)
-            sizes = sweep_sizes(rank, min(near, rank - 1))
+            sizes = sweep_sizes(rank, 1 if descents.evidence is None else descents.evidence.value)
             some = sizes[effort.FIRST_SIZES :] if late else sizes[: effort.FIRST_SIZES]
             yield from smallest_axes(ground, some if wide else sizes)
 
