@@ -94,7 +94,7 @@ def find_affine(
         return fit
     others = []
     for one in (one for one in decision.structures if not one.chosen):
-        other = chosen._replace(candidate=one.candidate, decision=decision.of(one))
+        other = chosen.shows(decision.of(one))
         view = _near(X, whole, other)
         if not view.is_near(seen.view):
             seen = lifted(X, weights, view, n_jobs=n_jobs)

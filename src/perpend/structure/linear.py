@@ -303,8 +303,8 @@ def _beside_the_rows(ground: Ground, estimate: Estimate, B: Array) -> Estimate:
         away = math.degrees(math.asin(min(sine, 1.0)))
         what = f"the rows near it lie on another subspace, {away:.0f} degrees away"
         doubt = Doubt("beside", what, "use DPCP, or another method")
-        return estimate._replace(verdict=estimate.verdict.doubted(doubt))
-    has, shown = (n + ground.span.n_outside for n in (c, seen.c))
-    what = f"the method returned codimension {has}, but the rows support {shown}"
-    doubt = Doubt("other", what, "give that codimension, or use DPCP")
+    else:
+        has, shown = (n + ground.span.n_outside for n in (c, seen.c))
+        what = f"the method returned codimension {has}, but the rows support {shown}"
+        doubt = Doubt("other", what, "give that codimension, or use DPCP")
     return estimate._replace(verdict=estimate.verdict.doubted(doubt))
