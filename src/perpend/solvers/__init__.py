@@ -3,6 +3,7 @@
 from perpend.solvers.dense import Dense as Dense
 from perpend.solvers.dense import Urn as Urn
 from perpend.solvers.dense import dense as dense
+from perpend.solvers.loop import Callback as Callback
 from perpend.solvers.loop import Directions as Directions
 from perpend.solvers.loop import Fit as Fit
 from perpend.solvers.loop import Progress as Progress

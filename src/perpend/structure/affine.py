@@ -16,8 +16,7 @@ from perpend.geometry import complement, random_directions
 from perpend.rows import RowSource, as_rows, distinct_rows, row_span
 from perpend.rows.kinds import to_numpy
 from perpend.rows.views import Lifted, View, lifted, near_view, whole_view
-from perpend.solvers import Fit, Solution
-from perpend.solvers.loop import Callback
+from perpend.solvers import Callback, Fit, Solution
 from perpend.structure import effort
 from perpend.structure.checks import Doubt, Verdict
 from perpend.structure.cloud import NEXT_SAMPLE, Cloud

@@ -14,8 +14,7 @@ import numpy as np
 from perpend._typing import Array
 from perpend.kernels import logarithmic_bins
 from perpend.rows import Kept, RowSource, RowSpan, scan_grouped_distances, scan_weighted_gram
-from perpend.solvers import Fit, TwoGroups
-from perpend.solvers.loop import Callback, iterate
+from perpend.solvers import Callback, Fit, TwoGroups, iterate
 from perpend.structure import constants as k
 from perpend.structure.labels import with_threshold
 from perpend.structure.law import SHARE_LEAST, SHARE_MOST, distance_edges, group_model, knots

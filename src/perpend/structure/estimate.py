@@ -8,8 +8,7 @@ import numpy as np
 from perpend._typing import Array
 from perpend.geometry import average_height, complement
 from perpend.rows import Distinct, Kept, RowSource, RowSpan, in_their_span, rank_tolerance, row_span
-from perpend.solvers import Directions, Fit, Solution
-from perpend.solvers.loop import Callback
+from perpend.solvers import Callback, Directions, Fit, Solution
 from perpend.structure import constants as k
 from perpend.structure import effort
 from perpend.structure.checks import NOTHING_WRONG, Doubt, Verdict, confidence_of

@@ -28,8 +28,7 @@ import numpy as np
 from perpend._typing import Array, Auto
 from perpend.kernels import distances
 from perpend.rows import Distinct, RowSource, RowSpan, distinct_rows, in_their_span
-from perpend.solvers import Fit
-from perpend.solvers.loop import Callback
+from perpend.solvers import Callback, Fit
 from perpend.structure import constants as k
 from perpend.structure import effort
 from perpend.structure.cloud import Axes, Cloud, sample_size

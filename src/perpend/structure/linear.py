@@ -11,8 +11,7 @@ from perpend._typing import Array, Auto
 from perpend.exceptions import InputError
 from perpend.geometry import complement
 from perpend.rows import RowSource, RowSpan, check_source, scan_distances
-from perpend.solvers import Directions, Solution
-from perpend.solvers.loop import Callback
+from perpend.solvers import Callback, Directions, Solution
 from perpend.structure import constants as k
 from perpend.structure import effort
 from perpend.structure.checks import Doubt, Verdict, beyond_ellipse, frequent_values
@@ -266,9 +265,7 @@ def solve_fixed(
 
 
 def solve_free(
-    rows: RowSource,
-    find: Callable[[RowSource, RowSpan], Directions],
-    rng: np.random.Generator,
+    rows: RowSource, find: Callable[[RowSource, RowSpan], Directions], rng: np.random.Generator
 ) -> Solution:
     """Let ``find(rows, span)`` find as many orthonormal normals as it sees, and weigh them.
 

@@ -7,9 +7,8 @@ import numpy as np
 
 from perpend._typing import Auto
 from perpend.rows import RowSource, RowSpan, check_source
-from perpend.solvers import Directions, Solution, dense, ended
+from perpend.solvers import Callback, Directions, Solution, dense, ended
 from perpend.solvers.alm import row_space, split, whole_rows
-from perpend.solvers.loop import Callback
 from perpend.structure.linear import solve_fixed, solve_free
 
 

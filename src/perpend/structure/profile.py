@@ -18,8 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from perpend._typing import Array, Namespace
-from perpend.solvers import Fit
-from perpend.solvers.loop import Callback
+from perpend.solvers import Callback, Fit
 from perpend.structure import constants as k
 from perpend.structure import effort
 from perpend.structure.checks import no_accident

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from perpend._typing import Array
-from perpend.solvers.loop import iterate
+from perpend.solvers import iterate
 from perpend.structure import constants as k
 from perpend.structure import effort
 from perpend.structure.checks import may_be_coincidence
