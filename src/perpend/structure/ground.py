@@ -84,11 +84,6 @@ class Ground:
         """The number of rows, without counting equal ones twice."""
         return float(self.distinct.share.sum())
 
-    @property
-    def is_certain(self) -> bool:
-        """Whether normals outside the span are certain: more rows than its dimension lie on it."""
-        return self.span.n_outside > 0 and self.n_distinct > self.span.rank + 0.5
-
     @cached_property
     def profile(self) -> Profile:
         """What a sample in memory shows."""

@@ -64,7 +64,9 @@ def find_subspace(
         return _no_normals(ground, directions)
     estimate = _estimate(ground, decision, directions)
     assert estimate.decision is not None
-    if fixed is None and ground.is_certain and not estimate.decision.is_worth_more:
+    # Normals outside the span are certain where more rows than its dimension lie on it.
+    certain = ground.span.n_outside > 0 and ground.n_distinct > ground.span.rank + 0.5
+    if fixed is None and certain and not estimate.decision.is_worth_more:
         return _no_normals(ground, directions, inner=estimate.decision)
     return estimate._replace(verdict=evidence.beside(estimate.verdict, ground.n_outside))
 
