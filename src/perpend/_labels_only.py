@@ -22,8 +22,8 @@ from perpend._validation import SHARE, UP_TO_HALF, Count, checked, constraints_o
 from perpend.rows.kinds import computing_on, to_numpy
 from perpend.rows.preparation import check_powers
 from perpend.solvers import Run, Status
+from perpend.solvers.alm import LEAST_SINGULAR
 from perpend.solvers.loop import Callback
-from perpend.structure.low_rank import LEAST_SINGULAR
 
 LABELS_ONLY: dict[str, type["LabelsOnly"]] = {}
 """Every such method by its class name; filled as the classes are defined."""

@@ -6,10 +6,13 @@ This is the only module in which ``Any`` stands for an array.
 
 import sys
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 Array: TypeAlias = Any
 """An array of any library that follows the array API standard."""
+
+Auto: TypeAlias = Literal["auto"]
+"""Where a number is left to us."""
 
 Namespace: TypeAlias = Any
 """The array library itself: what ``array.__array_namespace__()`` returns."""

@@ -35,8 +35,8 @@ from perpend.geometry import as_generator, complement, orthonormal, random_direc
 from perpend.rows import as_rows
 from perpend.rows.kinds import computing_on, to_numpy
 from perpend.solvers import AutoStep, Dense, psgm
+from perpend.solvers.dense import least_crossing
 from perpend.solvers.loop import Callback
-from perpend.solvers.program import least_crossing
 
 __all__ = ["OrthogonalDictionary", "SparseVector", "sparsest_vector"]
 

@@ -9,7 +9,7 @@ from perpend import DPCPLP, RSGM, DPCPd, subspace_error
 from perpend.datasets import make_subspace
 from perpend.geometry import complement
 from perpend.solvers import Dense, GeometricStep
-from perpend.solvers.program import least_crossing
+from perpend.solvers.dense import least_crossing
 
 QUIET = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 SEEDS = pytest.mark.parametrize("seed", range(3))

@@ -7,7 +7,6 @@ from helpers import mostly_slow, quiet
 from perpend import DPCP
 from perpend.batch import dpcp_batch
 from perpend.structure import Cloud
-from perpend.structure.values import blurred
 
 BY_CHANCE = {
     "grades": lambda rng: np.clip(np.round(rng.normal(3, 1.2, (600, 5))), 1, 5),
@@ -26,6 +25,15 @@ def test_values_in_common_make_no_sure_subspace(name, seed):
         model = quiet(X, affine=True)
         certain = X.shape[1] - np.linalg.matrix_rank(X - X.mean(0))  # of the one-hot columns
         assert model.confidence_ < 0.95 or model.codimension_ == certain
+
+
+def test_marks_in_many_columns_are_fitted(seed):
+    """Rows that are all on few axes seem to show a low dimension, which then is a coincidence."""
+    for draw in range(2):
+        X = (np.random.default_rng([seed, draw]).random((300, 80)) < 0.03).astype(float)
+        model = quiet(X[X.any(axis=1)])
+        assert model.confidence_ < 0.95
+        assert np.allclose(np.linalg.norm(model.directions_, axis=1), 1)
 
 
 @pytest.mark.parametrize("affine", [False, True])
@@ -73,6 +81,6 @@ def test_every_value_stays_in_its_cell():
     rng = np.random.default_rng(0)
     X = np.c_[rng.integers(0, 4, 500), rng.integers(0, 2, 500) * 10, rng.standard_normal(500)]
     cloud = Cloud(X, affine=True, floor=1e-8)
-    away = blurred(cloud, rng).X - X
+    away = cloud.blurred(rng).X - X
     assert np.all(np.abs(away) <= [0.5, 5, 0])
     assert np.all(np.ptp(away, axis=0)[:2] > [0.9, 9])

@@ -29,12 +29,12 @@ from scipy import special
 from perpend._typing import Array, library
 from perpend.rows import stacks
 from perpend.rows.stacks import Rows, Run, counting, like, moments, pick, squared_distances, to_host
+from perpend.structure.law import SHARE_LEAST, SHARE_MOST
+from perpend.structure.reweighted import TOL
 
 STEPS = 2  # between two checks: without noise the second usually finds nothing left to do
 MAX_ROUNDS = 30
-STANDS_STILL = 1e-3  # turn, relative to the inliers' scale: far below the statistical error
 LONGEST = 0.5  # a correction is not longer, so that its orthonormalisation converges
-SHARE_LEAST = 1e-6  # neither group is ever taken to be empty
 N_SHARES, N_SCALES, N_POINTS = 16, 32, 128  # of the coarse grid, and distances it is tried on
 LARGEST_SCALE = 0.5
 NEAR_ONE = 1e-12  # 1 - J^2 is at least this: a row orthogonal to the subspace is just far away
@@ -76,7 +76,7 @@ def finish(rows: Rows, V: Array, sizes: Sizes, run: Run) -> Finished:
     """Refine the normals V (p, k, D); zero rows of V stay."""
     end: Finished = run(begin, rows, V, sizes, True)
     for _ in range(MAX_ROUNDS - 1):
-        (moving,) = np.nonzero(to_host(end.turned) > STANDS_STILL)
+        (moving,) = np.nonzero(to_host(end.turned) > TOL)
         if len(moving) == 0:
             break
         new: Finished = run(_steps, rows, end, sizes, True)
@@ -107,7 +107,7 @@ def _steps(rows: Rows, end: Finished, sizes: Sizes, correcting: bool) -> Finishe
         # Share and scale of largest likelihood, given these probabilities.
         total = xp.sum(u, axis=1, keepdims=True)
         s2 = xp.sum(u * J2, axis=1, keepdims=True) / xp.clip(c * total, 1e-300, None)
-        share = xp.clip(total / n, SHARE_LEAST, 1 - SHARE_LEAST)
+        share = xp.clip(total / n, SHARE_LEAST, SHARE_MOST)
         groups = Groups(share, xp.clip(xp.sqrt(s2), sizes.least, None))
     return Finished(V, J2, A, groups, relative)
 

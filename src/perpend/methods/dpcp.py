@@ -14,12 +14,12 @@ provable robust recovery of subspaces of unknown codimension. ICLR 2022.
 
 import copy
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from perpend._capabilities import Capabilities
-from perpend._typing import Array
+from perpend._typing import Array, Auto
 from perpend.estimator import (
     Count,
     StrOptions,
@@ -44,8 +44,6 @@ from perpend.structure import (
 
 if TYPE_CHECKING:
     from perpend.structure.known import Known
-
-Auto: TypeAlias = Literal["auto"]
 
 
 def dpcp(

@@ -26,8 +26,8 @@ from perpend._typing import Array
 from perpend.estimator import SubspaceEstimator
 from perpend.rows import RowSource, RowSpan
 from perpend.solvers import Directions, Solution, dense, ended, iterate, one_by_one
+from perpend.solvers.dense import least_crossing
 from perpend.solvers.loop import Callback
-from perpend.solvers.program import least_crossing
 from perpend.structure import solve_fixed
 
 

@@ -16,6 +16,8 @@ import numpy as np
 from perpend._typing import Array
 from perpend.solvers.loop import Callback, Run, iterate
 
+LEAST_SINGULAR = 1e-3  # singular values below this share of the largest are noise
+
 
 class Penalty(NamedTuple):
     """The penalty lambda g, and its proximal step."""
@@ -86,8 +88,8 @@ def whole_rows(weights: Array) -> Penalty:
     return Penalty(lambda S: float(weights @ np.linalg.norm(S, axis=1)), prox)
 
 
-def row_space(L: Array, rtol: float) -> tuple[Array, int]:
+def row_space(L: Array) -> tuple[Array, int]:
     """Return the right singular vectors (D, D), largest value first, and the rank of L (n, D)."""
     squares, V = np.linalg.eigh(L.T @ L)
     s = np.sqrt(np.maximum(squares[::-1], 0))
-    return V[:, ::-1], int(np.sum(s > rtol * s[0])) if s[0] > 0 else 0
+    return V[:, ::-1], int(np.sum(s > LEAST_SINGULAR * s[0])) if s[0] > 0 else 0

@@ -1,14 +1,14 @@
 """Rows in memory, for methods that need all of them at once."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import linprog
 
 from perpend._typing import Array
+from perpend.exceptions import NumericalError
 from perpend.kernels import heights
 from perpend.rows import RowSource, RowSpan
-from perpend.solvers.loop import Run, Status
-from perpend.solvers.result import Directions
 
 
 class Dense(NamedTuple):
@@ -46,14 +46,21 @@ class Urn:
         return self._order[np.searchsorted(self._ends, at, side="right")]
 
 
-def ended(run: Run[Any], B: Array, resolution: float, n_iter: int | None = None) -> Directions:
-    """Return the directions that a loop ended with, as one start."""
-    n = run.n_steps if n_iter is None else n_iter
-    return Directions(
-        B=B,
-        objective=np.array([run.state.objective]),
-        n_iter=np.array([n]),
-        converged=np.array([run.status is Status.CONVERGED]),
-        resolution=resolution,
-        n_evaluations=run.n_steps + 1,
+def least_crossing(rows: Dense, n: Array) -> Array:
+    """Return the b (D, 1) with b.n = 1 that has the least weighted sum of |x.b|.
+
+    This is the l1 objective on a plane instead of the sphere: a linear program.
+    """
+    X, weight = rows
+    bounds = [*zip(-weight, weight, strict=True), (None, None)]  # of y, and of lambda
+    program = linprog(
+        np.append(np.zeros(len(X)), -1.0),
+        A_eq=np.hstack([X.T, -n]),
+        b_eq=np.zeros(len(n)),
+        bounds=bounds,
+        method="highs-ds",  # the simplex method ends at a vertex
     )
+    if program.status != 0:
+        raise NumericalError(f"A linear program was not solved: {program.message}")
+    b: Array = program.eqlin.marginals[:, None]
+    return b

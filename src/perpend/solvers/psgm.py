@@ -25,8 +25,7 @@ from perpend.geometry import random_directions
 from perpend.kernels import distance_and_gradient, l1_objective_and_gradient
 from perpend.rows import RowSource, RowSpan
 from perpend.solvers import steps
-from perpend.solvers.loop import Callback, Status, iterate
-from perpend.solvers.result import Directions
+from perpend.solvers.loop import Callback, Directions, Status, iterate
 
 FIRST_CHECK = 6  # evaluations before somebody may find that this is enough
 CHECK_AGAIN = 1.15  # times as many evaluations before the next check

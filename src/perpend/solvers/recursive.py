@@ -7,7 +7,7 @@ import numpy as np
 from perpend._typing import Array
 from perpend.geometry import complement
 from perpend.rows import RowSpan
-from perpend.solvers.result import Directions
+from perpend.solvers.loop import Directions
 
 
 def one_by_one(

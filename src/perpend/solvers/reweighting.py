@@ -18,8 +18,7 @@ import numpy as np
 from perpend._typing import Array
 from perpend.kernels import distances, power_weighted_gram
 from perpend.rows import RowSource, RowSpan
-from perpend.solvers.loop import Callback, Status, iterate
-from perpend.solvers.result import Directions
+from perpend.solvers.loop import Callback, Directions, ended, iterate
 
 SUM_ROUNDING = 16.0  # times eps: what rounding errors of sums may change between two steps
 NO_LENGTH = 1e-18  # of the largest row: no direction; its square is a number in single precision
@@ -76,15 +75,7 @@ def reweight(
     A = measure(span.variances, span.axes) if start is None else start
     first = Weighted(span.axes[:, :c], span.variances, A, *weigh(A, np.inf))
     run = iterate(step, first, max_steps=max_iter, tol=tol, stage="reweighting", callback=callback)
-    directions = Directions(
-        B=run.state.V,
-        objective=np.array([run.state.objective]),
-        n_iter=np.array([run.n_steps]),
-        converged=np.array([run.status is Status.CONVERGED]),
-        resolution=tol,
-        n_evaluations=run.n_steps + 1,
-    )
-    return directions, run.state
+    return ended(run, run.state.V, tol), run.state
 
 
 def tyler(

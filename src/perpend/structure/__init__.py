@@ -5,43 +5,27 @@ rows is smooth there, and the number of rows within a distance r grows like r^c.
 range of scales over which it does not.
 """
 
-from perpend.structure.affine import find_affine, solve_lifted
-from perpend.structure.cloud import Axes, Cloud, sample_size, sample_sizes, size_for_low_dimension
-from perpend.structure.constants import SURE
-from perpend.structure.decide import Decision
-from perpend.structure.descents import Descent
-from perpend.structure.estimate import Estimate, solution_of
-from perpend.structure.falls import largest_fall
-from perpend.structure.flats import AffineFit
-from perpend.structure.linear import find_proposed, find_subspace, solve_fixed, solve_free
-from perpend.structure.low_rank import low_rank_and_rows, row_weight
-from perpend.structure.profile import Profile
-from perpend.structure.samples import Subsample, by_sample
-from perpend.structure.search import find_structure
-
-__all__ = [
-    "SURE",
-    "AffineFit",
-    "Axes",
-    "Cloud",
-    "Decision",
-    "Descent",
-    "Estimate",
-    "Profile",
-    "Subsample",
-    "by_sample",
-    "find_affine",
-    "find_proposed",
-    "find_structure",
-    "find_subspace",
-    "largest_fall",
-    "low_rank_and_rows",
-    "row_weight",
-    "sample_size",
-    "sample_sizes",
-    "size_for_low_dimension",
-    "solution_of",
-    "solve_fixed",
-    "solve_free",
-    "solve_lifted",
-]
+from perpend.structure.affine import find_affine as find_affine
+from perpend.structure.affine import solve_lifted as solve_lifted
+from perpend.structure.cloud import Axes as Axes
+from perpend.structure.cloud import Cloud as Cloud
+from perpend.structure.cloud import sample_size as sample_size
+from perpend.structure.cloud import sample_sizes as sample_sizes
+from perpend.structure.cloud import size_for_low_dimension as size_for_low_dimension
+from perpend.structure.constants import SURE as SURE
+from perpend.structure.decide import Decision as Decision
+from perpend.structure.descents import Descent as Descent
+from perpend.structure.estimate import Estimate as Estimate
+from perpend.structure.estimate import solution_of as solution_of
+from perpend.structure.flats import AffineFit as AffineFit
+from perpend.structure.ground import largest_fall as largest_fall
+from perpend.structure.linear import find_proposed as find_proposed
+from perpend.structure.linear import find_subspace as find_subspace
+from perpend.structure.linear import solve_fixed as solve_fixed
+from perpend.structure.linear import solve_free as solve_free
+from perpend.structure.low_rank import low_rank_and_rows as low_rank_and_rows
+from perpend.structure.low_rank import row_weight as row_weight
+from perpend.structure.profile import Profile as Profile
+from perpend.structure.samples import Subsample as Subsample
+from perpend.structure.samples import by_sample as by_sample
+from perpend.structure.search import find_structure as find_structure

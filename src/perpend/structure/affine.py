@@ -11,29 +11,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from perpend._typing import Array
+from perpend._typing import Array, Auto
 from perpend.geometry import complement, random_directions
 from perpend.rows import RowSource, as_rows, distinct_rows, row_span
 from perpend.rows.kinds import to_numpy
 from perpend.rows.views import Lifted, View, lifted, near_view, whole_view
-from perpend.solvers import Fit, Solution
-from perpend.solvers.loop import Callback
+from perpend.solvers import Callback, Fit, Solution
 from perpend.structure import effort
 from perpend.structure.checks import Doubt, Verdict
 from perpend.structure.cloud import NEXT_SAMPLE, Cloud
 from perpend.structure.confirm import STEPS
-from perpend.structure.constants import SURE
 from perpend.structure.decide import Decision
 from perpend.structure.descents import N_LANDED
-from perpend.structure.estimate import (
-    NOT_LOOKED_FOR,
-    around,
-    structures_of,
-    verdict_of,
-    weigh_no_normals,
-)
+from perpend.structure.estimate import around, structures_of, verdict_of, weigh_no_normals
 from perpend.structure.flats import AffineFit, Members, euclidean, in_data, members_among
-from perpend.structure.ground import Auto
 from perpend.structure.law import distance_edges
 from perpend.structure.members import point_among
 from perpend.structure.profile import Profile
@@ -68,6 +59,10 @@ class _Sample(NamedTuple):
             return self.point
         return self.point + self.basis @ self.candidate.axes.centre
 
+    def shows(self, decision: Decision | None) -> "_Sample":
+        """Return the same with what was found."""
+        return self._replace(candidate=decision and decision.candidate, decision=decision)
+
 
 def find_affine(
     X: Array,
@@ -98,7 +93,7 @@ def find_affine(
         return fit
     others = []
     for one in (one for one in decision.structures if not one.chosen):
-        other = chosen._replace(candidate=one.candidate, decision=decision.of(one))
+        other = chosen.shows(decision.of(one))
         view = _near(X, whole, other)
         if not view.is_near(seen.view):
             seen = lifted(X, weights, view, n_jobs=n_jobs)
@@ -130,8 +125,8 @@ def _sample(
         Y = (S[some] - point) @ basis if W.shape[1] else S[some] - point
         own, share = distinct.of_kind(some)
         floor = float(distance_edges(1.0, given.dtype)[0])
-        cloud = Cloud(Y, affine=True, weight=own, share=share, floor=floor)
-        cloud.n_outside, cloud.basis = W.shape[1], basis if W.shape[1] else None
+        how = {"basis": basis if W.shape[1] else None, "n_outside": W.shape[1]}
+        cloud = Cloud(Y, affine=True, weight=own, share=share, floor=floor, **how)
     n, no_normals = float(distinct.share.sum()), weigh_no_normals(rows, span, distinct, lifted=True)
     return _Sample(len(S), W, basis, point, cloud, n, no_normals)
 
@@ -146,9 +141,7 @@ def _still_there(
     profile = Profile(cloud)
     proposals = known.proposed(profile, known.axes(sample.point))
     decision = find_structure(profile, rng, proposals=proposals, fixed=fixed, paths=False)
-    if decision is None or not known.is_found_in(decision):
-        return None
-    return sample._replace(candidate=decision.candidate, decision=decision)
+    return sample.shows(decision) if known.is_found_in(decision) else None
 
 
 def _decide(
@@ -173,12 +166,8 @@ def _decide(
             return sample._replace(candidate=point_among(cloud))
         if cloud.n < cloud.D + 2:
             return sample
-        decision = find_structure(
-            Profile(cloud), rng, fixed=fixed, slowly=slowly, callback=callback
-        )
-        if decision is None:
-            return sample
-        return sample._replace(candidate=decision.candidate, decision=decision)
+        profile = Profile(cloud, callback)
+        return sample.shows(find_structure(profile, rng, fixed=fixed, slowly=slowly))
 
     chosen, (n, D) = search(size), X.shape
     while chosen.decision is not None and size is not None and size < n:
@@ -196,8 +185,7 @@ def _or_their_span(sample: _Sample) -> _Sample:
     cloud, decision = sample.cloud, sample.decision
     if cloud is None or decision is None or sample.outside.shape[1] == 0:
         return sample
-    certain = sample.n_distinct > cloud.D + 1.5
-    if not certain or decision.candidate.is_exact or decision.confidence >= SURE:
+    if sample.n_distinct <= cloud.D + 1.5 or decision.is_worth_more:
         return sample
     whole, doubts = around(decision)
     no_normals = sample.no_normals.doubted(*doubts)
@@ -240,8 +228,7 @@ def _among(
     else:
         verdict = chosen.no_normals
         if fixed:
-            most = NOT_LOOKED_FOR if codimension == chosen.outside.shape[1] else 0.0
-            verdict = verdict._replace(confidence=min(verdict.confidence, most))
+            verdict = verdict.unsearched(all_outside=codimension == chosen.outside.shape[1])
     W = members.V[:-1]
     B = W @ (W.T @ random_directions(rng, len(W), N_LANDED))
     B /= np.maximum(np.linalg.norm(B, axis=0), np.finfo(float).tiny)

@@ -13,12 +13,15 @@ from scipy import special
 
 from perpend._typing import Array
 from perpend.structure import constants as k
-from perpend.structure.cloud import Axes, Cloud
+from perpend.structure.cloud import Axes, Cloud, values_of
 from perpend.structure.layers import find_layers, histogram
+from perpend.structure.settle import Candidate
 
 TAILS = np.array([0.05, 0.02, 0.01, 0.005])  # shares of a cloud at which its rows are counted
 TYLER_STEPS = 8
 ROWS_OF_MEDIAN = 500  # from which Tyler's steps begin
+NOT_LOOKED_FOR = 0.5  # largest confidence in "no normals" that were not searched
+MATTERS = 100.0  # times rounding: a column with less of a normal takes no part
 
 
 class Doubt(NamedTuple):
@@ -46,6 +49,14 @@ class Verdict(NamedTuple):
         """Return the same with more doubts."""
         least = min(self.confidence, k.DOUBTFUL) if doubts else self.confidence
         return self._replace(confidence=least, doubts=(*self.doubts, *doubts))
+
+    def unsearched(self, *, all_outside: bool) -> "Verdict":
+        """Return the same for "no normals inside the span", where that was given and not searched.
+
+        That is nothing where fewer were requested than are outside of it.
+        """
+        most = NOT_LOOKED_FOR if all_outside else 0.0
+        return self._replace(confidence=min(self.confidence, most))
 
 
 class Facts(NamedTuple):
@@ -292,3 +303,58 @@ def tail_excess(seen: Array, n: Array) -> Array:
     p = np.minimum(seen / n, 1.0)
     kl = special.xlogy(p, p / TAILS) + special.xlogy(1 - p, (1 - p) / (1 - TAILS))
     return np.asarray(np.max(np.where(p > TAILS, n * kl, 0.0), axis=-1))
+
+
+# -- values that rows have in common ---------------------------------------------------------------
+#
+# Rows whose values are few, as counts and grades, lie exactly on many subspaces, as those with 3 in
+# the first column do, or those whose third column is one more than the first. So what is exact must
+# also be seen where every such value is anywhere in its cell (`Cloud.blurred`). And a single value
+# can be frequent among others that are not, as zero is among amounts of money. It makes no group of
+# its own if others are as frequent.
+
+
+def may_be_coincidence(cloud: Cloud, candidate: Candidate) -> bool:
+    """Say whether most rows on an exact subspace have values there that other rows have as well.
+
+    A row whose value in a single column that matters is its own is there for another reason. And
+    what nearly all rows have in common is no coincidence, as a column that hardly varies.
+    """
+    if candidate.n_members > k.ALL_ROWS * cloud.n:
+        return False
+    weight = np.linalg.norm(cloud.in_columns(candidate.axes.A[:, : candidate.c]), axis=1)
+    X, rounding = cloud.columns()
+    near = candidate.threshold >= candidate.J
+    common = near.copy()
+    for x in X.T[weight > MATTERS * cloud.relative_floor]:
+        of = values_of(x, rounding)
+        shared = np.bincount(of)[of] > 1
+        common &= shared
+        # In a column of measurements, other rows have values of their own.
+        if 2 * np.sum(shared & ~near) < np.sum(~near) or 2 * np.sum(common) <= np.sum(near):
+            return False
+    return bool(np.any(near))
+
+
+def frequent_values(cloud: Cloud, candidate: Candidate) -> int:
+    """Return how many columns have one value on the subspace, if others are as frequent elsewhere.
+
+    That is 0 where other columns tell the members as well.
+    """
+    B = cloud.in_columns(np.eye(cloud.D))
+    size = np.linalg.norm(B, axis=1)
+    inside = np.linalg.norm(B @ candidate.axes.A[:, : candidate.c], axis=1)
+    own = (size > 0) & (inside > np.sqrt(1 - k.SAME_ANGLE**2) * size)
+    if not np.any(own) or np.linalg.matrix_rank(B[own]) < candidate.c:
+        return 0
+    X, rounding = cloud.columns()
+    near, here, elsewhere = candidate.threshold >= candidate.J, 1.0, 0.0
+    for x, is_own in zip(X.T, own, strict=True):
+        of = values_of(x, rounding)
+        share = np.bincount(of) / len(x)
+        if is_own:
+            most = int(np.argmax(np.bincount(of[near], minlength=len(share))))
+            here, share[most] = min(here, float(share[most])), 0.0
+        elsewhere = max(elsewhere, float(np.max(share)))
+    is_rare = here < k.LEAST_SHARE or elsewhere < k.AS_GOOD * here
+    return 0 if is_rare else candidate.c

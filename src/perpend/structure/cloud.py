@@ -13,12 +13,12 @@ to an octave: four to each factor two of J^2, by the first bits of its mantissa.
 import math
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
 
-from perpend._typing import Array
+from perpend._typing import Array, Auto
 from perpend.structure import constants as k
 from perpend.structure import effort
 
@@ -64,7 +64,7 @@ def sample_size(n_features: int) -> int:
 
 
 def size_for_low_dimension(
-    sample_size: int | Literal["auto"] | None, n_rows: int, n_features: int
+    sample_size: int | Auto | None, n_rows: int, n_features: int
 ) -> int | None:
     """Return how many rows may show a subspace of low dimension first, where that is worth it.
 
@@ -77,9 +77,7 @@ def size_for_low_dimension(
     return LOW_DIMENSION_ROWS if sample_size == "auto" and worth_it else None
 
 
-def sample_sizes(
-    sample_size: int | Literal["auto"] | None, n_rows: int, n_features: int
-) -> Iterator[int]:
+def sample_sizes(sample_size: int | Auto | None, n_rows: int, n_features: int) -> Iterator[int]:
     """Yield the sizes of the samples to try, one after the other, before all rows.
 
     >>> list(sample_sizes("auto", 100_000, 20))
@@ -113,8 +111,6 @@ class Reference:
     """
 
     share: Array | None = None  # (n,) what a row counts as evidence; 1 if None
-    n_outside = 0  # normals of the rows' span, which users count as well
-    basis: Array | None = None  # (D', D) of the span in the columns of the data; None: the same
 
     def __init__(
         self, lengths: Array, D: int, codimensions: Array, *, affine: bool, floor: float
@@ -216,6 +212,8 @@ class Cloud(Reference):
 
     `weight` (n,) is what a row weighs in means and variances, `share` (n,) what it counts as
     evidence: equal rows count once. `lengths` (n,) are those that unit rows had as they were given.
+    `basis` (D', D) are the axes of the rows' span in the columns of the data, if these are others,
+    and `n_outside` its normals, which users count as well.
     """
 
     def __init__(
@@ -227,8 +225,11 @@ class Cloud(Reference):
         share: Array | None = None,
         lengths: Array | None = None,
         floor: float,
+        basis: Array | None = None,
+        n_outside: int = 0,
     ) -> None:
         rows, D = X.shape
+        self.basis, self.n_outside = basis, n_outside
         # Rows of few columns are too short to loop over.
         self.X = np.asfortranarray(X) if D <= effort.FEW_COLUMNS else X
         self.weight = None if weight is None or np.all(weight == 1) else weight
@@ -301,6 +302,48 @@ class Cloud(Reference):
             share = None if self.share is None else np.tile(self.share[rows], C)
             N += np.bincount(bins.ravel(), share, minlength=len(N))
         return self.balls(np.cumsum(N.reshape(C, S + 1), axis=1))
+
+    def in_columns(self, A: Array) -> Array:
+        """Return vectors A (D, k) in the columns of the data."""
+        return A if self.basis is None else self.basis @ A
+
+    def columns(self) -> tuple[Array, Array]:
+        """Return the rows (n, D') in the columns of the data, up to shift and scale, and rounding.
+
+        They are of any size there: no overflow.
+        """
+        X = self.X * (self.lengths / np.max(self.lengths))[:, None]
+        rounding = k.EXACT * self.relative_floor * np.linalg.norm(X, axis=1)
+        return (X.copy() if self.basis is None else X @ self.basis.T), rounding
+
+    def blurred(self, rng: np.random.Generator) -> "Cloud":
+        """Return the cloud with every value anywhere in its cell, which ends half-way to the next.
+
+        A value that several rows have, as in counts, grades and marks, is known up to its cell.
+        """
+        X, rounding = self.columns()
+        for j, x in enumerate(X.T):
+            of = values_of(x, rounding)
+            n = np.bincount(of)
+            value = np.bincount(of, x) / n
+            gap = np.diff(value, prepend=-np.inf, append=np.inf)
+            half = np.minimum(gap[1:], gap[:-1]) / 2
+            cell = np.where(np.isfinite(half) & (n > 1), half, 0.0)
+            X[:, j] += rng.uniform(-1, 1, len(x)) * cell[of]
+        Y = X if self.basis is None else X @ self.basis
+        if not self.affine:  # only directions matter: rows stay as long as they were
+            before, now = (np.linalg.norm(A, axis=1) for A in (self.X, Y))
+            Y *= (before / np.maximum(now, np.finfo(float).tiny))[:, None]
+        how: dict[str, Any] = {"weight": self.weight, "share": self.share, "lengths": self.lengths}
+        how |= {"affine": self.affine, "basis": self.basis, "n_outside": self.n_outside}
+        return Cloud(Y, floor=self.relative_floor, **how)
+
+
+def values_of(x: Array, rounding: Array) -> Array:
+    """Return the number of each row's value (n,), counted from the smallest."""
+    order, of = np.argsort(x, kind="stable"), np.empty(len(x), dtype=int)
+    of[order] = np.cumsum(np.diff(x[order], prepend=-np.inf) > rounding[order]) - 1
+    return of
 
 
 def radius(c: Array) -> Array:

@@ -13,24 +13,16 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.kernels import logarithmic_bins
-from perpend.rows import (
-    Kept,
-    RowSource,
-    RowSpan,
-    scan_grouped_distances,
-    scan_weighted_gram,
-)
-from perpend.solvers import Fit, TwoGroups
-from perpend.solvers.loop import Callback, iterate
+from perpend.rows import Kept, RowSource, RowSpan, scan_grouped_distances, scan_weighted_gram
+from perpend.solvers import Callback, Fit, TwoGroups, iterate
 from perpend.structure import constants as k
 from perpend.structure.labels import with_threshold
-from perpend.structure.law import distance_edges, group_model, knots
+from perpend.structure.law import SHARE_LEAST, SHARE_MOST, distance_edges, group_model, knots
 from perpend.structure.layers import Histogram, find_layers, layer_noise, members_noise
-from perpend.structure.reweighted import axes_of_moments, turned_to
+from perpend.structure.reweighted import TOL, axes_of_moments, turned_to
 from perpend.structure.settle import Candidate
 
 STEPS = 4
-TOL = 1e-3  # of the noise: a turn that changes no distance
 ALMOST = 1 - 1e-12  # the largest probability of a member
 SAMPLE_ERRORS = 3.0  # by so many times its own error the sample's normals may turn among all rows
 
@@ -132,7 +124,7 @@ def _by_density(seen: Histogram, candidate: Candidate, unit: float) -> TwoGroups
             # Two samples of the same kind of rows: tails are longer than one of them shows.
             p, threshold = layer.probability(middle), max(layer.threshold, threshold)
     p = np.minimum(np.minimum.accumulate(p), ALMOST)
-    share = min(max(float(seen.counts @ p) / total, 1e-6), 1 - 1e-6)
+    share = min(max(float(seen.counts @ p) / total, SHARE_LEAST), SHARE_MOST)
     own = members_noise(seen, p, c) if layer is None else layer_noise(seen, layer, c, mean=True)
     scale = float(edges[0]) if candidate.is_exact else max(own, float(edges[2]))
     gain = np.log1p(-share) - np.log1p(-p)

@@ -19,6 +19,7 @@ from perpend.structure.checks import (
     beyond_ellipse,
     confidence_of,
     ends_on_both_sides,
+    frequent_values,
 )
 from perpend.structure.cloud import Axes, Cloud
 from perpend.structure.layers import Histogram, find_layers, gain_of_two, histogram, members_noise
@@ -31,7 +32,6 @@ from perpend.structure.members import (
 )
 from perpend.structure.profile import Plateau, Profile, clearness
 from perpend.structure.settle import Candidate, settle, within
-from perpend.structure.values import frequent_values
 
 N_SAME = 256  # members to see by that a subspace is the same
 
@@ -61,6 +61,11 @@ class Decision(NamedTuple):
     cloud: Cloud
     best: Array | None  # (C, S) the best contrast at every codimension and scale, if looked for
 
+    @property
+    def is_worth_more(self) -> bool:
+        """Whether it is worth more than the certainty of the normals outside the span alone."""
+        return self.candidate.is_exact or self.confidence >= k.SURE
+
     def weighed(self, facts: Facts, candidate: Candidate) -> "Decision":
         """Return the same with other facts and members, weighed anew."""
         own = (one._replace(candidate=candidate) if one.chosen else one for one in self.structures)
@@ -70,8 +75,9 @@ class Decision(NamedTuple):
         """Return the decision for another of the structures, which somebody may choose by hand."""
         own = next(j for j, one in enumerate(self.structures) if one.chosen)
         by_hand = "it was chosen by hand, and the fit chose another one of structures_"
-        candidate, plateau = other.candidate, Plateau(0, 0, 0, 0, other.score, other.length, 0.0)
-        facts = facts_of(self.cloud, candidate.c, plateau)._replace(n_members=candidate.n_members)
+        candidate = other.candidate
+        facts = facts_of(self.cloud, candidate.c, other.score, other.length)
+        facts = facts._replace(n_members=candidate.n_members)
         return self._replace(
             candidate=candidate,
             facts=facts,
@@ -138,7 +144,7 @@ def decide(
         ellipse = 0.0  # where there are no others, a subspace is nothing but a gap
     others = [p for p in profile.plateaus() if p.c not in {chosen.c, c}]
     rival = max(others, key=lambda p: p.length, default=None)
-    facts = facts_of(cloud, c, chosen)._replace(
+    facts = facts_of(cloud, c, chosen.T, chosen.length)._replace(
         contrast=T,
         clearness=clear,
         n_smaller=n_smaller,
@@ -159,13 +165,13 @@ def decide(
     return Decision(candidate, facts, *confidence_of(facts), tuple(listed), cloud, best)
 
 
-def facts_of(cloud: Cloud, c: int, chosen: Plateau) -> Facts:
-    """Return what a plateau says about a structure of c normals; all else raises no doubt."""
+def facts_of(cloud: Cloud, c: int, contrast: float, length: float) -> Facts:
+    """Return what these say about a structure of c normals; all else raises no doubt."""
     free = int(cloud.free[c - 1])
     return NOTHING_WRONG._replace(
-        contrast=chosen.T,
+        contrast=contrast,
         parameters=c * free,
-        length=chosen.length,
+        length=length,
         n_free=free,
         needed=float(cloud.needed[c - 1]),
     )

@@ -16,23 +16,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from perpend._typing import Array
+from perpend._typing import Array, Auto
 from perpend.geometry import average_height
 from perpend.kernels import l1_objective
 from perpend.rows import RowSource, RowSpan
-from perpend.solvers import (
-    Directions,
-    Fit,
-    StepRule,
-    given_starts,
-    psgm,
-    random_starts,
-    spectral_starts,
-)
+from perpend.solvers import Directions, Fit, StepRule, given_starts, psgm, random_starts
 from perpend.structure import constants as k
 from perpend.structure import effort
 from perpend.structure.checks import Doubt, Verdict, no_accident
-from perpend.structure.ground import Auto, Ground
+from perpend.structure.ground import Ground
 from perpend.structure.profile import clearness
 from perpend.structure.settle import Candidate
 
@@ -51,10 +43,9 @@ N_LANDED = 16  # starts that are shown where nobody descends
 class RankEvidence(NamedTuple):
     """What the directions say about their rank."""
 
-    value: int  # numerical rank of the directions
+    value: int  # numerical rank of the directions; below that of the rows, unless this is 1
     saturated: bool  # every singular vector is a normal: the codimension may be larger
     basis: Array  # (D, m) left singular vectors of the directions
-    singular_values: Array  # (m,)
     heights: Array  # (m,) mean of |x.u| for each singular vector
     gap: float  # ratio of the singular values across the rank
     rise: float  # rise of the objective across the rank: 1 = from normals to random directions
@@ -71,27 +62,21 @@ class RankEvidence(NamedTuple):
         }
         return verdict._replace(evidence={**numbers, **verdict.evidence})
 
-    def doubts(self, codimension: int, n_outside: int, *, seen: bool) -> list[Doubt]:
-        """Say how the descents' rank differs from the codimension, or how unclear it is.
+    def doubts(self, n_outside: int, *, seen: bool) -> list[Doubt]:
+        """Say how unclear the descents' rank is, where it is taken for the codimension.
 
         As many normals as starts may be too few, unless the codimension is `seen` in the inliers,
         which do not care how many starts there were.
         """
-        rank = self.value
+        if self.saturated and seen:
+            return []
         if self.saturated:
-            if codimension > rank or seen:
-                return []
             more = f" plus {n_outside} normals to every row" if n_outside else ""
             sentence = (
-                f"the codimension equals the number of starts ({rank}){more} and may be larger"
+                f"the codimension equals the number of starts ({self.value}){more} and may be "
+                "larger"
             )
             remedy = "raise n_starts"
-        elif rank != codimension:
-            sentence = (
-                f"the descents suggest codimension {rank + n_outside}, the inliers "
-                f"{codimension + n_outside}"
-            )
-            remedy = "more starts or more rows would help"
         elif self.score < k.CLEAR_SCORE:
             sentence = (
                 f"the descents show no clear rank: their singular values fall by {self.gap:.3g} "
@@ -117,7 +102,7 @@ def rank_of_directions(rows: RowSource, directions: Directions, rank: int) -> Ra
         s[None], heights[None], np.array([low]), high, floor=np.array([floor]), rank=rank
     )
     value, saturated, gap, rise, score = (values[0].item() for values in seen)
-    return RankEvidence(value, saturated, U, s, heights, gap, rise, score)
+    return RankEvidence(value, saturated, U, heights, gap, rise, score)
 
 
 class Ranks(NamedTuple):
@@ -203,7 +188,7 @@ class Descents:
         if self.agree:
             yield 2 if self.ground.profile.fits[-1].lawful else 1
             return
-        number = min(evidence.value, rank - 1) if self.fixed is None else self.fixed
+        number = evidence.value if self.fixed is None else self.fixed
         if self._sure is None and 0 < number < rank:
             self._finish(evidence.basis[:, :number])
         yield 1
@@ -260,7 +245,7 @@ class Descents:
         if n >= (effort.TAKE_OVER if rank <= effort.WIDE else 2 * effort.TAKE_OVER):
             return True  # paths decide
         number = self.evidence.value if self.fixed is None else self.fixed
-        possible = 0 < number < rank and number <= len(self.evidence.singular_values)
+        possible = 0 < number < rank and number <= self.evidence.basis.shape[1]
         if self._sure is None and n >= self._next_finish and possible and self._shows_a_rank(n):
             self._finish(self.evidence.basis[:, :number])
             self._next_finish = BACK_OFF * n
@@ -322,7 +307,7 @@ def _starts(descent: Descent, span: RowSpan, rng: np.random.Generator, fixed: in
         return given_starts(descent.init, span)
     n = None if descent.n_starts == "auto" else descent.n_starts
     if descent.init == "spectral":
-        return spectral_starts(span, n or span.rank)
+        return span.axes[:, : n or span.rank]
     return random_starts(rng, span, n or max(N_STARTS_FIRST, int(enough_starts(fixed or 0))))
 
 

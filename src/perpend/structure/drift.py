@@ -35,11 +35,16 @@ from scipy import stats
 from perpend._typing import Array
 from perpend.kernels import logarithmic_bins
 from perpend.structure.flats import moments_about_mean
-from perpend.structure.labels import ALL_ON_IT, NormalsError, OutlierOdds, outlier_probability
+from perpend.structure.labels import (
+    ALL_ON_IT,
+    LEAST_HOLD,
+    NormalsError,
+    OutlierOdds,
+    outlier_probability,
+)
 from perpend.structure.law import knots
 
 NO_MEMBER = 1e-6  # a probability: what is below adds nothing but time
-LEAST_HOLD = 0.5  # where h is less, the quadratic is no model of the sum any more
 ENOUGH_PER_DIMENSION = 4.0  # members: their smallest variance is then seen to be no accident
 SAME_AXIS = 1e-12  # of the largest variance, each in its own unit: rounding
 

@@ -13,6 +13,7 @@ ROWS_OF_DRAWS = 2048  # by which these are compared
 TRIES = 4  # paths where something is significant, but not clear: others do not cure that
 WIDE = 64  # columns from which on tables and spectra are saved where little can come of them
 FEW_COLUMNS = 16  # up to which steps are cheap
+FIRST_SIZES = 3  # codimensions from which reweighting starts before any path
 
 # The descents.
 TAKE_OVER = 64  # evaluations without a clear estimate after which paths decide; twice if it is wide

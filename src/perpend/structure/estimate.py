@@ -7,17 +7,8 @@ import numpy as np
 
 from perpend._typing import Array
 from perpend.geometry import average_height, complement
-from perpend.rows import (
-    Distinct,
-    Kept,
-    RowSource,
-    RowSpan,
-    in_their_span,
-    rank_tolerance,
-    row_span,
-)
-from perpend.solvers import Directions, Fit, Solution
-from perpend.solvers.loop import Callback
+from perpend.rows import Distinct, Kept, RowSource, RowSpan, in_their_span, rank_tolerance, row_span
+from perpend.solvers import Callback, Directions, Fit, Solution
 from perpend.structure import constants as k
 from perpend.structure import effort
 from perpend.structure.checks import NOTHING_WRONG, Doubt, Verdict, confidence_of
@@ -25,8 +16,6 @@ from perpend.structure.confirm import among
 from perpend.structure.decide import Decision, longest
 from perpend.structure.labels import misfit_of
 from perpend.structure.settle import Candidate
-
-NOT_LOOKED_FOR = 0.5  # largest confidence in "no normals", where that was given and not searched
 
 
 class Estimate(NamedTuple):
@@ -49,12 +38,6 @@ class Estimate(NamedTuple):
     def sure(self) -> bool:
         """Whether it is sure."""
         return self.converged and self.verdict.confidence >= k.SURE
-
-    @property
-    def is_worth_more(self) -> bool:
-        """Whether it is worth more than the certainty of the normals outside the span alone."""
-        exact = self.decision is not None and self.decision.candidate.is_exact
-        return exact or self.verdict.confidence >= k.SURE
 
 
 def around(inner: Decision) -> tuple[Decision | None, tuple[Doubt, ...]]:
@@ -132,15 +115,15 @@ def verdict_of(
     """
     facts, groups, distinct = decision.facts, fit.groups, n_distinct / rows.total_weight
     near = float(groups.counts[groups.edges <= groups.threshold].sum()) * distinct
-    # Ratios of neighbours in the spectrum, above rounding errors.
-    floor = rank_tolerance(rows.dtype) * float(np.max(fit.spectrum, initial=0.0))
-    t = np.maximum(fit.spectrum, max(floor, np.finfo(float).tiny))
-    largest = max((t[1:] / t[:-1]).tolist(), default=1.0)
     c, rank = fit.V.shape[1], len(fit.spectrum)
+
+    def ratios(spectrum: Array) -> list[float]:  # of neighbours, above rounding errors
+        floor = rank_tolerance(rows.dtype) * float(np.max(spectrum, initial=0.0))
+        t = np.maximum(spectrum, max(floor, np.finfo(float).tiny))
+        return [*(t[1:] / t[:-1]).tolist()]
+
     own = fit.spectrum if variances is None else variances
-    floor = rank_tolerance(rows.dtype) * float(np.max(own, initial=0.0))
-    t = np.maximum(own, max(floor, np.finfo(float).tiny))
-    steps = dict(enumerate((t[1:] / t[:-1]).tolist(), start=1))  # by the codimension
+    steps = dict(enumerate(ratios(own), start=1))  # by the codimension
     evidence: dict[str, object] = {
         "inlier_spectrum": own,
         "inlier_gap": steps.pop(c, 1.0),
@@ -156,15 +139,19 @@ def verdict_of(
         evidence["outlier_misfit"] = misfit_of(groups, rows.norms, c, rank, distinct)
     if np.isfinite(facts.clearness):  # the scales have chosen it
         evidence["plateau_clearness"] = facts.clearness
-        evidence["ellipse_evidence"], evidence["ellipse_gap"] = (
-            min(facts.ellipse, facts.edge),
-            facts.gap,
-        )
+        evidence["ellipse_evidence"] = min(facts.ellipse, facts.edge)
+        evidence["ellipse_gap"] = facts.gap
     if facts.n_smaller:
         evidence["rows_on_smaller"] = round(facts.n_smaller * n_distinct / decision.cloud.n)
     if facts.outside:
         evidence["exact_codimension"] = facts.outside
-    return Verdict(decision.confidence, decision.doubts, evidence, facts.contrast, largest)
+    return Verdict(
+        decision.confidence,
+        decision.doubts,
+        evidence,
+        facts.contrast,
+        max(ratios(fit.spectrum), default=1.0),
+    )
 
 
 def weigh_no_normals(

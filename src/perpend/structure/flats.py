@@ -26,8 +26,7 @@ from perpend._typing import Array
 from perpend.geometry import complement
 from perpend.kernels import l1_objective
 from perpend.rows.views import Lifted
-from perpend.solvers import Solution, TwoGroups
-from perpend.solvers.loop import Callback
+from perpend.solvers import Callback, Solution, TwoGroups
 from perpend.structure import constants as k
 from perpend.structure.checks import Verdict
 from perpend.structure.confirm import confirm

@@ -21,15 +21,14 @@ so the others and their subspace are found without any search.
 import math
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from perpend._typing import Array
+from perpend._typing import Array, Auto
 from perpend.kernels import distances
 from perpend.rows import Distinct, RowSource, RowSpan, distinct_rows, in_their_span
-from perpend.solvers import Fit
-from perpend.solvers.loop import Callback
+from perpend.solvers import Callback, Fit
 from perpend.structure import constants as k
 from perpend.structure import effort
 from perpend.structure.cloud import Axes, Cloud, sample_size
@@ -39,13 +38,10 @@ from perpend.structure.layers import Histogram, find_layers
 from perpend.structure.profile import Plateau, Profile, clearness
 from perpend.structure.reweighted import fit_subspace
 
-Auto: TypeAlias = Literal["auto"]
-
 STANDS_OUT = 1.2  # times the largest second moment of rows without preferred direction
 FEW_ROWS = 2.0  # rows per dimension of the span; with fewer, descents are at a loss
 ALONE = 1e-4  # below a leverage of 1 at the most
 MAX_SWEEP = 120  # steps of reweighting from a start that is hardly better than chance
-FIRST_SIZES = 3  # codimensions from which reweighting starts before any path
 MAX_FINISH = 60  # steps of reweighting
 FEW_STEPS = 4  # the same on the way, where a candidate that takes longer may come again
 ALIKE = 1e-3  # of the largest variance: along axes with less, rows vary as good as not at all
@@ -88,15 +84,10 @@ class Ground:
         """The number of rows, without counting equal ones twice."""
         return float(self.distinct.share.sum())
 
-    @property
-    def is_certain(self) -> bool:
-        """Whether normals outside the span are certain: more rows than its dimension lie on it."""
-        return self.span.n_outside > 0 and self.n_distinct > self.span.rank + 0.5
-
     @cached_property
     def profile(self) -> Profile:
         """What a sample in memory shows."""
-        return Profile(self.cloud(sample_size(self.span.rank)))
+        return Profile(self.cloud(sample_size(self.span.rank)), self.callback)
 
     def cloud(self, size: int | None = None) -> Cloud:
         """Return up to so many of the rows in memory, in coordinates of their span."""
@@ -109,11 +100,10 @@ class Ground:
         weight, share = self.distinct.of_kind(chosen)
         lengths = self.rows.gather(self.rows.lengths).astype(float)[chosen]
         floor = float(distance_edges(1.0, self.rows.dtype)[0])
-        cloud = Cloud(X, affine=False, weight=weight, share=share, lengths=lengths, floor=floor)
-        cloud.n_outside = self.span.n_outside
+        how: dict[str, Any] = {"weight": weight, "share": share, "lengths": lengths}
         if self.span.n_outside:
-            cloud.basis = self.span.in_data(self.span.from_span(np.eye(self.span.rank)))
-        return cloud
+            how["basis"] = self.span.in_data(self.span.from_span(np.eye(self.span.rank)))
+        return Cloud(X, affine=False, floor=floor, n_outside=self.span.n_outside, **how)
 
     def axes_of(self, fit: Fit) -> Axes:
         """Return the axes of a fit as the cloud sees them."""
@@ -236,6 +226,20 @@ def room(span: RowSpan, n_rows: int) -> int:
 def largest_by_chance(n_rows: float, room: int) -> float:
     """Return the largest second moment of unit rows without preferred direction."""
     return (1 + math.sqrt(n_rows / room)) ** 2
+
+
+def largest_fall(values: Array, *, then_zero: bool, luck: float = 1.0) -> int:
+    """Return after how many of the values (R,), largest first and positive, they fall most.
+
+    `then_zero`: these are all that rows have which span less than the space. The next value would
+    be zero, and the fall after the last one is the largest of all: all R count. But that is true of
+    any exact relation between columns, so a fall inside comes first if no cloud has one like it.
+    `luck` is how much larger than those of a cloud's axes falls may be, as extremes of many.
+    """
+    falls = values[:-1] / values[1:]
+    if len(falls) == 0 or (then_zero and np.max(falls) < luck * k.GAP**2):  # GAP is of lengths
+        return len(values)
+    return int(np.argmax(falls)) + 1
 
 
 def dependent_rows(ground: Ground) -> Iterator[int]:

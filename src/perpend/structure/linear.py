@@ -7,29 +7,19 @@ from itertools import chain
 
 import numpy as np
 
-from perpend._typing import Array
+from perpend._typing import Array, Auto
 from perpend.exceptions import InputError
 from perpend.geometry import complement
 from perpend.rows import RowSource, RowSpan, check_source, scan_distances
-from perpend.solvers import Directions, Solution
-from perpend.solvers.loop import Callback
+from perpend.solvers import Callback, Directions, Solution
 from perpend.structure import constants as k
 from perpend.structure import effort
-from perpend.structure.checks import Doubt, Verdict, beyond_ellipse
+from perpend.structure.checks import Doubt, Verdict, beyond_ellipse, frequent_values
 from perpend.structure.confirm import among
 from perpend.structure.decide import Decision, Structure, facts_of, with_rows, with_short_rows
 from perpend.structure.descents import Descent, Descents, landed, rank_of_directions
-from perpend.structure.estimate import (
-    NOT_LOOKED_FOR,
-    Estimate,
-    around,
-    solution_of,
-    verdict_of,
-    weigh_no_normals,
-)
+from perpend.structure.estimate import Estimate, around, solution_of, verdict_of, weigh_no_normals
 from perpend.structure.ground import (
-    FIRST_SIZES,
-    Auto,
     Ground,
     dependent_rows,
     largest_axes,
@@ -41,7 +31,6 @@ from perpend.structure.profile import Profile, clearness
 from perpend.structure.reweighted import turned_to
 from perpend.structure.search import find_structure
 from perpend.structure.settle import Candidate
-from perpend.structure.values import frequent_values
 
 ENOUGH_TO_WEIGH = 1024  # rows, where nothing is looked for
 
@@ -61,18 +50,24 @@ def find_subspace(
     if not finish or (fixed is not None and not 0 < fixed < ground.span.rank):
         return _as_descents_say(ground, descents)
     decision = _decide(ground, descents)
+    if decision is None and descents.directions is None:
+        descents.descend(watched=True)  # what seemed to make descents needless was nothing
     directions, evidence = descents.directions, descents.evidence
     if directions is None and decision is not None:  # nobody descended
         directions = landed(ground, decision.candidate)
         evidence = rank_of_directions(ground.rows, directions, ground.span.rank)
     assert directions is not None
-    if decision is None or (fixed is None and _is_all_noise(ground, decision)):
+    assert evidence is not None
+    noise2 = 0.0 if decision is None else decision.candidate.sigma**2 * ground.span.rank
+    is_all_noise = noise2 > k.NO_SUBSPACE * float(np.median(ground.rows.norms)) ** 2
+    if decision is None or (fixed is None and is_all_noise):
         return _no_normals(ground, directions)
     estimate = _estimate(ground, decision, directions)
-    if fixed is None and ground.is_certain and not estimate.is_worth_more:
+    assert estimate.decision is not None
+    # Normals outside the span are certain where more rows than its dimension lie on it.
+    certain = ground.span.n_outside > 0 and ground.n_distinct > ground.span.rank + 0.5
+    if fixed is None and certain and not estimate.decision.is_worth_more:
         return _no_normals(ground, directions, inner=estimate.decision)
-    if evidence is None:
-        return estimate
     return estimate._replace(verdict=evidence.beside(estimate.verdict, ground.n_outside))
 
 
@@ -84,7 +79,7 @@ def _as_descents_say(ground: Ground, descents: Descents) -> Estimate:
     if ground.fixed is not None or estimate.fit is None:
         return estimate
     # Compare with the rank of the descents, where these alone have decided.
-    doubts = evidence.doubts(c, ground.n_outside, seen=not estimate.verdict.doubts)
+    doubts = evidence.doubts(ground.n_outside, seen=not estimate.verdict.doubts)
     verdict = evidence.beside(estimate.verdict, ground.n_outside)
     return estimate._replace(verdict=verdict.doubted(*doubts))
 
@@ -128,17 +123,16 @@ def _decide(ground: Ground, descents: Descents) -> Decision | None:
         # Paths take long with many columns, and reweighting is quick where it leads anywhere.
         wide = rank > effort.WIDE
         if paths and (wide or late) and not _is_low(ground):
-            near = 1 if descents.evidence is None else max(descents.evidence.value, 1)
-            sizes = sweep_sizes(rank, min(near, rank - 1))
-            some = sizes[FIRST_SIZES:] if late else sizes[:FIRST_SIZES]
+            sizes = sweep_sizes(rank, 1 if descents.evidence is None else descents.evidence.value)
+            some = sizes[effort.FIRST_SIZES :] if late else sizes[: effort.FIRST_SIZES]
             yield from smallest_axes(ground, some if wide else sizes)
 
-    find = partial(find_structure, rng=ground.rng, fixed=ground.fixed, callback=ground.callback)
+    find = partial(find_structure, rng=ground.rng, fixed=ground.fixed)
     proposals = chain(first, descending(), sweeping())
     decision = find(ground.profile, proposals=proposals, paths=paths)
     if decision is None and paths and ground.rows.shape[0] <= effort.MOST_PER_COLUMN * rank:
         if ground.profile.cloud.n < ground.n_distinct:
-            ground.profile = Profile(ground.cloud())
+            ground.profile = Profile(ground.cloud(), ground.callback)
         decision = find(ground.profile, proposals=sweeping(late=True), slowly=True)
     return decision
 
@@ -147,12 +141,6 @@ def _is_low(ground: Ground) -> bool:
     """Whether a candidate has so many normals that descents would take long."""
     rank = ground.span.rank
     return rank >= effort.WIDE and any(2 * p.c >= rank for p in ground.profile.plateaus())
-
-
-def _is_all_noise(ground: Ground, decision: Decision) -> bool:
-    """Say whether noise is as large as the rows: that is no subspace."""
-    most = k.NO_SUBSPACE * float(np.median(ground.rows.norms)) ** 2
-    return decision.candidate.sigma**2 * ground.span.rank > most
 
 
 def _no_normals(ground: Ground, directions: Directions, inner: Decision | None = None) -> Estimate:
@@ -164,9 +152,7 @@ def _no_normals(ground: Ground, directions: Directions, inner: Decision | None =
         doubt = Doubt("point", what, "give a smaller codimension")
         verdict = Verdict(0.0, (doubt,), {"rank": span.rank})
     elif ground.n_rest is not None:
-        # Normals inside the span were not searched, or fewer than those outside were requested.
-        most = NOT_LOOKED_FOR if ground.n_rest == span.n_outside else 0.0
-        verdict = verdict._replace(confidence=min(verdict.confidence, most))
+        verdict = verdict.unsearched(all_outside=ground.n_rest == span.n_outside)
     decision, doubts = (None, ()) if inner is None else around(inner)
     return Estimate(
         verdict.doubted(*doubts),
@@ -193,7 +179,7 @@ def _as_it_is(ground: Ground, V: Array, directions: Directions) -> Estimate:
     chosen = profile.at(c)
     candidate = by_the_law(cloud, axes, fit, V if len(V) == cloud.D else ground.span.basis.T @ V)
     ellipse, gap = beyond_ellipse(cloud, axes, c)
-    facts = facts_of(cloud, c, chosen)._replace(
+    facts = facts_of(cloud, c, chosen.T, chosen.length)._replace(
         clearness=clearness(chosen, profile.plateaus()),
         n_members=fit.groups.share * ground.n_distinct,
         ellipse=ellipse,
@@ -281,9 +267,7 @@ def solve_fixed(
 
 
 def solve_free(
-    rows: RowSource,
-    find: Callable[[RowSource, RowSpan], Directions],
-    rng: np.random.Generator,
+    rows: RowSource, find: Callable[[RowSource, RowSpan], Directions], rng: np.random.Generator
 ) -> Solution:
     """Let ``find(rows, span)`` find as many orthonormal normals as it sees, and weigh them.
 
@@ -318,8 +302,8 @@ def _beside_the_rows(ground: Ground, estimate: Estimate, B: Array) -> Estimate:
         away = math.degrees(math.asin(min(sine, 1.0)))
         what = f"the rows near it lie on another subspace, {away:.0f} degrees away"
         doubt = Doubt("beside", what, "use DPCP, or another method")
-        return estimate._replace(verdict=estimate.verdict.doubted(doubt))
-    has, shown = (n + ground.span.n_outside for n in (c, seen.c))
-    what = f"the method returned codimension {has}, but the rows support {shown}"
-    doubt = Doubt("other", what, "give that codimension, or use DPCP")
+    else:
+        has, shown = (n + ground.span.n_outside for n in (c, seen.c))
+        what = f"the method returned codimension {has}, but the rows support {shown}"
+        doubt = Doubt("other", what, "give that codimension, or use DPCP")
     return estimate._replace(verdict=estimate.verdict.doubted(doubt))

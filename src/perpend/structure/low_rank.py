@@ -1,22 +1,20 @@
 """Outliers as whole rows beside a matrix of low rank: one convex program, two published methods."""
 
 import math
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
+from perpend._typing import Auto
 from perpend.rows import RowSource, RowSpan, check_source
-from perpend.solvers import Directions, Solution, dense, ended
+from perpend.solvers import Callback, Directions, Solution, dense, ended
 from perpend.solvers.alm import row_space, split, whole_rows
-from perpend.solvers.loop import Callback
 from perpend.structure.linear import solve_fixed, solve_free
-
-LEAST_SINGULAR = 1e-3  # singular values below this share of the largest are noise
 
 
 def low_rank_and_rows(
     rows: RowSource,
-    codimension: int | Literal["auto"],
+    codimension: int | Auto,
     lam: float,
     *,
     max_iter: int,
@@ -36,12 +34,12 @@ def low_rank_and_rows(
         Y = root[:, None] * (X @ span.basis)
         how: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "callback": callback}
         run = split(Y, whole_rows(lam * root), **how)
-        V, rank = row_space(run.state.L, LEAST_SINGULAR)
+        V, rank = row_space(run.state.L)
         if rank == 0:  # all rows are outliers: take the axis that L would have first
-            V, rank = row_space(run.state.Y, LEAST_SINGULAR)[0], 1
+            V, rank = row_space(run.state.Y)[0], 1
         # Rows without a part in C are equal to those of L: without noise they give its row space
         # to rounding, and not only to the tolerance.
-        exact, its_rank = row_space(Y[~np.any(run.state.S, axis=1)], LEAST_SINGULAR)
+        exact, its_rank = row_space(Y[~np.any(run.state.S, axis=1)])
         V = exact if its_rank == rank else V
         chosen = span.basis @ V[:, rank if c is None else span.rank - c :]
         return ended(run, chosen, tol)
@@ -51,9 +49,7 @@ def low_rank_and_rows(
     return solve_fixed(rows, codimension, find, rng)
 
 
-def row_weight(
-    rows: RowSource, lam: float | Literal["auto"], outlier_share: float | None = None
-) -> float:
+def row_weight(rows: RowSource, lam: float | Auto, outlier_share: float | None = None) -> float:
     """Return lam, or what is right for so many outliers, or if nobody knows how many."""
     check_source(rows)
     n = rows.total_weight or 1.0  # without rows: an error later

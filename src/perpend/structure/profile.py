@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from perpend._typing import Array, Namespace
-from perpend.solvers import Fit
+from perpend.solvers import Callback, Fit
 from perpend.structure import constants as k
 from perpend.structure import effort
 from perpend.structure.checks import no_accident
@@ -73,8 +73,8 @@ class LawFit(NamedTuple):
 class Profile:
     """The best contrast at every scale and codimension over all axes that were seen."""
 
-    def __init__(self, cloud: Cloud) -> None:
-        self.cloud = cloud
+    def __init__(self, cloud: Cloud, callback: Callback | None = None) -> None:
+        self.cloud, self.callback = cloud, callback  # which follows the paths of a search
         shape = (cloud.D - 1, cloud.n_scales)
         self.best, self.local = np.full(shape, -np.inf), np.full(shape, -np.inf)
         self.part, self.share = np.zeros(shape), np.zeros(shape)

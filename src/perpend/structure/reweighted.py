@@ -28,8 +28,7 @@ import numpy as np
 from perpend._typing import Array
 from perpend.kernels import weighted_gram
 from perpend.rows import Kept, RowSource, scan_grouped_distances
-from perpend.solvers import Fit, TwoGroups
-from perpend.solvers.loop import Callback, Status, iterate
+from perpend.solvers import Callback, Fit, Status, TwoGroups, iterate
 from perpend.structure.law import SHARE_MOST, distance_edges, group_model
 
 TOL = 1e-3  # times the inliers' scale: a turn that is smaller ends the steps

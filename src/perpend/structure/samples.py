@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from perpend.rows import RowSource
-from perpend.solvers.loop import Callback
+from perpend.solvers import Callback
 from perpend.structure.estimate import Estimate, by_all_rows
 from perpend.structure.ground import STANDS_OUT, largest_by_chance, room
 

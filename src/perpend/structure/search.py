@@ -14,19 +14,20 @@ is seen from the subspace of the others: J (1 + a w), with a the mean leverage.
 import math
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from perpend._typing import Array
-from perpend.solvers.loop import Callback, iterate
+from perpend.solvers import iterate
 from perpend.structure import constants as k
 from perpend.structure import effort
+from perpend.structure.checks import may_be_coincidence
 from perpend.structure.cloud import Axes, radius
 from perpend.structure.decide import Decision, decide
 from perpend.structure.members import settled_at
 from perpend.structure.profile import Plateau, Profile, clearness
-from perpend.structure.values import blurred, may_be_coincidence
+from perpend.structure.reweighted import turned_by
 
 N_NEAR = (15, 60, 240, 960)  # rows for each column around a single one: how dense they are, how
 # far a plane goes and how thin it is differ from data to data, so several sizes are tried
@@ -43,7 +44,6 @@ def find_structure(
     fixed: int | None = None,
     slowly: bool = False,
     paths: bool = True,
-    callback: Callback | None = None,
 ) -> Decision | None:
     """Find the structure of a cloud; None where nothing is significant.
 
@@ -51,27 +51,33 @@ def find_structure(
     its own agree on them. `slowly` is for a second try, near the spectral limit; with many columns
     that is left to proposals, as it is without `paths`. The codimension may be `fixed`.
     """
-    how: dict[str, Any] = {"slowly": slowly, "paths": paths, "callback": callback}
-    decision = _found(profile, rng, proposals, fixed, **how)
+    cloud = profile.cloud
+    if cloud.D < 2:
+        return None
+    shrink: float | None = effort.SHRINK if cloud.D <= effort.FEW_COLUMNS else effort.SHRINK**2
+    if slowly:
+        shrink = effort.SLOW if cloud.D <= effort.WIDE else None
+    if cloud.n <= cloud.D or not paths:  # so few rows lie on anything
+        shrink = None
+    decision = _found(profile, proposals, rng, shrink, fixed)
     if decision is None or fixed is not None:
         return decision
-    if decision.candidate.n_members <= profile.cloud.free[decision.candidate.c - 1]:
+    own = decision.candidate
+    if own.n_members <= cloud.free[own.c - 1]:
         return None  # any subspace runs through so many rows
-    if not decision.candidate.is_exact:
-        return decision
-    if not may_be_coincidence(profile.cloud, decision.candidate):
+    if not (own.is_exact and may_be_coincidence(cloud, own)):
         return decision
     # What is exact only because values are few is not seen where each is anywhere in its cell.
-    own, again = decision.candidate, Profile(blurred(profile.cloud, rng))
+    again = Profile(cloud.blurred(rng), profile.callback)
 
     def proposed() -> Iterator[int]:
         again.add(own.axes)
         yield 1
 
-    seen = _found(again, rng, proposed(), None, **how)
+    seen = _found(again, proposed(), rng, shrink, None)
     there = decide(again, again.at(own.c), rng, own.c)
     V, W = (one.axes.A[:, : own.c] for one in (own, there.candidate))
-    same = np.linalg.norm(V - W @ (W.T @ V), 2) <= k.SAME_ANGLE
+    same = turned_by(W, V) <= k.SAME_ANGLE
     by_chance = BY_CHANCE & {doubt.name for doubt in there.doubts}
     if same and not by_chance:
         return decision
@@ -80,37 +86,27 @@ def find_structure(
 
 def _found(
     profile: Profile,
-    rng: np.random.Generator,
     proposals: Iterable[int],
+    rng: np.random.Generator,
+    shrink: float | None,
     fixed: int | None,
-    *,
-    slowly: bool,
-    paths: bool,
-    callback: Callback | None,
 ) -> Decision | None:
-    """Find the structure of a cloud as it is, to rounding errors."""
-    cloud = profile.cloud
-    if cloud.D < 2:
-        return None
-    few_columns = cloud.D <= effort.FEW_COLUMNS
-    shrink: float | None = effort.SHRINK if few_columns else effort.SHRINK**2
-    if slowly:
-        shrink = effort.SLOW if cloud.D <= effort.WIDE else None
-    if cloud.n <= cloud.D or not paths:  # so few rows lie on anything
-        shrink = None
-    chosen = _search(profile, proposals, rng, shrink, fixed, callback=callback) or profile.faint()
+    """Find the structure of a cloud as it is, to rounding errors; paths shrink by so much."""
+    chosen = _search(profile, proposals, rng, shrink, fixed) or profile.faint()
     if chosen is None:
         return None
     decision = decide(profile, chosen, rng, fixed)
-    for _ in range(effort.LOCAL_STARTS if few_columns else 0):
+    if shrink is None or profile.cloud.D > effort.FEW_COLUMNS:
+        return decision
+    for _ in range(effort.LOCAL_STARTS):
         facts, own = decision.facts, decision.candidate
         # The sum of two may be a compromise between them, and what is seen at finer scales a part
         # of something that no start has reached: others may end on one.
-        if shrink is None or not (facts.starts_disagree or facts.n_smaller or facts.hint):
+        if not (facts.starts_disagree or facts.n_smaller or facts.hint):
             break
         profile.start += 1
         axes = _local_axes(profile, own.c, own.probability > 0.5, rng)
-        follow(profile, axes, own.c, shrink, callback=callback)
+        follow(profile, axes, own.c, shrink)
         _settle_plateaus(profile)
         decision = decide(profile, profile.chosen(fixed) or chosen, rng, fixed)
     return decision
@@ -122,8 +118,6 @@ def _search(
     rng: np.random.Generator,
     shrink: float | None,
     fixed: int | None,
-    *,
-    callback: Callback | None,
 ) -> Plateau | None:
     """Fill the profile; return the chosen plateau."""
     cloud, all_ = profile.cloud, list[Plateau]()
@@ -148,7 +142,7 @@ def _search(
                 break
             clear = chosen is not None and clearness(chosen, all_) >= 1
             known = chosen if cloud.D > effort.FEW_COLUMNS and clear else None
-            follow(profile, axes, c, shrink, known=known, callback=callback)
+            follow(profile, axes, c, shrink, known)
             yield 1
 
     for agree in proposals if shrink is None else chain(proposals, paths(shrink)):
@@ -239,13 +233,7 @@ class _Place(NamedTuple):
 
 
 def follow(
-    profile: Profile,
-    axes: Axes,
-    c: int,
-    shrink: float,
-    *,
-    known: Plateau | None = None,
-    callback: Callback | None = None,
+    profile: Profile, axes: Axes, c: int, shrink: float, known: Plateau | None = None
 ) -> None:
     """Follow a path from these axes at c normals, and add some of its axes to the profile.
 
@@ -283,4 +271,4 @@ def follow(
 
     change, leverage = scale if scale > cloud.floor else 0.0, (cloud.D - c) / cloud.n
     start = _Place(scale, change, axes, J2, np.ones(len(J2)), leverage, scale)
-    iterate(step, start, max_steps=MAX_STEPS, stage="path", callback=callback)
+    iterate(step, start, max_steps=MAX_STEPS, stage="path", callback=profile.callback)

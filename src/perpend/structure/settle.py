@@ -21,6 +21,7 @@ from perpend.structure.layers import (
     layer_noise,
     members_noise,
 )
+from perpend.structure.reweighted import turned_by
 
 SETTLE_STEPS = 12
 POLISH_STEPS = 5
@@ -76,7 +77,7 @@ def settle(cloud: Cloud, axes: Axes, c: int, scale: float, *, least: float = 0.0
         threshold = max(min(math.sqrt(t2), 2 * r), cloud.floor * radius(c))
         candidate = Settled(axes, sigma, threshold)
         r = max(min(sigma, 2 * scale) * radius(c), cloud.floor)
-        turn = float(np.linalg.norm(before - V @ (V.T @ before), 2)) if step else 1.0
+        turn = turned_by(V, before) if step else 1.0
         error = sigma * math.sqrt(cloud.D / max(N, 1.0))
         if turn * cloud.typical < TINY_TURN * error + 1e-12 * cloud.typical:
             break
