@@ -10,6 +10,7 @@ from perpend import (
     DPCPIRLS,
     FMS,
     GGD,
+    RANSAC,
     RSGM,
     RecursiveDPCP,
     as_rows,
@@ -179,6 +180,23 @@ def test_with_too_small_a_codimension_they_find_some_normals(method, seed):
     assert model.codimension_ == 2
     assert subspace_error(model.normals_, data.normals) == 1
     assert model.confidence_ < 0.95  # the inliers' spectrum shows that there are more
+
+
+@QUIET
+@pytest.mark.filterwarnings("ignore::perpend.exceptions.CodimensionWarning")
+@pytest.mark.parametrize("affine", [False, True])
+@pytest.mark.parametrize("times", [1, 30])
+def test_a_subspace_through_one_outlier_is_not_sure(affine, times):
+    """Too large by one, it holds all inliers and one outlier exactly, however often that occurs."""
+    for seed in range(500, 506):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((80, 2)) @ rng.standard_normal((2, 7))
+        X[60:] = rng.standard_normal((20, 7))
+        X = np.concatenate([X, *(times - 1) * [X[60:]]]) + 3.0 * affine
+        for method in (RANSAC, FMS, GGD, RSGM):
+            model = method(n_components=3, affine=affine, random_state=seed).fit(X)
+            assert model.confidence_ < 0.95
+            assert_sure(method(n_components=2, affine=affine, random_state=seed).fit(X[:80]))
 
 
 @QUIET

@@ -10,6 +10,7 @@ import numpy as np
 from perpend._typing import Array, Auto
 from perpend.exceptions import InputError
 from perpend.geometry import complement
+from perpend.kernels import distances
 from perpend.rows import RowSource, RowSpan, check_source, scan_distances
 from perpend.solvers import Callback, Directions, Solution
 from perpend.structure import constants as k
@@ -32,6 +33,7 @@ from perpend.structure.reweighted import turned_to
 from perpend.structure.search import find_structure
 from perpend.structure.settle import Candidate
 
+RESTS_ON_ONE = 0.99  # a leverage of 1 / (1 + 1/99): the others have a hundredth of the row's size
 ENOUGH_TO_WEIGH = 1024  # rows, where nothing is looked for
 
 
@@ -262,7 +264,7 @@ def solve_fixed(
         directions = find(ground.rows, ground.span, ground.fixed)
     estimate = _as_it_is(ground, directions.B, directions)
     if estimate.fit is not None and estimate.verdict.confidence >= k.SURE:
-        estimate = _beside_the_rows(ground, estimate, directions.B)
+        estimate = _beside_the_rows(ground, _on_single_rows(ground, estimate), directions.B)
     return solution_of(estimate, rows, fixed=True)
 
 
@@ -281,8 +283,37 @@ def solve_free(
     if estimate.fit is not None:
         refined = _as_it_is(ground, ground.fitted(directions.B).V, directions).verdict
         verdict = min(estimate.verdict, refined, key=lambda one: one.confidence)
-        estimate = _beside_the_rows(ground, estimate._replace(verdict=verdict), directions.B)
+        estimate = _on_single_rows(ground, estimate._replace(verdict=verdict))
+        estimate = _beside_the_rows(ground, estimate, directions.B)
     return solution_of(estimate, rows, fixed=False)
+
+
+def _on_single_rows(ground: Ground, estimate: Estimate) -> Estimate:
+    r"""Doubt a sure estimate if a direction of its subspace rests on one row alone.
+
+    The inliers' own subspace and an outlier span one dimension more, and both lie on that exactly.
+    The leverage of a member, together with all rows that are equal to it,
+
+    .. math:: h_i = w_i\, x_i^T \Bigl(\sum_j u_j x_j x_j^T\Bigr)^+ x_i, \qquad \sum_i h_i = d,
+
+    is 1 only if the others span one dimension less without it.
+    """
+    fit, rows = estimate.fit, ground.rows
+    if fit is None or estimate.verdict.confidence < k.SURE:
+        return estimate
+    c, groups = fit.V.shape[1], fit.groups
+    size = np.sqrt(fit.spectrum[c:] * (groups.counts @ groups.posterior))
+    across = fit.kept or scan_distances(rows, fit.V, fit.axes[:, c:]).kept
+    along = rows.scan(distances, fit.axes[:, c:] / size, keep=True).kept
+    assert across is not None
+    assert along is not None
+    members = rows.gather(across) <= groups.threshold
+    leverage = ground.distinct.in_common * rows.gather(along).astype(float) ** 2
+    if np.max(leverage[members], initial=0.0) < RESTS_ON_ONE:
+        return estimate
+    what = "one direction of the subspace rests on a single row: the others lie on a smaller one"
+    doubt = Doubt("single row", what, "give a larger codimension, or use DPCP")
+    return estimate._replace(verdict=estimate.verdict.doubted(doubt))
 
 
 def _beside_the_rows(ground: Ground, estimate: Estimate, B: Array) -> Estimate:
