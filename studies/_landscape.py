@@ -20,7 +20,7 @@ from perpend.experiments._trials import RECOVERED
 from perpend.geometry import complement, random_directions
 from perpend.rows import as_rows
 from perpend.solvers import AutoStep, Dense, GeometricStep, psgm
-from perpend.solvers.program import least_crossing
+from perpend.solvers.dense import least_crossing
 
 N_STARTS = 4
 STEPS = 1000
