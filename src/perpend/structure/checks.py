@@ -13,12 +13,15 @@ from scipy import special
 
 from perpend._typing import Array
 from perpend.structure import constants as k
-from perpend.structure.cloud import Axes, Cloud
+from perpend.structure.cloud import Axes, Cloud, radius
 from perpend.structure.layers import find_layers, histogram
 
 TAILS = np.array([0.05, 0.02, 0.01, 0.005])  # shares of a cloud at which its rows are counted
 TYLER_STEPS = 8
 ROWS_OF_MEDIAN = 500  # from which Tyler's steps begin
+ASKED, ROWS_BESIDE = 256, 2048  # rows that may be in clusters, and those counted beside them
+# Of two rows of a cluster as long as it is thick, the distance has sqrt(2) times the deviation.
+LENGTHS = math.sqrt(2) ** np.arange(-1, 4)  # of clusters, by the noise: some three times as long
 
 
 class Doubt(NamedTuple):
@@ -60,6 +63,7 @@ class Facts(NamedTuple):
     ellipse: float  # nats against a single elliptical cloud
     gap: float  # of its axes
     edge: float = math.inf  # nats against the edge of a smooth cloud
+    spread: float = 1.0  # of the contrast is left where the rows of a cluster count as one
     needed: float = 0.0  # nats that luck reaches
     rival: int = 0  # codimension of the longest other plateau, 0 if there is none
     agreeing: int = 2  # starts that led here
@@ -146,6 +150,13 @@ def confidence_of(facts: Facts) -> tuple[float, tuple[Doubt, ...]]:
             "on one side the rows do not thin out away from the subspace, so it may only be the "
             "edge of a cloud",
             "less noise would help, more rows would not",
+        ),
+        (
+            facts.spread < k.AS_GOOD,
+            "clusters",
+            "the rows on it are a few clusters, hardly longer than they are thick, and any few "
+            "clusters lie on such a subspace",
+            "more rows would not help; less noise would, if it makes them so thick",
         ),
         (
             facts.n_smaller is not None,
@@ -253,8 +264,44 @@ def beyond_edge(cloud: Cloud, axes: Axes, c: int, threshold: float) -> float:
     J, share, shell, own = _fuller_side(cloud, axes, c, threshold, 3.0)
     members, even = float(share[own & (threshold >= J)].sum()), 3.0**-c
     n = members + float(share[shell & own].sum())
-    p = members / max(n, 1.0)
-    return n * float(special.rel_entr(p, even) + special.rel_entr(1 - p, 1 - even)) * (p > even)
+    return float(_nats(members, n, even))
+
+
+def beyond_clusters(cloud: Cloud, axes: Axes, c: int, sigma: float) -> float:
+    r"""Return how much of the contrast is left where the rows of a cluster count as one.
+
+    A cluster is a subspace of dimension 0: it concentrates near all that run through it, and any
+    d + 1 of them lie on a subspace of dimension d. Among the rows near a subspace, seen along it,
+    the contrast of codimension d tells: where they go on, 2^-d of those within 2 r of one are
+    within r, at every r above the noise, and in a cluster all are. Half-way between, a row is in
+    one, with those within r.
+    """
+    if not cloud.affine:  # through the origin, rows in one direction are a subspace
+        return 1.0
+    d = cloud.D - c
+    H = cloud.about(axes.centre) @ axes.A
+    J = np.linalg.norm(H[:, :c], axis=1)
+    reach = sigma * radius(c)
+    near = np.flatnonzero(2 * reach >= J)
+    share = np.ones(len(J)) if cloud.share is None else cloud.share
+    beside = near[:: max(len(near) // ROWS_BESIDE, 1)]
+    asked = beside[:: max(len(beside) // ASKED, 1)]
+    part = float(share[near].sum() / max(share[beside].sum(), 1.0))
+    Y, Z = H[asked, c:], H[beside, c:]
+    away2 = np.square(Y).sum(1)[:, None] + np.square(Z).sum(1) - 2 * Y @ Z.T
+    ends = sigma * radius(d) * np.append(LENGTHS, 2 * LENGTHS[-2:])
+    inside = np.array([(away2 <= end**2) @ share[beside] for end in ends]) - share[asked]
+    within, double, even = inside[:-2], inside[2:], 2.0**-d
+    is_one = (2 * within >= (1 + even) * double) & (_nats(within, double, even) >= k.LUCK)
+    counts = 1 / np.maximum(part * np.max(within * is_one, axis=0), 1.0)
+    own, counts = reach >= J[asked], counts * share[asked]
+
+    def contrast(counts: Array) -> float:
+        every = float(share[near].sum() / max(share[asked].sum(), 1.0))
+        n, free = every * np.array([counts[own].sum(), counts.sum()]), float(cloud.free[c - 1])
+        return float(_nats(*np.maximum(n - free, 0.0), 2.0**-c) - cloud.needed[c - 1])
+
+    return contrast(counts) / max(contrast(share[asked]), k.LUCK)
 
 
 def ends_on_both_sides(cloud: Cloud, axes: Axes, c: int, threshold: float) -> bool:
@@ -285,6 +332,13 @@ def _fuller_side(
     shell = (threshold < J) & (threshold * times >= J)
     own = H @ ((share * shell / np.maximum(J, threshold)) @ H) >= 0
     return J, share, shell, own
+
+
+def _nats(inside: Array, n: Array, even: float) -> Array:
+    """Return n KL(inside / n || even) where more are inside than of evenly spread rows."""
+    p = inside / np.maximum(n, 1.0)
+    kl = special.rel_entr(p, even) + special.rel_entr(1 - p, 1 - even)
+    return np.where(p > even, n * kl, 0.0)
 
 
 def tail_excess(seen: Array, n: Array) -> Array:
