@@ -17,7 +17,7 @@ from perpend.geometry import complement
 from perpend.rows import rank_tolerance
 from perpend.structure import Axes, Cloud, Decision, Profile, effort, find_structure, sample_size
 from perpend.structure import constants as k
-from perpend.structure.checks import beyond_clusters, beyond_edge
+from perpend.structure.checks import beyond_clusters, beyond_edge, cluster_sizes
 from perpend.structure.law import distance_edges
 from perpend.structure.settle import Candidate, polish, settle, within
 
@@ -103,7 +103,7 @@ class Search(NamedTuple):
         apparent = 0
         while max(apparent, len(decisions) - apparent) < most and len(rest.X) >= 2:
             new = self.find(rest, self._proposed(rest))
-            if new is None or not np.any(near := rest.near(new)):
+            if new is None or not np.any(near := _to_take(rest, new)):
                 break
             if not _is_shadow(new, rest.some(near), decisions, taken):
                 decisions.append(new)
@@ -195,8 +195,9 @@ class Search(NamedTuple):
             if _is_apparent(outer) and not _stands_out(cloud, candidate):
                 continue
             spread = beyond_clusters(cloud, candidate.axes, c, candidate.sigma)
-            if spread >= k.AS_GOOD:
-                return inner.weighed(inner.facts._replace(spread=spread), candidate)
+            new = inner.weighed(inner.facts._replace(spread=spread), candidate)
+            if not _is_apparent(new):
+                return new
         return None
 
     def _views(self, own: Data, outer: Decision, stretched: bool) -> Iterator[View]:
@@ -260,6 +261,16 @@ def _is_apparent(one: Decision) -> bool:
     Its rows are taken away, but not reported: what is left may show others.
     """
     return any(doubt.name in {"edge", "clusters"} for doubt in one.doubts)
+
+
+def _to_take(data: Data, one: Decision) -> Array:
+    """Say which rows (n,) to take away: all members, or those in clusters where there are some."""
+    near = data.near(one)
+    if all(doubt.name != "clusters" for doubt in one.doubts):
+        return near
+    own, rows = one.candidate, np.flatnonzero(near)
+    near[rows] = cluster_sizes(data.cloud(), own.axes, own.c, own.sigma, rows) > 0
+    return near
 
 
 def _counts(one: Decision) -> bool:

@@ -268,40 +268,50 @@ def beyond_edge(cloud: Cloud, axes: Axes, c: int, threshold: float) -> float:
 
 
 def beyond_clusters(cloud: Cloud, axes: Axes, c: int, sigma: float) -> float:
-    r"""Return how much of the contrast is left where the rows of a cluster count as one.
+    """Return how much of the contrast is left where the rows of a cluster count as one.
 
     A cluster is a subspace of dimension 0: it concentrates near all that run through it, and any
-    d + 1 of them lie on a subspace of dimension d. Among the rows near a subspace, seen along it,
-    the contrast of codimension d tells: where they go on, 2^-d of those within 2 r of one are
-    within r, at every r above the noise, and in a cluster all are. Half-way between, a row is in
-    one, with those within r.
+    d + 1 of them lie on a subspace of dimension d.
     """
     if not cloud.affine:  # through the origin, rows in one direction are a subspace
         return 1.0
-    d = cloud.D - c
-    H = cloud.about(axes.centre) @ axes.A
-    J = np.linalg.norm(H[:, :c], axis=1)
-    reach = sigma * radius(c)
+    J, reach = np.sqrt(cloud.squares(axes, c)), sigma * radius(c)
     near = np.flatnonzero(2 * reach >= J)
+    asked = near[:: max(len(near) // ASKED, 1)]
     share = np.ones(len(J)) if cloud.share is None else cloud.share
-    beside = near[:: max(len(near) // ROWS_BESIDE, 1)]
-    asked = beside[:: max(len(beside) // ASKED, 1)]
-    part = float(share[near].sum() / max(share[beside].sum(), 1.0))
-    Y, Z = H[asked, c:], H[beside, c:]
-    away2 = np.square(Y).sum(1)[:, None] + np.square(Z).sum(1) - 2 * Y @ Z.T
-    ends = sigma * radius(d) * np.append(LENGTHS, 2 * LENGTHS[-2:])
-    inside = np.array([(away2 <= end**2) @ share[beside] for end in ends]) - share[asked]
-    within, double, even = inside[:-2], inside[2:], 2.0**-d
-    is_one = (2 * within >= (1 + even) * double) & (_nats(within, double, even) >= k.LUCK)
-    counts = 1 / np.maximum(part * np.max(within * is_one, axis=0), 1.0)
-    own, counts = reach >= J[asked], counts * share[asked]
+    part = float(share[near].sum() / max(share[asked].sum(), 1.0))
 
     def contrast(counts: Array) -> float:
-        every = float(share[near].sum() / max(share[asked].sum(), 1.0))
-        n, free = every * np.array([counts[own].sum(), counts.sum()]), float(cloud.free[c - 1])
-        return float(_nats(*np.maximum(n - free, 0.0), 2.0**-c) - cloud.needed[c - 1])
+        inside = counts[reach >= J[asked]].sum()
+        n = np.maximum(part * np.array([inside, counts.sum()]) - cloud.free[c - 1], 0.0)
+        return float(_nats(*n, 2.0**-c) - cloud.needed[c - 1])
 
-    return contrast(counts) / max(contrast(share[asked]), k.LUCK)
+    sizes = np.maximum(cluster_sizes(cloud, axes, c, sigma, asked), 1.0)
+    return contrast(share[asked] / sizes) / max(contrast(share[asked]), k.LUCK)
+
+
+def cluster_sizes(cloud: Cloud, axes: Axes, c: int, sigma: float, rows: Array) -> Array:
+    """Return how many rows are in the cluster of each of these rows near a subspace, or 0.
+
+    Among the rows near it, and seen along it, the contrast of codimension d tells: where they go
+    on, 2^-d of those within 2 r of one are within r, at any r above the noise, and in a cluster all
+    are. Half-way between, a row is in one, with those within r.
+    """
+    H, d = cloud.about(axes.centre) @ axes.A, cloud.D - c
+    near = np.flatnonzero(np.square(H[:, :c]).sum(axis=1) <= (2 * sigma * radius(c)) ** 2)
+    beside, even = near[:: max(len(near) // ROWS_BESIDE, 1)], 2.0**-d
+    share = np.ones(len(H)) if cloud.share is None else cloud.share
+    part = float(share[near].sum() / max(share[beside].sum(), 1.0))
+    ends = sigma * radius(d) * np.append(LENGTHS, 2 * LENGTHS[-2:])  # two more are twice as far
+    Z, sizes = H[beside, c:], [np.zeros(0)]
+    for some in np.array_split(rows, max(len(rows) // ASKED, 1)):
+        Y = H[some, c:]
+        away2 = np.square(Y).sum(axis=1)[:, None] + np.square(Z).sum(axis=1) - 2 * Y @ Z.T
+        inside = np.array([(away2 <= end**2) @ share[beside] for end in ends])
+        within, double = inside[:-2], inside[2:]
+        is_one = (2 * within >= (1 + even) * double) & (_nats(within, double, even) >= k.LUCK)
+        sizes.append(part * np.max(within * is_one, axis=0))
+    return np.concatenate(sizes)
 
 
 def ends_on_both_sides(cloud: Cloud, axes: Axes, c: int, threshold: float) -> bool:
