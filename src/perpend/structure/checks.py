@@ -156,7 +156,7 @@ def confidence_of(facts: Facts) -> tuple[float, tuple[Doubt, ...]]:
             "clusters",
             "the rows on it are a few clusters, hardly longer than they are thick, and any few "
             "clusters lie on such a subspace",
-            "more rows would not help; less noise would, if it makes them so thick",
+            "less noise would help if that makes them so thick, more rows would not",
         ),
         (
             facts.n_smaller is not None,
@@ -284,7 +284,7 @@ def beyond_clusters(cloud: Cloud, axes: Axes, c: int, sigma: float) -> float:
     def contrast(counts: Array) -> float:
         inside = counts[reach >= J[asked]].sum()
         n = np.maximum(part * np.array([inside, counts.sum()]) - cloud.free[c - 1], 0.0)
-        return float(_nats(*n, 2.0**-c) - cloud.needed[c - 1])
+        return float(_nats(n[0], n[1], 2.0**-c) - cloud.needed[c - 1])
 
     sizes = np.maximum(cluster_sizes(cloud, axes, c, sigma, asked), 1.0)
     return contrast(share[asked] / sizes) / max(contrast(share[asked]), k.LUCK)
