@@ -94,7 +94,9 @@ def clusters(rng, centres, n, long=1.0):
     return np.vstack([centre + 0.3 * long * drawn[j % 2] for j, centre in enumerate(centres)])
 
 
-@pytest.mark.parametrize(("D", "n_clusters"), [(2, 1), (2, 2), (3, 2), (3, 3), (3, 5), (5, 3)])
+@pytest.mark.parametrize(
+    ("D", "n_clusters"), mostly_slow([(2, 1), (2, 2), (3, 2), (3, 3), (3, 5), (5, 3)], (3, 2))
+)
 def test_clusters_are_no_subspace_for_sure(D, n_clusters):
     """Any d + 1 of them lie on a subspace of dimension d, and a single one on many."""
     named = 0
@@ -110,7 +112,7 @@ def test_clusters_are_no_subspace_for_sure(D, n_clusters):
     assert named >= 4
 
 
-@pytest.mark.parametrize(("D", "d"), [(2, 1), (3, 1), (3, 2), (5, 2)])
+@pytest.mark.parametrize(("D", "d"), mostly_slow([(2, 1), (3, 1), (3, 2), (5, 2)], (3, 1)))
 def test_what_goes_on_along_a_subspace_is_sure(D, d):
     """A plane beside clusters, and rows that come in clusters along it, longer than the noise."""
     long = np.where(np.arange(D) < d, 1.0, 0.05)

@@ -196,7 +196,7 @@ class Search(NamedTuple):
                 continue
             spread = beyond_clusters(cloud, candidate.axes, c, candidate.sigma)
             new = inner.weighed(inner.facts._replace(spread=spread), candidate)
-            if not _is_apparent(new):
+            if _counts(new) and not _is_apparent(new):
                 return new
         return None
 
