@@ -95,11 +95,11 @@ def clusters(rng, centres, n, long=1.0):
 
 
 @pytest.mark.parametrize(
-    ("D", "n_clusters"), mostly_slow([(2, 1), (2, 2), (3, 2), (3, 3), (3, 5), (5, 3)], (3, 2))
+    "kind", mostly_slow([(2, 1), (2, 2), (3, 2), (3, 3), (3, 5), (5, 3)], (3, 2)), ids=str
 )
-def test_clusters_are_no_subspace_for_sure(D, n_clusters):
+def test_clusters_are_no_subspace_for_sure(kind):
     """Any d + 1 of them lie on a subspace of dimension d, and a single one on many."""
-    named = 0
+    (D, n_clusters), named = kind, 0
     for seed in range(6):
         rng = np.random.default_rng([seed, D, n_clusters])
         X = clusters(rng, rng.uniform(0, 6, (n_clusters, D)), 1500 // n_clusters)
@@ -112,9 +112,10 @@ def test_clusters_are_no_subspace_for_sure(D, n_clusters):
     assert named >= 4
 
 
-@pytest.mark.parametrize(("D", "d"), mostly_slow([(2, 1), (3, 1), (3, 2), (5, 2)], (3, 1)))
-def test_what_goes_on_along_a_subspace_is_sure(D, d):
+@pytest.mark.parametrize("kind", mostly_slow([(2, 1), (3, 1), (3, 2), (5, 2)], (3, 1)), ids=str)
+def test_what_goes_on_along_a_subspace_is_sure(kind):
     """A plane beside clusters, and rows that come in clusters along it, longer than the noise."""
+    D, d = kind
     long = np.where(np.arange(D) < d, 1.0, 0.05)
     for seed in range(3):
         rng = np.random.default_rng([seed, D, d])
