@@ -16,6 +16,7 @@ CLAIMS_NONE = {  # file: its tests of something else, such as noise, failures, m
     "test_peeling.py": {
         "test_nothing_is_found_in_noise",
         "test_the_edge_of_a_square_is_no_line",
+        "test_clusters_alone_are_no_subspaces",
         "test_same_seed_same_result",
         "test_it_unpacks_as_subspaces_and_labels",
         "test_columns_that_are_idle_are_no_subspace",

@@ -92,6 +92,33 @@ def test_the_edge_of_a_square_is_no_line(seed):
     assert peel(X, affine=True, random_state=0).subspaces == []
 
 
+def furnished(rng, n_clusters, *, planes=True):
+    """Return points of a floor, a wall, clusters as large as chairs and clutter, and the plane."""
+    floor = rng.uniform([0, 0, 0], [6, 5, 0], (800 * planes, 3))
+    wall = rng.uniform([0, 0, 0], [0, 5, 3], (500 * planes, 3))
+    X = np.vstack([floor, wall])
+    X += rng.normal(0, 0.005, X.shape)
+    for centre in rng.uniform([0.5, 0.5, 0.4], [5.5, 4.5, 2.6], (n_clusters, 3)):
+        X = np.vstack([X, centre + rng.normal(0, rng.uniform(0.05, 0.2), (200, 3))])
+    y = np.repeat([0, 1, -1], [800 * planes, 500 * planes, len(X) - 1300 * planes + 400])
+    X = np.vstack([X, rng.uniform(0, [6, 5, 3], (400, 3))])
+    order = rng.permutation(len(X))
+    return X[order] @ np.linalg.qr(rng.standard_normal((3, 3)))[0] + 3, y[order]
+
+
+@pytest.mark.parametrize("n_clusters", [2, 5])
+def test_clusters_are_no_line_and_hide_no_plane(n_clusters, seed):
+    X, y = furnished(np.random.default_rng([seed, n_clusters]), n_clusters)
+    found = assert_sure(peel(X, affine=True, random_state=seed))
+    assert [s.codimension for s in found.subspaces] == [1, 1]
+    assert np.mean(found.labels == np.where(y < 0, -1, np.take(matched(found, y), y))) > 0.95
+
+
+def test_clusters_alone_are_no_subspaces(seed):
+    X, _ = furnished(np.random.default_rng(seed), 4, planes=False)
+    assert peel(X, affine=True, random_state=seed).subspaces == []
+
+
 @pytest.mark.parametrize("noise", [0.0, 0.05])
 def test_a_single_subspace_has_no_shadow(noise, seed):
     X, y, normals = union(6, ((3, 800),), 200, seed, noise)

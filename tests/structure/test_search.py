@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import perpend
-from helpers import mostly_slow
+from helpers import assert_sure, mostly_slow
 from perpend import DPCP, load
 from perpend.datasets import make_subspace
 from perpend.exceptions import CodimensionWarning
 from perpend.rows.array import ArrayRows
 from perpend.structure import Axes, Cloud, Profile, find_structure
-from perpend.structure.checks import beyond_edge
+from perpend.structure.checks import beyond_clusters, beyond_edge
 
 FLOOR = 1.5e-8
 
@@ -85,6 +85,61 @@ def test_a_plane_beside_an_edge_has_fewer_rows_on_both_sides(n_plane, seed):
     axes = Axes(np.array([0, 0, 0.88]), np.eye(3)[:, ::-1], np.full(3, 1 / 3))
     evidence = beyond_edge(Cloud(X, affine=True, floor=FLOOR), axes, 1, 0.06 if n_plane else 0.12)
     assert evidence > 50 if n_plane else evidence < 5
+
+
+def clusters(rng, centres, n, long=1.0):
+    """Return n rows around each centre, Gaussian and in boxes; `long` (D,) are their half-axes."""
+    D = centres.shape[1]
+    drawn = [rng.standard_normal((n, D)) / 2, rng.uniform(-1, 1, (n, D))]
+    return np.vstack([centre + 0.3 * long * drawn[j % 2] for j, centre in enumerate(centres)])
+
+
+@pytest.mark.parametrize(
+    "kind", mostly_slow([(2, 1), (2, 2), (3, 2), (3, 3), (3, 5), (5, 3)], (3, 2)), ids=str
+)
+def test_clusters_are_no_subspace_for_sure(kind):
+    """Any d + 1 of them lie on a subspace of dimension d, and a single one on many."""
+    (D, n_clusters), named = kind, 0
+    for seed in range(6):
+        rng = np.random.default_rng([seed, D, n_clusters])
+        X = clusters(rng, rng.uniform(0, 6, (n_clusters, D)), 1500 // n_clusters)
+        X = np.vstack([X, rng.uniform(-1, 7, (500, D))])
+        model = DPCP(affine=True, random_state=seed)
+        with warnings.catch_warnings(action="ignore", category=CodimensionWarning):
+            model.fit(X @ rotation(rng, D))
+        assert model.confidence_ < 0.95 or model.codimension_ == 0
+        named += any("clusters" in doubt for doubt in model.doubts_)
+    assert named >= 4
+
+
+@pytest.mark.parametrize("kind", mostly_slow([(2, 1), (3, 1), (3, 2), (5, 2)], (3, 1)), ids=str)
+def test_what_goes_on_along_a_subspace_is_sure(kind):
+    """A plane beside clusters, and rows that come in clusters along it, longer than the noise."""
+    D, d = kind
+    long = np.where(np.arange(D) < d, 1.0, 0.05)
+    for seed in range(3):
+        rng = np.random.default_rng([seed, D, d])
+        others = clusters(rng, rng.uniform(0, 6, (1, D)), 200)
+        for n_own in (1, 8):
+            centres = rng.uniform(0, 6, (n_own, D)) * (long == 1)
+            own = clusters(rng, centres, 800 // n_own, np.where(long == 1, 8 / n_own, long))
+            X = np.vstack([own, others, rng.uniform(-6, 6, (300, D))]) @ rotation(rng, D) + 20
+            model = assert_sure(DPCP(affine=True, random_state=seed).fit(X))
+            assert model.codimension_ == D - d
+
+
+def test_the_contrast_of_clusters_is_none_in_any_units(seed):
+    """Far from any sample's limit: near 0 for what clusters share, 1 for what goes on."""
+    rng = np.random.default_rng(seed)
+    line = rng.normal(0, 0.2, (1000, 3)) + rng.uniform(0, 10, (1000, 1)) * [1, 0, 0]
+    two = rng.normal(0, 0.2, (1000, 3)) + np.repeat([0, 8], 500)[:, None] * [1, 0, 0]
+    Q = rotation(rng, 3)
+    for unit in (1e-3, 1e3):
+        axes = Axes(np.zeros(3), Q.T[:, ::-1], np.full(3, unit**2))
+        for X, low, high in ((two, -0.1, 0.1), (line, 0.9, 1.0)):
+            rows = np.vstack([X, rng.uniform(-4, 12, (500, 3))])
+            cloud = Cloud(unit * rows @ Q, affine=True, floor=FLOOR)
+            assert low <= beyond_clusters(cloud, axes, 2, 0.2 * unit) <= high
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from perpend.geometry import complement
 from perpend.rows import rank_tolerance
 from perpend.structure import Axes, Cloud, Decision, Profile, effort, find_structure, sample_size
 from perpend.structure import constants as k
-from perpend.structure.checks import beyond_edge
+from perpend.structure.checks import beyond_clusters, beyond_edge, cluster_sizes
 from perpend.structure.law import distance_edges
 from perpend.structure.settle import Candidate, polish, settle, within
 
@@ -100,33 +100,36 @@ class Search(NamedTuple):
         decisions: list[Decision] = []
         taken: list[Data] = []  # members of each
         rest = data
-        while len(decisions) < most and len(rest.X) >= 2:
+        apparent = 0
+        while max(apparent, len(decisions) - apparent) < most and len(rest.X) >= 2:
             new = self.find(rest, self._proposed(rest))
-            if new is None or not np.any(near := rest.near(new)):
+            if new is None or not np.any(near := _to_take(rest, new)):
                 break
             if not _is_shadow(new, rest.some(near), decisions, taken):
                 decisions.append(new)
+                apparent += _is_apparent(new)
                 taken.append(rest.some(near))
             rest = rest.some(~near)
-        limited = len(decisions) == most and len(rest.X) >= 2
+        limited = max(apparent, len(decisions) - apparent) == most and len(rest.X) >= 2
         labels, found = None, decisions
         for _ in range(ROUNDS):
             before, labels = labels, share_out(data, decisions)
             if before is not None and np.array_equal(labels, before):
                 break
-            # Rows of what may be an edge are nobody's.
-            edges = [j for j, one in enumerate(decisions) if _is_edge(one)]
-            free = np.isin(labels, [-1, *edges])
+            # Rows of what is only apparent are nobody's.
+            nobody = [j for j, one in enumerate(decisions) if _is_apparent(one)]
+            free = np.isin(labels, [-1, *nobody])
             again = [self._again(data, labels == j, free, one) for j, one in enumerate(decisions)]
             decisions = [one for one in again if one is not None]
-        if not any(_is_edge(one) for one in found):
+        if not any(_is_apparent(one) for one in found):
             return decisions, limited
-        # Once an edge is taken away, what is left has others: all rows must show a subspace.
+        # Once rows are taken away there, what is left has edges: all rows must show a subspace.
         cloud = data.cloud()
         kept = [
             one
             for one in decisions
-            if one.candidate.is_exact or (not _is_edge(one) and _stands_out(cloud, one.candidate))
+            if one.candidate.is_exact
+            or (not _is_apparent(one) and _stands_out(cloud, one.candidate))
         ]
         return kept, limited
 
@@ -194,10 +197,16 @@ class Search(NamedTuple):
             # the plane that it is in; the plane is more.
             if candidate.n_members < least:
                 continue
-            if _is_edge(outer) and not (candidate.is_exact or _stands_out(cloud, candidate)):
-                continue
-            if candidate.is_exact or candidate.sigma <= thin * sigma:
+            if candidate.is_exact:
                 return inner._replace(candidate=candidate)
+            if candidate.sigma > thin * sigma:
+                continue
+            if _is_apparent(outer) and not _stands_out(cloud, candidate):
+                continue
+            spread = beyond_clusters(cloud, candidate.axes, c, candidate.sigma)
+            new = inner.weighed(inner.facts._replace(spread=spread), candidate)
+            if _counts(new) and not _is_apparent(new):
+                return new
         return None
 
     def _views(self, own: Data, outer: Decision, stretched: bool) -> Iterator[View]:
@@ -255,17 +264,31 @@ def _stands_out(cloud: Cloud, own: Candidate) -> bool:
     return beyond_edge(cloud, own.axes, own.c, own.threshold) >= k.LUCK
 
 
-def _is_edge(one: Decision) -> bool:
-    """Say whether it may be the edge of a smooth cloud; its rows are taken away, but not reported.
+def _is_apparent(one: Decision) -> bool:
+    """Say whether it may be the edge of a smooth cloud, or a few clusters.
 
-    What is left may show others.
+    Its rows are taken away, but not reported: what is left may show others.
     """
-    return any(doubt.name == "edge" for doubt in one.doubts)
+    return any(doubt.name in {"edge", "clusters"} for doubt in one.doubts)
+
+
+def _to_take(data: Data, one: Decision) -> Array:
+    """Say which rows (n,) to take away: all members, or those in clusters where there are some."""
+    near = data.near(one)
+    if all(doubt.name != "clusters" for doubt in one.doubts):
+        return near
+    own, rows = one.candidate, np.flatnonzero(near)
+    near[rows] = cluster_sizes(data.cloud(), own.axes, own.c, own.sigma, rows) > 0
+    return near
 
 
 def _counts(one: Decision) -> bool:
-    """Say whether a subspace is to be reported: a cloud that is merely longer than wide is not."""
-    return one.confidence >= REPORTED_FROM and all(doubt.name != "ellipse" for doubt in one.doubts)
+    """Say whether a subspace is to be taken away: a cloud that is merely longer than wide is not.
+
+    Behind clusters there may be others.
+    """
+    names = {doubt.name for doubt in one.doubts}
+    return one.confidence >= REPORTED_FROM and ("ellipse" not in names or "clusters" in names)
 
 
 def _by_all_rows(cloud: Cloud, one: Decision) -> Decision:

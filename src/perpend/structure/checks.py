@@ -13,7 +13,7 @@ from scipy import special
 
 from perpend._typing import Array
 from perpend.structure import constants as k
-from perpend.structure.cloud import Axes, Cloud, values_of
+from perpend.structure.cloud import Axes, Cloud, radius, values_of
 from perpend.structure.layers import find_layers, histogram
 from perpend.structure.settle import Candidate
 
@@ -22,6 +22,9 @@ TYLER_STEPS = 8
 ROWS_OF_MEDIAN = 500  # from which Tyler's steps begin
 NOT_LOOKED_FOR = 0.5  # largest confidence in "no normals" that were not searched
 MATTERS = 100.0  # times rounding: a column with less of a normal takes no part
+ASKED, ROWS_BESIDE = 256, 2048  # rows that may be in clusters, and those counted beside them
+# Of two rows of a cluster as long as it is thick, the distance has sqrt(2) times the deviation.
+LENGTHS = math.sqrt(2) ** np.arange(-1, 4)  # of clusters, by the noise: some three times as long
 
 
 class Doubt(NamedTuple):
@@ -71,6 +74,7 @@ class Facts(NamedTuple):
     ellipse: float  # nats against a single elliptical cloud
     gap: float  # of its axes
     edge: float = math.inf  # nats against the edge of a smooth cloud
+    spread: float = 1.0  # of the contrast is left where the rows of a cluster count as one
     needed: float = 0.0  # nats that luck reaches
     rival: int = 0  # codimension of the longest other plateau, 0 if there is none
     agreeing: int = 2  # starts that led here
@@ -157,6 +161,13 @@ def confidence_of(facts: Facts) -> tuple[float, tuple[Doubt, ...]]:
             "on one side the rows do not thin out away from the subspace, so it may only be the "
             "edge of a cloud",
             "less noise would help, more rows would not",
+        ),
+        (
+            facts.spread < k.AS_GOOD,
+            "clusters",
+            "the rows on it are a few clusters, hardly longer than they are thick, and any few "
+            "clusters lie on such a subspace",
+            "less noise would help if that makes them so thick, more rows would not",
         ),
         (
             facts.n_smaller is not None,
@@ -264,8 +275,54 @@ def beyond_edge(cloud: Cloud, axes: Axes, c: int, threshold: float) -> float:
     J, share, shell, own = _fuller_side(cloud, axes, c, threshold, 3.0)
     members, even = float(share[own & (threshold >= J)].sum()), 3.0**-c
     n = members + float(share[shell & own].sum())
-    p = members / max(n, 1.0)
-    return n * float(special.rel_entr(p, even) + special.rel_entr(1 - p, 1 - even)) * (p > even)
+    return float(_nats(members, n, even))
+
+
+def beyond_clusters(cloud: Cloud, axes: Axes, c: int, sigma: float) -> float:
+    """Return how much of the contrast is left where the rows of a cluster count as one.
+
+    A cluster is a subspace of dimension 0: it concentrates near all that run through it, and any
+    d + 1 of them lie on a subspace of dimension d.
+    """
+    if not cloud.affine:  # through the origin, rows in one direction are a subspace
+        return 1.0
+    J, reach = np.sqrt(cloud.squares(axes, c)), sigma * radius(c)
+    near = np.flatnonzero(2 * reach >= J)
+    asked = near[:: max(len(near) // ASKED, 1)]
+    share = np.ones(len(J)) if cloud.share is None else cloud.share
+    part = float(share[near].sum() / max(share[asked].sum(), 1.0))
+
+    def contrast(counts: Array) -> float:
+        inside = counts[reach >= J[asked]].sum()
+        n = np.maximum(part * np.array([inside, counts.sum()]) - cloud.free[c - 1], 0.0)
+        return float(_nats(n[0], n[1], 2.0**-c) - cloud.needed[c - 1])
+
+    sizes = np.maximum(cluster_sizes(cloud, axes, c, sigma, asked), 1.0)
+    return contrast(share[asked] / sizes) / max(contrast(share[asked]), k.LUCK)
+
+
+def cluster_sizes(cloud: Cloud, axes: Axes, c: int, sigma: float, rows: Array) -> Array:
+    """Return how many rows are in the cluster of each of these rows near a subspace, or 0.
+
+    Among the rows near it, and seen along it, the contrast of codimension d tells: where they go
+    on, 2^-d of those within 2 r of one are within r, at any r above the noise, and in a cluster all
+    are. Half-way between, a row is in one, with those within r.
+    """
+    H, d = cloud.about(axes.centre) @ axes.A, cloud.D - c
+    near = np.flatnonzero(np.square(H[:, :c]).sum(axis=1) <= (2 * sigma * radius(c)) ** 2)
+    beside, even = near[:: max(len(near) // ROWS_BESIDE, 1)], 2.0**-d
+    share = np.ones(len(H)) if cloud.share is None else cloud.share
+    part = float(share[near].sum() / max(share[beside].sum(), 1.0))
+    ends = sigma * radius(d) * np.append(LENGTHS, 2 * LENGTHS[-2:])  # two more are twice as far
+    Z, sizes = H[beside, c:], [np.zeros(0)]
+    for some in np.array_split(rows, max(len(rows) // ASKED, 1)):
+        Y = H[some, c:]
+        away2 = np.square(Y).sum(axis=1)[:, None] + np.square(Z).sum(axis=1) - 2 * Y @ Z.T
+        inside = np.array([(away2 <= end**2) @ share[beside] for end in ends])
+        within, double = inside[:-2], inside[2:]
+        is_one = (2 * within >= (1 + even) * double) & (_nats(within, double, even) >= k.LUCK)
+        sizes.append(part * np.max(within * is_one, axis=0))
+    return np.concatenate(sizes)
 
 
 def ends_on_both_sides(cloud: Cloud, axes: Axes, c: int, threshold: float) -> bool:
@@ -296,6 +353,13 @@ def _fuller_side(
     shell = (threshold < J) & (threshold * times >= J)
     own = H @ ((share * shell / np.maximum(J, threshold)) @ H) >= 0
     return J, share, shell, own
+
+
+def _nats(inside: Array, n: Array, even: float) -> Array:
+    """Return n KL(inside / n || even) where more are inside than of evenly spread rows."""
+    p = inside / np.maximum(n, 1.0)
+    kl = special.rel_entr(p, even) + special.rel_entr(1 - p, 1 - even)
+    return np.where(p > even, n * kl, 0.0)
 
 
 def tail_excess(seen: Array, n: Array) -> Array:

@@ -15,6 +15,7 @@ from perpend.structure.checks import (
     NOTHING_WRONG,
     Doubt,
     Facts,
+    beyond_clusters,
     beyond_edge,
     beyond_ellipse,
     confidence_of,
@@ -132,7 +133,7 @@ def decide(
     agreeing, rival_subspace = _agreement(profile, candidate, is_near)
     elsewhere = _elsewhere(profile, candidate, chosen, is_near)
     # Rows that lie on it exactly are no smooth cloud.
-    ellipse, gap, edge = chosen.T, cloud.typical / cloud.floor, math.inf
+    ellipse, gap, edge, spread = chosen.T, cloud.typical / cloud.floor, math.inf, 1.0
     if not candidate.is_exact:
         ellipse, gap = beyond_ellipse(cloud, candidate.axes, c)
         where = candidate.axes, c, candidate.threshold
@@ -140,6 +141,7 @@ def decide(
         is_layer = cloud.affine or candidate.layer is not None
         if is_layer and not ends_on_both_sides(cloud, *where):
             edge = 0.0
+        spread = beyond_clusters(cloud, candidate.axes, c, candidate.sigma)
     if candidate.n_members > k.ALL_ROWS * cloud.n:
         ellipse = 0.0  # where there are no others, a subspace is nothing but a gap
     others = [p for p in profile.plateaus() if p.c not in {chosen.c, c}]
@@ -156,6 +158,7 @@ def decide(
         ellipse=ellipse,
         gap=gap,
         edge=edge,
+        spread=spread,
         suspect=_suspect(cloud, candidate, float(cloud.scales[chosen.first])),
         values=frequent_values(cloud, candidate),
     )
