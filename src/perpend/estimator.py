@@ -48,6 +48,7 @@ from perpend._validation import (
     TORCH_DEVICE,
     UP_TO_HALF,
     Count,
+    check_limit,
     checked,
     checked_weight,
     constraints_of,
@@ -256,6 +257,7 @@ class SubspaceEstimator(CallbackSupport, ShownModel):
         init: Any,
         checkpoint: str | PathLike[str] | None,
     ) -> Solution:
+        check_limit(self, X)
         X = checked(self, X, place, reset=True)
         if self.missing == "error":
             self._warn_of_units(X)

@@ -5,8 +5,9 @@ rows is smooth there, and the number of rows within a distance r grows like r^c.
 range of scales over which it does not.
 """
 
+from perpend.rows.plan import sample_sizes
 from perpend.structure.affine import find_affine, solve_lifted
-from perpend.structure.cloud import Axes, Cloud, sample_size, sample_sizes, size_for_low_dimension
+from perpend.structure.cloud import Axes, Cloud, sample_size, size_for_low_dimension
 from perpend.structure.constants import SURE
 from perpend.structure.decide import Decision
 from perpend.structure.descents import Descent
