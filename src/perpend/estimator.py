@@ -25,7 +25,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from perpend._capabilities import Capabilities
 from perpend._docs import completed, completed_function
-from perpend._groups import Groups
+from perpend._groups import Groups, doubted_in_parts
 from perpend._learned import (
     Data,
     Subspace,
@@ -35,8 +35,8 @@ from perpend._learned import (
     in_groups,
     linear_subspace,
     others_in_order,
+    rows_near,
     structures,
-    whole_share,
 )
 from perpend._score import Reference
 from perpend._shown import ShownModel
@@ -59,7 +59,7 @@ from perpend.callbacks import CallbackSupport, Recorder, watching, with_callback
 from perpend.exceptions import CodimensionWarning, InputError, UnitsWarning
 from perpend.geometry import as_generator
 from perpend.rows import RowSource, as_rows
-from perpend.rows.kinds import Place, computing_on, is_elsewhere, is_lazy, like, to_numpy
+from perpend.rows.kinds import Place, computing_on, is_lazy, like, to_numpy
 from perpend.solvers import Solution
 from perpend.solvers.loop import Callback
 from perpend.structure import AffineFit, find_affine, sample_size, solve_lifted
@@ -349,17 +349,21 @@ class SubspaceEstimator(CallbackSupport, ShownModel):
             return self._solve(rows, rng, data.place, callback, known), rows
 
         found, groups = among(data.X), data.groups
-        if groups is None or is_elsewhere(data.X) or is_lazy(data.X):
+        if groups is None:
             return found
 
-        def share(found: tuple[Solution, RowSource]) -> float:
-            return whole_share(self, linear_subspace(self, *found, data), data)
+        def near(found: tuple[Solution, RowSource]) -> Array:
+            return rows_near(self, linear_subspace(self, *found, data), data)
 
-        whole = share(found)
-        if whole >= HALF_WHOLE:
-            return found
-        turned = among(like(groups.turned(to_numpy(data.X), rng), data.X))
-        return turned if share(turned) > whole else found
+        whole = groups.whole(at := near(found))
+        if whole < HALF_WHOLE and groups.can_turn(data.X):
+            if is_lazy(data.X):
+                turned = among(groups.turned(data.X, rng))
+            else:
+                turned = among(like(groups.turned(to_numpy(data.X), rng), data.X))
+            if groups.whole(now := near(turned)) > whole:
+                found, at = turned, now
+        return doubted_in_parts(found[0], groups.together(at)), found[1]
 
     def _learn_affine(self, found: AffineFit, data: Data) -> Solution:
         all_ = [affine_subspace(one, data) for one in (found, *found.others)]
