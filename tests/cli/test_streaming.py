@@ -183,6 +183,17 @@ def test_the_report_says_what_it_shows(run, home, monkeypatch):
     assert not list(Path("out").glob("*.raw"))
 
 
+def test_a_text_of_many_rows_is_summarised(run, home):
+    """Hints about its numbers need a window of it, not all of them at once, column by column."""
+    X = make_subspace(12_000, 8000, n_features=6, codimension=1, random_state=1).X
+    X[::50, 2:4] = -9999
+    np.savetxt("x.csv", X, delimiter=",", fmt="%.4g", header="a,b,c,d,e,f", comments="")
+    done = run("fit", "x.csv", "-o", "out", "--no-report", "--memory-limit", "500kB")
+    assert done.code in (0, 4)
+    assert '-9999 stands far out again and again in columns "c", "d"' in " ".join(done.out.split())
+    assert "read block by block" in done.err
+
+
 def test_quiet_says_nothing(run, home):
     np.save("x.npy", ROWS)
     done = run("fit", "x.npy", "-o", "out", "--no-report", "--quiet", *LIMIT)
