@@ -195,8 +195,9 @@ class SubspaceEstimator(CallbackSupport, ShownModel):
             of a correspondence, or all rows of a frame. Their squared distances are added up for
             labels, scores and probabilities, and they are one piece of evidence for the confidence.
             The subspace is that of all rows, unless that one holds mostly parts of groups: then the
-            rows of each group are rotated among themselves, and the search is repeated. All rows of
-            a group must have the same weight.
+            rows of each group are rotated among themselves, and the search is repeated (not on a
+            cluster, nor where a row of sums for each group takes more than a quarter of the memory
+            limit). If it still does, it is not sure. All rows of a group must have the same weight.
         init : fitted estimator, optional
             A model of similar rows, such as the last frame of a scanner. The fit begins at its
             subspace and noise. If that subspace is still there, and sure, nothing else is searched;

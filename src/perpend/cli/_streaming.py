@@ -124,13 +124,13 @@ def in_memory_or_not(
 
 def _how_often(model: Any, blocks: "Blocks", *, scaled: bool, limit: int) -> str:
     """Say how often a fit will read the rows."""
-    from perpend.rows.plan import Fit, is_held
+    from perpend.rows.plan import PASSES, Fit, is_held
 
     own = OWN_PASSES + scaled * SCALE_PASSES
     if is_held(blocks.shape, blocks.dtype.itemsize, limit):
         return "twice, and then held"
     if not hasattr(model, "sample_size"):
-        return f"{own} times, and once per iteration of {type(model).__name__}"
+        return f"about {own + PASSES} times, and once per iteration of {type(model).__name__}"
     return Fit.of(model).often(blocks.shape, own)
 
 

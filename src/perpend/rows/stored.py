@@ -80,11 +80,11 @@ class StoredRows(LazyRows):
         """
         (n, D), fit = self.shape, Fit(affine, outliers, sample_size)
         size, window = self.nbytes / 2**20, self.window_rows * D * self.dtype.itemsize / 2**20
-        rows = f"{n:,} rows of {D} columns ({size:,.0f} MiB) are read"
+        rows = f"{n:,} rows of {D} columns ({size:,.1f} MiB) are read"
         if self._held is not None:
             return f"{rows} once and held."
         return (
-            f"{rows} in {len(self.windows)} windows of {window:,.0f} MiB, {fit.often(self.shape)}."
+            f"{rows} in {len(self.windows)} windows of {window:,.1f} MiB, {fit.often(self.shape)}."
         )
 
     @property
