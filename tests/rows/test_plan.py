@@ -5,6 +5,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from perpend import DPCP, RSGM, as_rows, open_rows
 from perpend._typing import Array
@@ -15,6 +16,7 @@ from perpend.rows import plan
 from perpend.rows.lazy import Picked
 from perpend.rows.plan import PASSES_OF_OTHERS, Fit, search_bytes
 from perpend.rows.source import NEW_SOURCE
+from perpend.rows.sparse import SparseRows
 from perpend.rows.stored import StoredRows
 from perpend.structure import find_affine, sample_size
 
@@ -148,6 +150,12 @@ def test_a_search_for_what_is_not_sure_says_what_it_needs(monkeypatch) -> None:
     for source in (seen, seen.subset(np.arange(4400))):
         with pytest.raises(InputError, match=match):
             source.take(np.arange(4300))
+
+
+def test_sparse_rows_say_that_a_sample_is_too_large() -> None:
+    few = SparseRows(sparse.csr_array(data("nothing", 9000, 8)), 2**17)
+    with pytest.raises(InputError, match=r"needed in memory at once .*fewer rows, as nothing is"):
+        as_rows(few).subset(np.arange(0, 9000, 2))
 
 
 @pytest.mark.parametrize("n_features", [2, 16, 17, 100, 400, 3000])

@@ -18,6 +18,7 @@ from perpend.rows.plan import WINDOWS
 
 MEMORY_LIMIT = 2**30  # bytes, by default
 GIB = 2**30
+LARGE_SAMPLE = "take fewer rows, as nothing is sure in smaller samples of them"
 
 Result = TypeVar("Result")
 
