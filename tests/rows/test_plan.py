@@ -153,9 +153,9 @@ def test_a_search_for_what_is_not_sure_says_what_it_needs(monkeypatch) -> None:
 
 
 def test_sparse_rows_say_that_a_sample_is_too_large() -> None:
-    few = SparseRows(sparse.csr_array(data("nothing", 9000, 8)), 2**17)
+    few = SparseRows(sparse.csr_array(data("nothing", 90_000, 8)), 2**17)
     with pytest.raises(InputError, match=r"needed in memory at once .*fewer rows, as nothing is"):
-        as_rows(few).subset(np.arange(0, 9000, 2))
+        as_rows(few).subset(np.arange(0, 90_000, 2))
 
 
 @pytest.mark.parametrize("n_features", [2, 16, 17, 100, 400, 3000])
