@@ -6,7 +6,7 @@ Both are said before the work begins, so they depend on sizes and parameters alo
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
-from perpend.exceptions import InputError
+from perpend.exceptions import TooLargeError
 
 SAMPLE_ROWS = 4096  # rows in the first sample,
 SAMPLE_ROWS_PER_FEATURE = 24  # or so many for each feature, if that is more
@@ -124,7 +124,7 @@ def check_search(shape: tuple[int, int], itemsize: int, limit: int, fit: Fit) ->
     """Say before the work begins if the search in a sample needs more than the limit allows."""
     needed, D = search_bytes(*shape, itemsize, fit), shape[1]
     if needed > free_for_search(limit):
-        raise InputError(
+        raise TooLargeError(
             f"A fit to {D} columns searches in a sample in memory, with matrices of {D} x {D}: "
             f"about {needed >> 20} MiB. memory_limit={limit >> 20}MiB is too small for that. "
             f"Raise it to {least_limit(needed)}MiB, or take fewer columns."
@@ -140,7 +140,7 @@ def check_taken(n_rows: int, n_features: int, limit: int, *, affine: bool = Fals
     """Say so if so many rows, which only what is not sure needs, are too many to be searched."""
     needed = search_in(n_rows, n_features, affine=affine)
     if needed > free_for_search(limit):
-        raise InputError(
+        raise TooLargeError(
             f"Nothing is sure in smaller samples, and to search {n_rows} rows in memory takes "
             f"about {needed >> 20} MiB: memory_limit={limit >> 20}MiB is too small for that. Raise "
             f"it to {least_limit(needed)}MiB, or take fewer columns."
