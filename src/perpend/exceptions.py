@@ -47,7 +47,7 @@ class InputError(PerpendError, ValueError):
 
 
 class TooLargeError(InputError, MemoryError):
-    """A file or fit needs more memory than it may take; the message says how much, and a way out."""
+    """A file or fit needs more memory than it may take; the message says what needs less."""
 
 
 class ClusterError(PerpendError, RuntimeError):
