@@ -11,6 +11,7 @@ from perpend import DPCP, RSGM, open_rows
 from perpend._groups import Groups, factor
 from perpend._scatter import spread_of
 from perpend.exceptions import CodimensionWarning, InputError
+from perpend.rows.stored import StoredRows, blocks_reader
 
 D, C, NOISE = 9, 2, 0.1
 
@@ -103,12 +104,12 @@ def test_groups_of_rows_that_are_not_in_memory_at_once(settings, elsewhere):
         np.testing.assert_allclose(values, getattr(model, name)(X, groups=of), atol=1e-9)
 
 
-def matches(n, rng):
-    """The two rows (2 n, 9) of each match of two views, two in three by one homography."""
+def matches(n, rng, share=2 / 3):
+    """The two rows (2 n, 9) of each match of two views, most of them by one homography."""
     H = np.eye(3) + rng.normal(0, 0.2, (3, 3))
     a, b = rng.uniform(-1, 1, (2, n, 2))
     x = np.column_stack([a, np.ones(n)])
-    right = np.arange(n) < 2 * n // 3
+    right = np.arange(n) < round(share * n)
     exact = x @ H.T
     b[right] = (exact[:, :2] / exact[:, 2:])[right] + rng.normal(0, 0.003, (n, 2))[right]
     zero = np.zeros_like(x)
@@ -129,6 +130,34 @@ def test_a_subspace_of_parts_of_groups_is_not_taken(draw):
     np.testing.assert_array_equal(model.labels_, model.predict(rows, groups=both))
 
 
+@pytest.mark.parametrize("draw", range(4))
+def test_rows_of_groups_are_turned_wherever_they_are(draw, monkeypatch):
+    """On disk as in memory; where sums over groups do not fit, and on a cluster, there is doubt."""
+    X, _, h = matches(400, np.random.default_rng([103, 104, 105, 106][draw]), 0.4)
+    order, n_turned = np.random.default_rng(0).permutation(800), []
+    X, both = X[order], np.tile(np.arange(400), 2)[order]
+    turned = Groups.turned
+    monkeypatch.setattr(Groups, "turned", lambda *a: n_turned.append(1) or turned(*a))
+
+    def fit(rows):
+        return DPCP(random_state=draw).fit(rows, groups=both)
+
+    def stored(limit):
+        return StoredRows(blocks_reader(np.array_split(X, 7)), limit)
+
+    model, other = fit(X), fit(stored(2**17))
+    assert len(stored(2**17).windows) > 1
+    assert len(n_turned) == 2
+    assert other.codimension_ == 1
+    assert abs(other.normals_[0] @ h) > 0.999
+    np.testing.assert_array_equal(other.labels_, model.labels_)
+    assert other.confidence_ == pytest.approx(model.confidence_)
+    for rows in (stored(2**16), in_dask(X)):
+        with pytest.warns(CodimensionWarning, match=r"only \d+% of the other rows of their groups"):
+            assert fit(rows).confidence_ < 0.95
+    assert len(n_turned) == 2
+
+
 def test_rows_turned_among_themselves_span_the_same():
     rng = np.random.default_rng(0)
     groups, X = Groups.checked([0, 0, 1, 2, 2, 2], 6), rng.standard_normal((6, 4))
@@ -140,6 +169,8 @@ def test_rows_turned_among_themselves_span_the_same():
     near = np.array([True, True, True, True, False, True])
     assert groups.whole(near) == 3 / 5
     assert groups.whole(~near) == 0
+    assert groups.together(near) == (2 * 1 + 2 * 1) / (2 * 1 + 0 + 2 * 2)
+    assert Groups.checked([0, 0, 1], 3).together(np.array([False, False, True])) == 1
 
 
 def test_single_rows_are_no_groups():

@@ -36,7 +36,8 @@ from perpend._typing import Array
 from perpend.exceptions import InputError, of_earlier_version
 from perpend.geometry import average_height
 from perpend.rows import as_rows, distinct_rows
-from perpend.rows.kinds import to_numpy
+from perpend.rows.kinds import is_elsewhere, is_lazy, to_numpy
+from perpend.rows.lazy import Computed
 from perpend.solvers import Solution
 from perpend.structure import constants as k
 from perpend.structure import effort
@@ -44,6 +45,9 @@ from perpend.structure.checks import Doubt, no_accident
 from perpend.structure.cloud import Chance, Reference
 from perpend.structure.law import SHARE_LEAST, SHARE_MOST, distance_edges
 from perpend.structure.profile import contrasts
+
+HALF_TOGETHER = 0.5  # of a subspace's groups: with less of them, it is that of some of their rows
+OF_LIMIT = 4  # of the memory limit, sums over groups may take one part
 
 
 class Groups(NamedTuple):
@@ -100,19 +104,58 @@ class Groups(NamedTuple):
         n_near = np.bincount(self.of, near, minlength=len(self.size))
         return float(n_near[n_near == self.size].sum()) / max(float(n_near.sum()), 1.0)
 
+    def together(self, near: Array) -> float:
+        """Return which share of the other rows in the groups of the rows that are near is near.
+
+        Of large groups some row is always off: this does not depend on their size.
+        """
+        n_near = np.bincount(self.of, near, minlength=len(self.size))
+        others = n_near * (self.size - 1)
+        return float(n_near @ (n_near - 1)) / total if (total := float(others.sum())) else 1.0
+
     def turned(self, X: Array, rng: np.random.Generator) -> Array:
         """Reflect the rows of each group among themselves: X_G - 2 v (v^T X_G), |v| = 1, random."""
         v = rng.standard_normal(len(self.of))
         v /= np.sqrt(np.bincount(self.of, np.square(v)))[self.of]
-        along = sparse.csr_array((v, (self.of, np.arange(len(v))))) @ X
-        turned = X - 2 * v[:, None] * along[self.of]
-        return np.where(self.sizes()[:, None] > 1, turned, X).astype(X.dtype, copy=False)
+        v[self.sizes() == 1] = 0.0
+        if not is_lazy(X):
+            return _reflected(X, self.of, v, self._along(X, v))
+        along = sum(self._along(X[rows], v, rows) for rows in X.windows)
+        return Computed(X, _reflected, along, n_features=X.shape[1], beside=(self.of, v))
+
+    def can_turn(self, X: Array) -> bool:
+        """Whether rows can be reflected: v^T X_G of all groups must fit beside rows on disk."""
+        if is_elsewhere(X):
+            return False
+        n_bytes = 8 * len(self.size) * X.shape[1]
+        return not is_lazy(X) or n_bytes <= X.memory_limit // OF_LIMIT
+
+    def _along(self, X: Array, v: Array, rows: slice = slice(None)) -> Array:
+        """Return v^T X_G (m, D), of some rows."""
+        of = self.of[rows]
+        shape = len(self.size), len(of)
+        return np.asarray(sparse.csr_array((v[rows], (of, np.arange(len(of)))), shape=shape) @ X)
 
     def distance(self, J: Array, model: Any) -> Array:
         """Return J_G / sqrt(kappa_g) (n,) for each row, from the rows' own distances J (n,)."""
         top = max(float(np.max(J, initial=0.0)), np.finfo(float).tiny)
         squares = np.bincount(self.of, np.square(J.astype(float) / top)) / factor(model, self.size)
         return (top * np.sqrt(squares))[self.of].astype(J.dtype)
+
+
+def _reflected(X: Array, of: Array, v: Array, along: Array) -> Array:
+    """Return x_i - 2 v_i (v^T X_G), with the group `of` each row."""
+    return np.asarray(X - 2 * v[:, None] * along[of]).astype(X.dtype, copy=False)
+
+
+def doubted_in_parts(solution: Solution, together: float) -> Solution:
+    """Doubt a subspace that holds parts of groups: of their other rows, only this share is near."""
+    if together >= HALF_TOGETHER:
+        return solution
+    what = f"only {together:.0%} of the other rows of their groups are near it, too"
+    doubt = Doubt("parts of groups", what, "check groups, or give codimension")
+    least = min(solution.confidence, k.DOUBTFUL)
+    return solution._replace(confidence=least, doubts=(*solution.doubts, str(doubt)))
 
 
 def factor(model: Any, g: Array) -> Array:

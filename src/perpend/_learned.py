@@ -212,11 +212,10 @@ def attributes(model: Any, found: Subspace, data: Data) -> dict[str, Any]:
     }
 
 
-def whole_share(model: Any, found: Subspace, data: Data) -> float:
-    """Return the share of the rows near a subspace whose groups are near it as a whole."""
-    assert data.groups is not None
+def rows_near(model: Any, found: Subspace, data: Data) -> Array:
+    """Say which rows (n,) are near a subspace, each by itself."""
     J = to_numpy(with_attributes(model, _bases(found, data.place))._across(data.X))
-    return data.groups.whole(found.odds.threshold >= J)
+    return np.asarray(found.odds.threshold >= J)
 
 
 def in_groups(model: Any, found: Subspace, data: Data) -> Subspace:

@@ -25,9 +25,9 @@ from perpend._verdict import drift
 from perpend.exceptions import DriftWarning, InputError, of_earlier_version
 from perpend.geometry import as_generator, principal_angles
 from perpend.rows.kinds import Place, computing_on, is_dask, is_lazy, is_tensor, to_numpy
+from perpend.rows.plan import SAMPLE_ROWS, SAMPLE_ROWS_PER_FEATURE
 from perpend.structure import SURE, sample_size
 from perpend.structure import constants as k
-from perpend.structure.cloud import SAMPLE_ROWS, SAMPLE_ROWS_PER_FEATURE
 from perpend.structure.drift import (
     ENOUGH_PER_DIMENSION,
     Frame,

@@ -32,6 +32,7 @@ from perpend.rows.kinds import (
     text_named,
     to_numpy,
 )
+from perpend.rows.plan import Fit, check_search
 from perpend.rows.preparation import NotFinite, not_finite
 from perpend.standardizer import QUARTILES_OF_GAUSSIAN
 
@@ -138,6 +139,13 @@ def checked(
             text += ' Or use DPCP(missing="mask"), which uses the other entries of such rows.'
         raise InputError(text)
     return place.bring(X)
+
+
+def check_limit(model: Any, X: Any) -> None:
+    """Say before anything is read if the memory limit of X is too small for a fit."""
+    limit = getattr(X, "limit_given", None)
+    if limit is not None:
+        check_search(X.shape, X.dtype.itemsize, limit, Fit.of(model))
 
 
 def _check_in_one_piece(model: Any, X: Any) -> None:

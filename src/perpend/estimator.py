@@ -25,7 +25,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from perpend._capabilities import Capabilities
 from perpend._docs import completed, completed_function
-from perpend._groups import Groups
+from perpend._groups import Groups, doubted_in_parts
 from perpend._learned import (
     Data,
     Subspace,
@@ -35,8 +35,8 @@ from perpend._learned import (
     in_groups,
     linear_subspace,
     others_in_order,
+    rows_near,
     structures,
-    whole_share,
 )
 from perpend._scatter import sampled_spread
 from perpend._score import Reference
@@ -48,6 +48,7 @@ from perpend._validation import (
     TORCH_DEVICE,
     UP_TO_HALF,
     Count,
+    check_limit,
     checked,
     checked_weight,
     constraints_of,
@@ -58,7 +59,7 @@ from perpend.callbacks import CallbackSupport, Recorder, watching, with_callback
 from perpend.exceptions import CodimensionWarning, InputError, UnitsWarning
 from perpend.geometry import as_generator
 from perpend.rows import RowSource, as_rows
-from perpend.rows.kinds import Place, computing_on, is_elsewhere, is_lazy, like, to_numpy
+from perpend.rows.kinds import Place, computing_on, is_lazy, like, to_numpy
 from perpend.solvers import Solution
 from perpend.solvers.loop import Callback
 from perpend.solvers.steps import STEP_METHODS, STEP_RULES
@@ -198,8 +199,9 @@ class SubspaceEstimator(CallbackSupport, ShownModel):
             of a correspondence, or all rows of a frame. Their squared distances are added up for
             labels, scores and probabilities, and they are one piece of evidence for the confidence.
             The subspace is that of all rows, unless that one holds mostly parts of groups: then the
-            rows of each group are rotated among themselves, and the search is repeated. All rows of
-            a group must have the same weight.
+            rows of each group are rotated among themselves, and the search is repeated (not on a
+            cluster, nor where a row of sums for each group takes more than a quarter of the memory
+            limit). If it still does, it is not sure. All rows of a group must have the same weight.
         init : fitted estimator, optional
             A model of similar rows, such as the last frame of a scanner. The fit begins at its
             subspace and noise. If that subspace is still there, and sure, nothing else is searched;
@@ -260,6 +262,7 @@ class SubspaceEstimator(CallbackSupport, ShownModel):
         init: Any,
         checkpoint: str | PathLike[str] | None,
     ) -> Solution:
+        check_limit(self, X)
         X = checked(self, X, place, reset=True)
         if self.missing == "error":
             self._warn_of_units(X)
@@ -351,17 +354,21 @@ class SubspaceEstimator(CallbackSupport, ShownModel):
             return self._solve(rows, rng, data.place, callback, known), rows
 
         found, groups = among(data.X), data.groups
-        if groups is None or is_elsewhere(data.X) or is_lazy(data.X):
+        if groups is None:
             return found
 
-        def share(found: tuple[Solution, RowSource]) -> float:
-            return whole_share(self, linear_subspace(self, *found, data), data)
+        def near(found: tuple[Solution, RowSource]) -> Array:
+            return rows_near(self, linear_subspace(self, *found, data), data)
 
-        whole = share(found)
-        if whole >= HALF_WHOLE:
-            return found
-        turned = among(like(groups.turned(to_numpy(data.X), rng), data.X))
-        return turned if share(turned) > whole else found
+        whole = groups.whole(at := near(found))
+        if whole < HALF_WHOLE and groups.can_turn(data.X):
+            if is_lazy(data.X):
+                turned = among(groups.turned(data.X, rng))
+            else:
+                turned = among(like(groups.turned(to_numpy(data.X), rng), data.X))
+            if groups.whole(now := near(turned)) > whole:
+                found, at = turned, now
+        return doubted_in_parts(found[0], groups.together(at)), found[1]
 
     def _learn_affine(self, found: AffineFit, data: Data) -> Solution:
         all_ = [affine_subspace(one, data) for one in (found, *found.others)]

@@ -47,7 +47,7 @@ class InputError(PerpendError, ValueError):
 
 
 class TooLargeError(InputError, MemoryError):
-    """A file needs more memory than there is; the message says how much, and what needs less."""
+    """A file or fit needs more memory than it may take; the message says what needs less."""
 
 
 class ClusterError(PerpendError, RuntimeError):

@@ -192,10 +192,17 @@ def test_an_image_gets_a_mask(run, home, data):
 
 
 def test_the_memory_limit(run, csv):
-    done = run("fit", csv, "-o", "out", "--memory-limit", "1MB")
+    done = run("fit", csv, "-o", "out", "--memory-limit", "1MB", "--no-report")
+    assert done.code == 0
+    assert "The memory limit is 1.0 MB, so they are read block by block" in done.err
+    done = run("fit", csv, "-o", "all", "--memory-limit", "1MB", "--nan", "mask")
     assert done.code == 5
     assert "a fit needs about" in done.err
-    assert run("fit", csv, "-o", "out", "--memory-limit", "2GB", "--no-report").code == 0
+    np.save("wide.npy", np.ones((3000, 1500), dtype=np.float32))
+    done = run("fit", "wide.npy", "-o", "wide", "--memory-limit", "16MB")
+    assert done.code == 5
+    assert "--memory-limit=15MiB is too small for that. Raise it to " in done.err
+    assert run("fit", csv, "-o", "most", "--memory-limit", "2GB", "--no-report").code == 0
 
 
 def test_the_noise_is_said_as_a_whole_and_for_each_column(run, home):

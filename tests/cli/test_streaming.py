@@ -20,8 +20,17 @@ from perpend._files import draft_folder
 from perpend.cli import _memory, _output, _streaming
 from perpend.datasets import make_subspace
 from perpend.formats import read
+from perpend.rows import plan
 
 LIMIT = ("--memory-limit", "200kB")
+
+
+@pytest.fixture
+def read_again(monkeypatch):
+    """Rows of a few windows are read again in every pass, as those of many are."""
+    monkeypatch.setattr(plan, "HELD", 0)
+
+
 ROWS = make_subspace(1800, 1200, n_features=6, codimension=2, noise=0.01, random_state=3).X
 NAMES = [f"c{j}" for j in range(6)]
 
@@ -103,14 +112,14 @@ def files(folder):
 
 
 @pytest.mark.parametrize("name", SAVED)
-def test_the_same_results_as_in_memory(run, home, name):
+def test_the_same_results_as_in_memory(run, home, read_again, name):
     SAVED[name](name)
     whole = run("fit", name, "-o", "whole", "--no-report")
     parts = run("fit", name, "-o", "parts", "--no-report", *LIMIT)
     assert whole.code == parts.code
     assert whole.code in (0, 4)
     assert "block by block" not in whole.err
-    assert "The memory limit is 200.0 kB, so they are read block by block, about " in parts.err
+    assert "The memory limit is 200.0 kB, so they are read block by block, " in parts.err
     same("whole", "parts")
     result, other = (json.loads(Path(f, "result.json").read_text()) for f in ("whole", "parts"))
     if name == "x.csv":
@@ -144,10 +153,21 @@ def test_rows_are_read_as_often_as_was_said_at_most(run, home, affine, outliers)
     np.savez_compressed("x.npz", X)  # single rows of it take a pass, too
     how = ("-o", "out", "--no-report", "--affine", affine, "--outliers", outliers)
     how = (*how, "--memory-limit", "2MB")
-    said = int(re.search(r"about (\d+) times", run("fit", "x.npz", *how).err)[1])
+    said = int(re.search(r"at most (\d+) times", run("fit", "x.npz", *how).err)[1])
     result = json.loads(Path("out/result.json").read_text())
     assert len(result["structures"]) == 1
     assert said / 2 < result["blocks"]["passes"] <= said
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("affine", ["no", "yes"])
+def test_rows_that_fit_are_read_twice(run, home, affine, seed):
+    X = make_subspace(2000, 2000, n_features=12, codimension=1, noise=0.05, random_state=seed).X
+    np.savez_compressed("x.npz", X)
+    how = ("-o", "out", "--no-report", "--affine", affine, "--memory-limit", "1.03MB")
+    assert "they are read block by block, twice, and then held." in run("fit", "x.npz", *how).err
+    result = json.loads(Path("out/result.json").read_text())
+    assert result["blocks"]["passes"] <= 2
 
 
 def test_the_report_says_what_it_shows(run, home, monkeypatch):
@@ -161,6 +181,17 @@ def test_the_report_says_what_it_shows(run, home, monkeypatch):
     assert run("fit", "x.hdr", "-o", "scene", *LIMIT).code in (0, 4)
     assert "evenly spaced" in Path("scene/report.html").read_text()
     assert not list(Path("out").glob("*.raw"))
+
+
+def test_a_text_of_many_rows_is_summarised(run, home):
+    """Hints about its numbers need a window of it, not all of them at once, column by column."""
+    X = make_subspace(12_000, 8000, n_features=6, codimension=1, random_state=1).X
+    X[::50, 2:4] = -9999
+    np.savetxt("x.csv", X, delimiter=",", fmt="%.4g", header="a,b,c,d,e,f", comments="")
+    done = run("fit", "x.csv", "-o", "out", "--no-report", "--memory-limit", "500kB")
+    assert done.code in (0, 4)
+    assert '-9999 stands far out again and again in columns "c", "d"' in " ".join(done.out.split())
+    assert "read block by block" in done.err
 
 
 def test_quiet_says_nothing(run, home):

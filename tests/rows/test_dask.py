@@ -378,6 +378,7 @@ def test_without_workers_or_scheduler_there_is_a_clear_error():
         with pytest.raises(ClusterError, match=r"No progress for 1 s: .* has 0 workers"):
             rows.scan(gram)
         cluster.scale(1)
+        client.wait_for_workers(1, timeout=60)  # a busy machine takes longer than the patience
         np.testing.assert_array_equal(rows.scan(gram).product, expected)
         client.close()
         with pytest.raises(ClusterError, match=r"scheduler at .* is gone"):

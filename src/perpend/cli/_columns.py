@@ -149,8 +149,9 @@ def sentinels(data: "Dataset") -> str:
     import numpy as np
 
     found: dict[float, list[str]] = {}
+    head = data.X[: min(FEW, getattr(data.X, "window_rows", FEW))]  # read once, if from a file
     for j in range(data.X.shape[1]):
-        x = np.asarray(data.X[:FEW, j], dtype=float)
+        x = np.asarray(head[:, j], dtype=float)
         x = np.sort(x[np.isfinite(x)])
         for value, rest in ((x[0], x[x > x[0]]), (x[-1], x[x < x[-1]])) if len(x) else ():
             far = len(rest) > 1 and min(abs(rest[[0, -1]] - value)) > np.subtract(

@@ -1,6 +1,6 @@
 """How much memory a fit needs and may use."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from perpend.exceptions import TooLargeError
 
@@ -48,17 +48,7 @@ def limit(given: int | None) -> int:
 
 def check_fit(data: "Dataset", given: int | None, *, affine: bool, scaled: bool) -> None:
     """Refuse a fit that would need more than the limit."""
-    _check(data, _needed(data, affine=affine, scaled=scaled), given)
-
-
-def _needed(data: "Dataset", *, affine: bool, scaled: bool) -> int:
-    n, D = data.X.shape
-    needed = fit_memory(n, D, data.X.itemsize, affine=affine)
-    return int(needed + (data.X.nbytes if scaled else 0))
-
-
-def _check(data: "Dataset", needed: int, given: int | None) -> None:
-    allowed = limit(given)
+    needed, allowed = _needed(data, affine=affine, scaled=scaled), limit(given)
     if needed > allowed:
         whose = "80 % of the free memory" if given is None else "--memory-limit"
         raise TooLargeError(
@@ -68,15 +58,22 @@ def _check(data: "Dataset", needed: int, given: int | None) -> None:
         )
 
 
+def _needed(data: "Dataset", *, affine: bool, scaled: bool) -> int:
+    n, D = data.X.shape
+    needed = fit_memory(n, D, data.X.itemsize, affine=affine)
+    return int(needed + (data.X.nbytes if scaled else 0))
+
+
 def working_set(given: int | None) -> int:
     """Return the bytes that rows and their copies may take before they are read block by block."""
     return WORKING_SET if given is None else given
 
 
-def check_blocks(data: "Dataset", given: int | None) -> None:
-    """Refuse a fit of rows that are read block by block, if even that would need too much."""
-    n, D = data.X.shape
-    _check(data, BASE + PER_PAIR * D * D + PER_AXES * min(n, D) ** 2, given)
+def check_blocks(data: "Dataset", given: int | None, model: Any) -> None:
+    """Refuse a fit of rows that are read block by block, if even a sample would need too much."""
+    from perpend.rows.plan import Fit, check_search
+
+    check_search(data.X.shape, data.X.dtype.itemsize, working_set(given), Fit.of(model))
 
 
 def in_bytes(n: int) -> str:

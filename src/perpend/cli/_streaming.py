@@ -114,25 +114,24 @@ def in_memory_or_not(
         if not possible or fits(data, given.memory_limit, affine=may_miss, scaled=scaled):
             check_fit(data, given.memory_limit, affine=may_miss, scaled=scaled)
             return data
-    check_blocks(blocks.about, given.memory_limit)
+    check_blocks(blocks.about, given.memory_limit, model)
     blocks = blocks.ready(allowed)
-    check_blocks(blocks.about, given.memory_limit)
-    None if quiet else announce(blocks.about, allowed, _how_often(model, scaled=scaled))
+    check_blocks(blocks.about, given.memory_limit, model)
+    often = _how_often(model, blocks, scaled=scaled, limit=allowed)
+    None if quiet else announce(blocks.about, allowed, often)
     return read_for_fit(blocks, given, allowed, watch)
 
 
-def _how_often(model: Any, *, scaled: bool) -> str:
+def _how_often(model: Any, blocks: "Blocks", *, scaled: bool, limit: int) -> str:
     """Say how often a fit will read the rows."""
-    from perpend.rows.stored import PASSES_OF_OTHERS, passes_of
+    from perpend.rows.plan import PASSES, Fit, is_held
 
     own = OWN_PASSES + scaled * SCALE_PASSES
+    if is_held(blocks.shape, blocks.dtype.itemsize, limit):
+        return "twice, and then held"
     if not hasattr(model, "sample_size"):
-        return f"{own} times, and once per iteration of {type(model).__name__}"
-    most = own + passes_of(model.affine, model.outliers)
-    return (
-        f"about {most} times if the fit to a sample is sure, plus {PASSES_OF_OTHERS} for each "
-        "further structure; otherwise once per iteration"
-    )
+        return f"about {own + PASSES} times, and once per iteration of {type(model).__name__}"
+    return Fit.of(model).often(blocks.shape, own)
 
 
 def rows_to_label(

@@ -15,6 +15,7 @@ import numpy as np
 from perpend._typing import Array, Kernel, namespace
 from perpend.kernels import Contribution, compiled
 from perpend.rows.kinds import is_lazy, is_tensor, numpy_dtype, room, to_numpy
+from perpend.rows.plan import check_taken
 from perpend.rows.source import Kept, Scan
 from perpend.rows.threads import in_order
 
@@ -45,6 +46,7 @@ class ArrayRows:
 
     _blocks_in_sum = BLOCKS_PER_PARTIAL
     lifted_by: float | None = None  # of rows (z, 1): z times this is in the units of the data
+    memory_limit: int | None = None  # of rows that are not in memory, or are some of these
 
     def __init__(
         self,
@@ -133,6 +135,8 @@ class ArrayRows:
 
     def take(self, indices: Array) -> Array:
         """Bring a few rows to memory, as the kernels see them."""
+        if self.memory_limit is not None:
+            check_taken(len(indices), self.shape[1], self.memory_limit)
         return to_numpy(self._block(self._as_index(indices)))
 
     def subset(self, indices: Array) -> "ArrayRows":
@@ -188,18 +192,21 @@ class ArrayRows:
 
     def _alike(self, X: Array, index: Any, n_bytes: int = 0) -> "ArrayRows":
         """Return a source of X with the weights and lengths of the rows at `index`."""
-        rows = rows_of(
-            X,
-            weight=None if self._weight is None else self._weight[index],
-            lengths=None if self._lengths is None else self._lengths[index],
-            norms=self.norms,
-            unit=self.unit,
-            memory_budget=None if self._budget is None else self._budget - n_bytes,
-            n_jobs=self._n_jobs,
-            fused=self._fused,
-        )
-        rows.lifted_by = self.lifted_by
+        rows = rows_of(X, **self._beside(index, n_bytes))
+        rows.lifted_by, rows.memory_limit = self.lifted_by, self.memory_limit
         return rows
+
+    def _beside(self, index: Any, n_bytes: int = 0) -> dict[str, Any]:
+        """Return what a source of the rows at `index` knows, which takes so many bytes."""
+        return {
+            "weight": None if self._weight is None else self._weight[index],
+            "lengths": None if self._lengths is None else self._lengths[index],
+            "norms": self.norms,
+            "unit": self.unit,
+            "memory_budget": None if self._budget is None else self._budget - n_bytes,
+            "n_jobs": self._n_jobs,
+            "fused": self._fused,
+        }
 
     # -- sums --------------------------------------------------------------------------------------
 

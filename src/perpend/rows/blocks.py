@@ -19,7 +19,7 @@ from perpend._typing import Array, Kernel, namespace
 from perpend.exceptions import InputError
 from perpend.rows.array import MEMORY_BUDGET, ArrayRows, add, rows_of
 from perpend.rows.kinds import Place, is_dask, to_numpy
-from perpend.rows.lazy import MEMORY_LIMIT, Computed, LazyRows
+from perpend.rows.lazy import LARGE_SAMPLE, MEMORY_LIMIT, Computed, LazyRows
 from perpend.rows.preparation import (
     N_NORMS,
     NotFinite,
@@ -384,6 +384,7 @@ class BlockRows:
 
     def subset(self, indices: Array) -> ArrayRows:
         """Return some rows in memory, with their weights."""
+        self._home.check_room(len(indices), LARGE_SAMPLE)
         X, weight, lengths = self._some(indices)
         rows = rows_of(
             X,

@@ -14,10 +14,11 @@ import numpy as np
 
 from perpend._typing import Array, Namespace
 from perpend.exceptions import InputError
+from perpend.rows.plan import WINDOWS
 
 MEMORY_LIMIT = 2**30  # bytes, by default
-WINDOWS = 8  # of the limit: one is computed on, one read ahead, one may still be in use
 GIB = 2**30
+LARGE_SAMPLE = "take fewer rows, as nothing is sure in smaller samples of them"
 
 Result = TypeVar("Result")
 
@@ -29,6 +30,7 @@ class LazyRows(ABC):
     ndim = 2
     device = "cpu"
     how_to_raise = "Raise memory_limit"
+    limit_given: int | None = None  # the memory limit, where somebody has set it
     elsewhere = False  # whether rows are, or come from rows that are, in other processes
 
     def __init__(
@@ -87,6 +89,10 @@ class LazyRows(ABC):
     def _some(self, indices: Array) -> Array:
         """Return the rows at indices in any order."""
         self.check_room(len(indices))
+        return self.few(indices)
+
+    def few(self, indices: Array) -> Array:
+        """Return the rows at indices in any order, for which whoever asks has made room."""
         if not np.any(np.diff(indices) < 0):
             return self._pick(indices)
         order = np.argsort(indices, kind="stable")
@@ -211,6 +217,7 @@ class Computed(LazyRows):
         super().__init__(shape, source.dtype, source.memory_limit, window_bytes)
         self.source, self.function, self.args, self.beside = source, function, args, beside
         self.window_rows, self.elsewhere = source.window_rows, source.elsewhere
+        self.limit_given = source.limit_given
 
     def _read(self, start: int, stop: int) -> Array:
         return self.fetched(slice(start, stop))()
@@ -222,4 +229,21 @@ class Computed(LazyRows):
 
     def _pick(self, indices: Array) -> Array:
         own = (values[indices] for values in self.beside)
-        return self.function(self.source[indices], *own, *self.args)
+        return self.function(self.source.few(indices), *own, *self.args)
+
+
+class Picked(LazyRows):
+    """Some rows of others, which are read with them: a sample that is too large to be held."""
+
+    def __init__(self, source: LazyRows, indices: Array) -> None:
+        window_bytes = source.window_rows * source.shape[1] * source.dtype.itemsize
+        shape = (len(indices), source.shape[1])
+        super().__init__(shape, source.dtype, source.memory_limit, window_bytes)
+        self.source, self.indices = source, indices
+        self.elsewhere, self.limit_given = source.elsewhere, source.limit_given
+
+    def _read(self, start: int, stop: int) -> Array:
+        return self.source.few(self.indices[start:stop])
+
+    def _pick(self, indices: Array) -> Array:
+        return self.source.few(self.indices[indices])

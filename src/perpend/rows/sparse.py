@@ -22,7 +22,7 @@ from perpend._typing import Array, Namespace
 from perpend.kernels import Contribution
 from perpend.rows.array import ArrayRows, Sums, cut
 from perpend.rows.kinds import to_numpy
-from perpend.rows.lazy import MEMORY_LIMIT, LazyRows, Survey
+from perpend.rows.lazy import LARGE_SAMPLE, MEMORY_LIMIT, LazyRows, Survey
 from perpend.rows.stored import floats_for
 
 WINDOW_BYTES = 2**21  # of rows that are made dense at once
@@ -207,6 +207,7 @@ class SparseScans(ArrayRows):
 
     def subset(self, indices: Array) -> ArrayRows:
         """Return some rows as a source of their own, with their weights; they are copied."""
+        self._X.check_room(len(indices), LARGE_SAMPLE)
         return self._alike(self.take(indices), indices)
 
     def _store_quotients(self, divisor: Array) -> None:

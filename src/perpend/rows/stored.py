@@ -16,20 +16,9 @@ import numpy as np
 from perpend._typing import Array
 from perpend.exceptions import InputError
 from perpend.rows.lazy import MEMORY_LIMIT, LazyRows
+from perpend.rows.plan import Fit, is_held
 from perpend.rows.sequential import Sequential, ends_early
 from perpend.rows.unchanged import Unchanged
-
-PASSES = 9  # check, units, sample, span, up to four steps, distances
-PASSES_AFFINE = 14  # check, units, centre, sample, view, norms, up to four steps; labels and score
-PASSES_EITHER = 18  # and where affine="auto" ends linear: sample, up to four steps, distances
-PASSES_OF_BOTH = 3  # where outliers="both": a sample, the same for relations, scores
-PASSES_OF_OTHERS = 6  # view, norms, step, distances, objective, labels
-
-
-def passes_of(affine: bool | Literal["auto"], outliers: str) -> int:
-    """Return how often a fit of DPCP reads all rows at most, if the fit to a sample is sure."""
-    most = PASSES_EITHER if affine == "auto" else PASSES_AFFINE if affine else PASSES
-    return most + PASSES_OF_BOTH * (outliers == "both")
 
 
 class Reader(Protocol):
@@ -47,7 +36,7 @@ class Reader(Protocol):
 
 
 class StoredRows(LazyRows):
-    """Rows of a reader, window by window.
+    """Rows of a reader, window by window; all are held if that takes no more than the windows do.
 
     `passes` says how often all rows have been read so far.
     """
@@ -57,6 +46,8 @@ class StoredRows(LazyRows):
         n, D = reader.shape
         super().__init__((n, D), reader.dtype, memory_limit, window_bytes)
         self.reader, self.name = reader, getattr(reader, "name", "the reader")
+        self.limit_given = memory_limit
+        self._is_held = is_held((n, D), self.dtype.itemsize, memory_limit)
         self._rows_read, self._unchanged = 0, Unchanged()
         self._begin()
 
@@ -65,10 +56,17 @@ class StoredRows(LazyRows):
         self._lock = RLock()
         self._pool: ThreadPoolExecutor | None = None
         self._window: tuple[int, Array] | None = None
+        self._held: dict[int, Array] | None = {} if self._is_held else None
         self._next: tuple[int, Future[Array]] | None = None
         _readers_here.add(self)
 
-    def plan(self, *, affine: bool | Literal["auto"] = False, outliers: str = "across") -> str:
+    def plan(
+        self,
+        *,
+        affine: bool | Literal["auto"] = False,
+        outliers: str = "across",
+        sample_size: int | Literal["auto"] | None = "auto",
+    ) -> str:
         """Return how much a fit of `DPCP` will read, in words.
 
         Parameters
@@ -77,14 +75,16 @@ class StoredRows(LazyRows):
             That of the fit: whether the subspace may miss the origin.
         outliers : {"across", "both"}, default="across"
             That of the fit.
+        sample_size : "auto", int or None, default="auto"
+            That of the fit; None if it has ``refine=False`` or an array as `init`.
         """
-        n, D = self.shape
+        (n, D), fit = self.shape, Fit(affine, outliers, sample_size)
         size, window = self.nbytes / 2**20, self.window_rows * D * self.dtype.itemsize / 2**20
+        rows = f"{n:,} rows of {D} columns ({size:,.1f} MiB) are read"
+        if self._held is not None:
+            return f"{rows} once and held."
         return (
-            f"{n:,} rows of {D} columns ({size:,.0f} MiB) are read in {len(self.windows)} windows "
-            f"of {min(size, window):,.0f} MiB. If the fit to a sample is sure, all rows are read "
-            f"at most {passes_of(affine, outliers)} times, plus at most {PASSES_OF_OTHERS} times "
-            "for each further structure. Otherwise they are read once per iteration."
+            f"{rows} in {len(self.windows)} windows of {window:,.1f} MiB, {fit.often(self.shape)}."
         )
 
     @property
@@ -105,7 +105,7 @@ class StoredRows(LazyRows):
 
     def _pick(self, indices: Array) -> Array:
         direct = getattr(self.reader, "pick", None)  # where single rows are as quick to read
-        if direct is None:
+        if direct is None or self._held is not None:
             return super()._pick(indices)
         with self._lock:
             if self._next is not None:
@@ -124,6 +124,8 @@ class StoredRows(LazyRows):
         with self._lock:
             if self._window is not None and self._window[0] == number:
                 return self._window[1]
+            if self._held is not None and number in self._held:
+                return self._held[number]
             self._window = None
             if self._next is not None and self._next[0] == number:
                 rows = self._next[1].result()
@@ -132,7 +134,9 @@ class StoredRows(LazyRows):
                 rows = self._load(number)
             self._window, self._next = (number, rows), None
             self._rows_read += len(rows)
-            if number + 1 < len(self.windows):
+            if self._held is not None:
+                self._held[number] = rows
+            if number + 1 < len(self.windows) and number + 1 not in (self._held or ()):
                 self._read_ahead(number + 1)
             return rows
 
@@ -166,7 +170,7 @@ class StoredRows(LazyRows):
         self._next = None
 
     def __getstate__(self) -> dict[str, Any]:
-        unset = {"_lock": None, "_pool": None, "_window": None, "_next": None}
+        unset = {"_lock": None, "_pool": None, "_window": None, "_next": None, "_held": None}
         return {**self.__dict__, **unset}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

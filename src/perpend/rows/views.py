@@ -17,6 +17,7 @@ from perpend.rows.preparation import as_rows, check_powers
 from perpend.rows.source import RowSource
 
 CENTRE_ROWS = 16_384  # sampled rows from which centre and scale are estimated
+MEDIANS_AT_ONCE = 2**21  # values, of which NumPy makes six copies
 TOO_FAR = 100.0  # times the members' radius: rows farther away do not take part
 
 
@@ -49,7 +50,15 @@ def whole_view(X: Array, weight: Array | None, rng: np.random.Generator) -> View
 
 def typical(values: Array, weight: Array) -> Array:
     """Return the weighted median, of each column where there are columns."""
-    return np.quantile(values, 0.5, axis=0, weights=weight, method="inverted_cdf")
+    if values.ndim == 1:
+        return _median(values, weight)
+    size = max(1, MEDIANS_AT_ONCE // len(values))
+    parts = [_median(values[:, j : j + size], weight) for j in range(0, values.shape[1], size)]
+    return np.concatenate(parts)
+
+
+def _median(values: Array, weight: Array) -> Array:
+    return np.asarray(np.quantile(values, 0.5, axis=0, weights=weight, method="inverted_cdf"))
 
 
 def _sample(X: Array, weight: Array | None, draw: np.random.Generator) -> tuple[Array, Array]:
@@ -57,7 +66,7 @@ def _sample(X: Array, weight: Array | None, draw: np.random.Generator) -> tuple[
     n, share = X.shape[0], np.full(CENTRE_ROWS, 1 / CENTRE_ROWS)
     if weight is None and n > CENTRE_ROWS:  # as `choice` draws rows of equal weight, at once
         index = np.sort((draw.random(CENTRE_ROWS) * n).astype(int))
-        return to_numpy(X[index]).astype(float), share
+        return _brought(X, index), share
     w = np.ones(n) if weight is None else to_numpy(weight).astype(float)
     if not np.any(w > 0):
         w = np.ones(n)  # the method will say what is wrong
@@ -67,7 +76,12 @@ def _sample(X: Array, weight: Array | None, draw: np.random.Generator) -> tuple[
         share = w[index] / w.sum()
     else:
         index = np.sort(draw.choice(n, CENTRE_ROWS, p=w / w.sum()))
-    return to_numpy(X[index]).astype(float), share
+    return _brought(X, index), share
+
+
+def _brought(X: Array, index: Array) -> Array:
+    """Return rows at ascending indices in memory, in double precision."""
+    return (X.few(index) if is_lazy(X) else to_numpy(X[index])).astype(float)
 
 
 # -- rows as they are seen from there --------------------------------------------------------------

@@ -9,6 +9,8 @@ from perpend._typing import Array, Kernel
 from perpend.kernels import compiled
 from perpend.rows.array import ArrayRows, Sums, cut, plus
 from perpend.rows.kinds import is_lazy
+from perpend.rows.lazy import Picked
+from perpend.rows.plan import check_taken
 from perpend.rows.threads import in_order
 
 
@@ -22,6 +24,43 @@ class WindowRows(ArrayRows):
     def __init__(self, X: Any, **how: Any) -> None:
         self._in_work: dict[tuple[int, int], Array] = {}  # blocks, by their range
         super().__init__(X, **how)
+        self.memory_limit = X.limit_given
+
+    def take(self, indices: Array) -> Array:
+        """Bring a few rows to memory, as the kernels see them."""
+        if not is_lazy(self._X) or self.memory_limit is None:
+            return super().take(indices)
+        check_taken(len(indices), self.shape[1], self.memory_limit)
+        return self._few(indices)
+
+    def subset(self, indices: Array) -> ArrayRows:
+        """Return some rows as a source of their own: in memory, if there is room for them."""
+        n_bytes = len(indices) * self.shape[1] * self.dtype.itemsize
+        if not is_lazy(self._X):
+            return super().subset(indices)
+        if n_bytes <= self._room():
+            return self._alike(self._few(indices), indices, n_bytes)
+        divisor = None if self._divisor is None else self._divisor[indices]
+        picked = WindowRows(Picked(self._X, indices), divisor=divisor, **self._beside(indices))
+        picked.lifted_by = self.lifted_by
+        return picked
+
+    def _few(self, indices: Array) -> Array:
+        """Return rows at indices, as the kernels see them, without another copy of them."""
+        X = self._X.few(indices)
+        if self._divisor is None:
+            return X
+        own = X.flags.owndata and X.flags.writeable
+        return np.divide(X, self._divisor[indices][:, None], out=X if own else None)
+
+    def _store_quotients(self, divisor: Array) -> None:
+        """Store the rows as the kernels see them, if there is room, without another copy."""
+        if self._X.nbytes > self._room():
+            return
+        quotients = np.empty(self.shape, self.dtype)
+        for window in self._X.windows:
+            np.divide(self._X[window], divisor[window, None], out=quotients[window])
+        self._X, self._divisor, self._budget = quotients, None, self._room() - quotients.nbytes
 
     def _block(self, rows: Any) -> Array:
         """Return the rows as kernels see them; those of a block in work are there already."""

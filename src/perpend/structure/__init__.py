@@ -5,12 +5,12 @@ rows is smooth there, and the number of rows within a distance r grows like r^c.
 range of scales over which it does not.
 """
 
+from perpend.rows.plan import sample_sizes as sample_sizes
 from perpend.structure.affine import find_affine as find_affine
 from perpend.structure.affine import solve_lifted as solve_lifted
 from perpend.structure.cloud import Axes as Axes
 from perpend.structure.cloud import Cloud as Cloud
 from perpend.structure.cloud import sample_size as sample_size
-from perpend.structure.cloud import sample_sizes as sample_sizes
 from perpend.structure.cloud import size_for_low_dimension as size_for_low_dimension
 from perpend.structure.constants import SURE as SURE
 from perpend.structure.decide import Decision as Decision

@@ -14,12 +14,13 @@ import numpy as np
 from perpend._typing import Array, Auto
 from perpend.geometry import complement, random_directions
 from perpend.rows import RowSource, as_rows, distinct_rows, row_span
-from perpend.rows.kinds import to_numpy
+from perpend.rows.kinds import is_lazy, to_numpy
+from perpend.rows.plan import NEXT_SAMPLE, check_taken
 from perpend.rows.views import Lifted, View, lifted, near_view, whole_view
 from perpend.solvers import Callback, Fit, Solution
 from perpend.structure import effort
 from perpend.structure.checks import Doubt, Verdict
-from perpend.structure.cloud import NEXT_SAMPLE, Cloud
+from perpend.structure.cloud import Cloud
 from perpend.structure.confirm import STEPS
 from perpend.structure.decide import Decision
 from perpend.structure.descents import N_LANDED
@@ -109,7 +110,11 @@ def _sample(
     chosen = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight > 0)
     if size is not None and len(chosen) > size:
         chosen = np.sort(rng.choice(chosen, size, replace=False, shuffle=False))
-    given = to_numpy(X[chosen])
+    if is_lazy(X) and X.limit_given is not None:
+        check_taken(len(chosen), X.shape[1], X.limit_given, affine=True)
+        given = X.few(chosen)
+    else:
+        given = to_numpy(X[chosen])
     S = given.astype(float)
     centre, scale, _ = view
     L = np.hstack([(S - centre) / scale, np.ones((len(S), 1))]).astype(given.dtype)

@@ -11,7 +11,6 @@ to an octave: four to each factor two of J^2, by the first bits of its mantissa.
 """
 
 import math
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -23,10 +22,6 @@ from perpend.structure import constants as k
 from perpend.structure import effort
 
 BITS = 21  # of a single-precision number below the sign, the exponent and two of the mantissa
-SAMPLE_ROWS = 4096  # rows in the first sample,
-SAMPLE_ROWS_PER_FEATURE = 24  # or so many for each feature, if that is more
-WORTH_IT = 4  # times as many rows as in the sample there must be
-NEXT_SAMPLE = 4  # the next sample, in units of the last
 LOW_DIMENSION_ROWS = 256  # in which a subspace of low dimension among many features stands out
 BLOCK, LEAST_BLOCK = 2**15, 512  # numbers in a block of rows that fits the cache, and rows
 SPARSE = 0.7  # of the rows: so few are brought together
@@ -75,23 +70,6 @@ def size_for_low_dimension(
     """
     worth_it = min(n_rows, n_features) >= 2 * LOW_DIMENSION_ROWS
     return LOW_DIMENSION_ROWS if sample_size == "auto" and worth_it else None
-
-
-def sample_sizes(sample_size: int | Auto | None, n_rows: int, n_features: int) -> Iterator[int]:
-    """Yield the sizes of the samples to try, one after the other, before all rows.
-
-    >>> list(sample_sizes("auto", 100_000, 20))
-    [4096, 16384]
-    >>> [list(sample_sizes(size, 10_000, 20)) for size in ("auto", 5000, None)]
-    [[], [5000], []]
-    """
-    size, least = n_rows if sample_size is None else sample_size, 1
-    if size == "auto":
-        size, least = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_FEATURE * n_features), WORTH_IT
-    size = int(size)  # a small NumPy integer would overflow
-    while least * size < n_rows:
-        yield size
-        size *= NEXT_SAMPLE
 
 
 class Chance(NamedTuple):
