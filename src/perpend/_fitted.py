@@ -24,11 +24,11 @@ from perpend._docs import OF_TENSORS, explained
 from perpend._groups import Groups, factor
 from perpend._score import log_evidence
 from perpend._spread import Spread
-from perpend._typing import Array, namespace
+from perpend._typing import Array
 from perpend._uncertainty import UncertainSubspace
 from perpend._validation import checked, checked_weight
 from perpend.exceptions import InputError, of_earlier_version
-from perpend.geometry import axis_shares
+from perpend.geometry import axis_shares, namespace
 from perpend.rows import as_rows, scan_distances
 from perpend.rows.centred import centred_norms, centred_products
 from perpend.rows.kinds import computing_on, is_lazy, is_tensor, like, per_row, to_numpy

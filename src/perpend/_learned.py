@@ -19,8 +19,9 @@ from perpend._docs import EVIDENCE
 from perpend._fitted import FittedSubspace
 from perpend._groups import Groups, Seen, weighed
 from perpend._spread import with_relations
-from perpend._typing import Array, namespace
+from perpend._typing import Array
 from perpend.exceptions import InputError, of_earlier_version
+from perpend.geometry import namespace
 from perpend.kernels import logarithmic_bins
 from perpend.rows import RowSource
 from perpend.rows.centred import centred_norms

@@ -6,7 +6,8 @@ k may be 0 (the origin alone) or D (the whole space). The public face, where bas
 
 Angles are computed from sines where they are small and from cosines where they are large, as
 arccos loses half of the digits near 0 and arcsin near pi/2 [1]_. scipy's ``subspace_angles`` pairs
-the two wrongly when small and large angles occur together, so it is not used here.
+the two wrongly when small and large angles occur together, so it is not used here. Arrays may be
+those of any library: `namespace` and `library` say whose.
 
 References
 ----------
@@ -16,11 +17,12 @@ References
 
 import math
 import numbers
+import sys
 
 import numpy as np
 from scipy import linalg
 
-from perpend._typing import Array, RandomState, namespace
+from perpend._typing import Array, Namespace, RandomState
 
 GAMMA_LIMIT = 200  # up to this dimension the gamma function neither overflows nor rounds badly
 
@@ -192,3 +194,26 @@ def axis_shares(heights: Array, normals: Array) -> Array:
     shares *= shares
     shares[shares > 1] = 1.0  # by rounding
     return shares
+
+
+# -- arrays of any library -------------------------------------------------------------------------
+
+
+def namespace(array: Array) -> Namespace:
+    """Return the array library that `array` belongs to.
+
+    >>> import numpy as np
+    >>> namespace(np.ones(2)) is np
+    True
+    """
+    if hasattr(array, "__array_namespace__"):
+        return array.__array_namespace__()
+    # torch's own functions differ from the standard in names and defaults; this package is thin.
+    from array_api_compat import array_namespace
+
+    return array_namespace(array)
+
+
+def library(array: Array) -> Namespace:
+    """Return numpy or torch, whichever the array belongs to, with functions of its own names."""
+    return sys.modules[type(array).__module__.partition(".")[0]]

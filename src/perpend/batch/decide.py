@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from perpend._typing import Array, library
+from perpend._typing import Array
 from perpend.batch.finish import Finished, Groups, Sizes, finish, sizes
+from perpend.geometry import library
 from perpend.rows import stacks
 from perpend.rows.stacks import Rows, Run, directly, double, like, packed, pick, some, unpacked
 from perpend.structure import constants as k

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from perpend._typing import Array, library
+from perpend._typing import Array
+from perpend.geometry import library
 from perpend.rows.stacks import directly, evaluate, like, norm, on_cuda, put, some, to_host
 from perpend.solvers import AutoStep, MBLSStep, Outcome
 from perpend.solvers.steps import budget, cosine, on_sphere

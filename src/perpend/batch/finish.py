@@ -26,7 +26,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from perpend._typing import Array, library
+from perpend._typing import Array
+from perpend.geometry import library
 from perpend.rows import stacks
 from perpend.rows.stacks import Rows, Run, counting, like, moments, pick, squared_distances, to_host
 from perpend.structure.law import SHARE_LEAST, SHARE_MOST

@@ -7,12 +7,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from perpend._typing import Array, RandomState, library
+from perpend._typing import Array, RandomState
 from perpend.batch.decide import Problems, decide
 from perpend.batch.descent import Limits, Rule, descend, descend_on_device
 from perpend.batch.finish import Groups, begin, crossing
 from perpend.exceptions import InputError, NumericalError
-from perpend.geometry import as_generator, average_height, random_directions
+from perpend.geometry import as_generator, average_height, library, random_directions
 from perpend.rows import stacks
 from perpend.rows.stacks import like, on_cuda, to_host
 from perpend.solvers import AutoStep, MBLSStep

@@ -11,7 +11,8 @@ The objective of DPCP and its subgradient, for all directions at once, are
 
 from typing import NamedTuple
 
-from perpend._typing import Array, Kernel, namespace
+from perpend._typing import Array, Kernel
+from perpend.geometry import namespace
 
 FEW_FEATURES = 24  # features up to which a general product is faster than a symmetric one
 SIDE_BY_SIDE = 24  # columns up to which sums over them are faster with the rows side by side

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from perpend._capabilities import Capabilities
-from perpend._typing import Array, namespace
+from perpend._typing import Array
 from perpend.estimator import SubspaceEstimator
-from perpend.geometry import complement, orthonormal
+from perpend.geometry import complement, namespace, orthonormal
 from perpend.kernels import Contribution
 from perpend.rows import RowSource, RowSpan
 from perpend.solvers import Directions, Run, Solution, Status, iterate

@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from perpend._typing import Array, Kernel, namespace
+from perpend._typing import Array, Kernel
+from perpend.geometry import namespace
 from perpend.kernels import Contribution, compiled
 from perpend.rows.kinds import is_lazy, is_tensor, numpy_dtype, room, to_numpy
 from perpend.rows.plan import check_taken

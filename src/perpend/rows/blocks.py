@@ -15,8 +15,9 @@ from uuid import uuid4
 
 import numpy as np
 
-from perpend._typing import Array, Kernel, namespace
+from perpend._typing import Array, Kernel
 from perpend.exceptions import InputError
+from perpend.geometry import namespace
 from perpend.rows.array import MEMORY_BUDGET, ArrayRows, add, rows_of
 from perpend.rows.kinds import Place, is_dask, to_numpy
 from perpend.rows.lazy import LARGE_SAMPLE, MEMORY_LIMIT, Computed, LazyRows

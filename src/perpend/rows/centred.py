@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from perpend._typing import Array, namespace
+from perpend._typing import Array
+from perpend.geometry import namespace
 from perpend.rows.array import BLOCK_ENTRIES
 from perpend.rows.kinds import is_lazy, like, room
 from perpend.rows.preparation import row_blocks, row_norms

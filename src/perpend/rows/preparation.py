@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from perpend._typing import Array, namespace
+from perpend._typing import Array
 from perpend.exceptions import InputError
+from perpend.geometry import namespace
 from perpend.rows.array import BLOCK_ENTRIES, cut, rows_of
 from perpend.rows.kinds import (
     Place,

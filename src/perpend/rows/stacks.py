@@ -12,8 +12,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from perpend._typing import Array, library
+from perpend._typing import Array
 from perpend.exceptions import InputError
+from perpend.geometry import library
 from perpend.rows.kinds import Place, is_tensor, to_numpy
 
 to_host = to_numpy

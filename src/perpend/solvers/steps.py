@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from perpend._typing import Array, library
+from perpend._typing import Array
+from perpend.geometry import library
 
 
 class Search(NamedTuple):

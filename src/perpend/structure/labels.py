@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from perpend._typing import Array, namespace
+from perpend._typing import Array
+from perpend.geometry import namespace
 from perpend.solvers import Solution, TwoGroups
 from perpend.structure import constants as k
 from perpend.structure.law import crossing, knots
