@@ -22,7 +22,7 @@ TYLER_STEPS = 8
 ROWS_OF_MEDIAN = 500  # from which Tyler's steps begin
 NOT_LOOKED_FOR = 0.5  # largest confidence in "no normals" that were not searched
 MATTERS = 100.0  # times rounding: a column with less of a normal takes no part
-ASKED, ROWS_BESIDE = 256, 2048  # rows that may be in clusters, and those counted beside them
+SUBSAMPLE, ROWS_BESIDE = 256, 2048  # rows that may be in clusters, and those counted beside them
 # Of two rows of a cluster as long as it is thick, the distance has sqrt(2) times the deviation.
 LENGTHS = math.sqrt(2) ** np.arange(-1, 4)  # of clusters, by the noise: some three times as long
 
@@ -288,17 +288,17 @@ def beyond_clusters(cloud: Cloud, axes: Axes, c: int, sigma: float) -> float:
         return 1.0
     J, reach = np.sqrt(cloud.squares(axes, c)), sigma * radius(c)
     near = np.flatnonzero(2 * reach >= J)
-    asked = near[:: max(len(near) // ASKED, 1)]
+    chosen = near[:: max(len(near) // SUBSAMPLE, 1)]
     share = np.ones(len(J)) if cloud.share is None else cloud.share
-    part = float(share[near].sum() / max(share[asked].sum(), 1.0))
+    part = float(share[near].sum() / max(share[chosen].sum(), 1.0))
 
     def contrast(counts: Array) -> float:
-        inside = counts[reach >= J[asked]].sum()
+        inside = counts[reach >= J[chosen]].sum()
         n = np.maximum(part * np.array([inside, counts.sum()]) - cloud.free[c - 1], 0.0)
         return float(_nats(n[0], n[1], 2.0**-c) - cloud.needed[c - 1])
 
-    sizes = np.maximum(cluster_sizes(cloud, axes, c, sigma, asked), 1.0)
-    return contrast(share[asked] / sizes) / max(contrast(share[asked]), k.LUCK)
+    sizes = np.maximum(cluster_sizes(cloud, axes, c, sigma, chosen), 1.0)
+    return contrast(share[chosen] / sizes) / max(contrast(share[chosen]), k.LUCK)
 
 
 def cluster_sizes(cloud: Cloud, axes: Axes, c: int, sigma: float, rows: Array) -> Array:
@@ -315,7 +315,7 @@ def cluster_sizes(cloud: Cloud, axes: Axes, c: int, sigma: float, rows: Array) -
     part = float(share[near].sum() / max(share[beside].sum(), 1.0))
     ends = sigma * radius(d) * np.append(LENGTHS, 2 * LENGTHS[-2:])  # two more are twice as far
     Z, sizes = H[beside, c:], [np.zeros(0)]
-    for some in np.array_split(rows, max(len(rows) // ASKED, 1)):
+    for some in np.array_split(rows, max(len(rows) // SUBSAMPLE, 1)):
         Y = H[some, c:]
         away2 = np.square(Y).sum(axis=1)[:, None] + np.square(Z).sum(axis=1) - 2 * Y @ Z.T
         inside = np.array([(away2 <= end**2) @ share[beside] for end in ends])
