@@ -241,7 +241,8 @@ def choose(all_: list[Plateau]) -> Plateau:
     """Return the strongest plateau of the codimension with most evidence times persistence.
 
     Of several that are nearly as good, it is the finest that is long: a plane inside a slab, or
-    the subspace of some rows that all lie near a line, as rows far from the origin do.
+    the subspace of some rows that all lie near a line, as rows far from the origin do. Where the
+    contrast still rises at the coarse end, a plateau is the fine end of another one.
     """
     total: dict[int, float] = {}
     for p in all_:
@@ -251,6 +252,6 @@ def choose(all_: list[Plateau]) -> Plateau:
     best = next(p for p in by_weight if total[p.c] == most)
     for p in all_:
         good = total[p.c] >= k.AS_GOOD * most and p.length >= k.LAYER and p.share >= k.LEAST_SHARE
-        if good and p.peak < best.peak and not best.is_of_all(p):
+        if good and p.peak < min(p.last, best.peak) and not best.is_of_all(p):
             return p if p.c == best.c else next(q for q in by_weight if q.c == p.c)
     return best
