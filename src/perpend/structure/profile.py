@@ -12,6 +12,7 @@ length in log s says how far apart the noise and the inliers' own variances are.
 """
 
 import math
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -222,19 +223,27 @@ def find_plateaus(seen: Staircase, scales: Array) -> list[Plateau]:
 
 
 def clearness(chosen: Plateau, all_: list[Plateau]) -> float:
-    """Return how far a plateau is longer than its longest rival of another codimension.
+    """Return how much longer a codimension is seen than the longest rival of the chosen plateau.
 
     From 1 on the codimension is clear. A long plateau excuses coarser rivals, whose structure holds
-    this one, but not a finer one that is nearly as long.
+    this one, but not a finer one that is nearly as long. Plateaus of a codimension count together:
+    others may be best in between for a few scales, where several are nearly alike.
     """
     # With fewer normals and the same rows, a finer one is noise that differs from normal to normal.
     others = [p for p in all_ if p.c != chosen.c and (p.c > chosen.c or not chosen.is_of_all(p))]
-    coarser = max((p.length for p in others if p.peak > chosen.peak), default=0.0)
-    finer = max(
-        (p.length for p in others if p.peak < chosen.peak and p.weight > k.AS_GOOD * chosen.weight),
-        default=0.0,
-    )
-    return (chosen.length - max(min(coarser, 2 * k.LENGTH), finer)) / k.LENGTH
+    good = [p for p in others if p.weight > k.AS_GOOD * chosen.weight]
+    coarser = _longest(p for p in others if p.peak > chosen.peak)
+    finer = _longest(p for p in good if p.peak < chosen.peak)
+    own = _longest(p for p in all_ if p.c == chosen.c)
+    return (own - max(min(coarser, 2 * k.LENGTH), finer)) / k.LENGTH
+
+
+def _longest(some: Iterable[Plateau]) -> float:
+    """Return the largest length of a codimension, summed over its plateaus."""
+    total: dict[int, float] = {}
+    for p in some:
+        total[p.c] = total.get(p.c, 0.0) + p.length
+    return max(total.values(), default=0.0)
 
 
 def choose(all_: list[Plateau]) -> Plateau:
