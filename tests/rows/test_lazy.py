@@ -16,7 +16,7 @@ from scipy import sparse
 from perpend import DPCP, FMS, PCP, RSGM, RANSACPlus, as_rows, kernels, open_rows
 from perpend._typing import Array
 from perpend.datasets import make_subspace
-from perpend.exceptions import InputError
+from perpend.exceptions import InputError, TooLargeError
 from perpend.kernels import gram, l1_objective_and_gradient
 from perpend.metrics import subspace_distance
 from perpend.rows import ArrayRows, plan, threads
@@ -495,8 +495,9 @@ def test_what_needs_all_rows_at_once_says_so() -> None:
     rows = stored(np.tile(data(0), (4, 1)))
     with pytest.raises(InputError, match="needed in memory at once"):
         np.asarray(rows)
-    with pytest.raises(InputError, match="needed in memory at once"):
-        RANSACPlus().fit(rows)
+    many = stored(np.tile(data(0), (24, 1)))  # more than the limit, and what may be beside it
+    with pytest.raises(TooLargeError, match="needed in memory at once.* Raise it to"):
+        RANSACPlus().fit(many)
     with pytest.raises(InputError, match=r"PCP needs all rows .*Pass X\[:\]"):
         PCP().fit(rows)
     for one, whole in ((rows, r"X\[:\]"), (sparse.csr_array(data(0)), r"X\.toarray\(\)")):

@@ -125,7 +125,7 @@ def check_search(shape: tuple[int, int], itemsize: int, limit: int, fit: Fit) ->
     if needed > free_for_search(limit):
         raise TooLargeError(
             f"A fit to {D} columns searches in a sample in memory, with matrices of {D} x {D}: "
-            f"about {needed >> 20} MiB. memory_limit={limit >> 20}MiB is too small for that. "
+            f"about {needed >> 20} MiB. memory_limit={_text(limit)} is too small for that. "
             f"Raise it to {least_limit(needed)}MiB, or take fewer columns."
         )
 
@@ -136,16 +136,21 @@ def free_for_search(limit: int) -> int:
 
 
 def check_taken(n_rows: int, n_features: int, limit: int, *, affine: bool = False) -> None:
-    """Say so if so many rows, which only what is not sure needs, are too many to be searched."""
+    """Say so if so many rows, which are needed in memory at once, are too many to be searched."""
     needed = search_in(n_rows, n_features, affine=affine)
     if needed > free_for_search(limit):
         raise TooLargeError(
-            f"Nothing is sure in smaller samples, and to search {n_rows} rows in memory takes "
-            f"about {needed >> 20} MiB: memory_limit={limit >> 20}MiB is too small for that. Raise "
-            f"it to {least_limit(needed)}MiB, or take fewer columns."
+            f"{n_rows} rows are needed in memory at once, and a search in them takes about "
+            f"{needed >> 20} MiB: memory_limit={_text(limit)} is too small for that. Raise it to "
+            f"{least_limit(needed)}MiB, or take fewer rows or columns."
         )
 
 
 def least_limit(needed: int) -> int:
     """Return the least limit in MiB that leaves so many bytes to a search."""
     return -(-max(needed - BESIDE, 0) * WINDOWS // (WINDOWS - 2) // 2**20) + 1
+
+
+def _text(limit: int) -> str:
+    """Return a limit in MiB, or in bytes where it is less than one."""
+    return f"{limit >> 20}MiB" if limit >= 2**20 else f"{limit} bytes"

@@ -2,6 +2,7 @@
 
 from cli.bad_inputs._case import APPLY, bad
 
+MANY = "\n".join(",".join(f"{i * j % 7 + i / j:.3f}" for j in range(1, 1201)) for i in range(4))
 HEAD = "a,b,c\n"
 GOOD = HEAD + "1,2,3\n4,5,6\n7,8,10\n"
 WIDE = ",".join(f"c{i}" for i in range(30)) + "\n" + ",".join("1" for _ in range(30)) + "\n"
@@ -41,7 +42,7 @@ CSV = [
     bad("a column of words", "x.csv", "a,b,t\n1,2,x\n3,5,y\n", '"x"', "--columns", "a,t"),
     bad("columns of one name", "x.csv", "a,a\n1,2\n3,5\n", 'columns "a"', "--columns", "a"),
     bad("a terminal's escape", "x.csv", GOOD + "1,\x1b[31mred,3\n", "\\x1b[31mred"),
-    bad("no room for a fit", "x.csv", GOOD, "--memory-limit", "--memory-limit", "1kB", code=5),
+    bad("no room for a fit", "x.csv", MANY, "Raise it to", "--memory-limit", "1kB", code=5),
     bad("a larger codimension", "x.csv", GOOD, "larger than the number", "--codimension", "9"),
     bad("a device", "x.csv", GOOD, "torch", "--device", "cuda", code=6, without="torch"),
     bad("another format", "x.csv", GOOD, "does not begin like", "--format", "npy"),
