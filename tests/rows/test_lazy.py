@@ -496,7 +496,7 @@ def test_what_needs_all_rows_at_once_says_so() -> None:
     with pytest.raises(InputError, match="needed in memory at once"):
         np.asarray(rows)
     many = stored(np.tile(data(0), (24, 1)))  # more than the limit, and what may be beside it
-    with pytest.raises(TooLargeError, match="needed in memory at once.* Raise it to"):
+    with pytest.raises(TooLargeError, match=r"needed in memory at once.* Raise it to"):
         RANSACPlus().fit(many)
     with pytest.raises(InputError, match=r"PCP needs all rows .*Pass X\[:\]"):
         PCP().fit(rows)
