@@ -285,10 +285,11 @@ def _to_take(data: Data, one: Decision) -> Array:
 def _counts(one: Decision) -> bool:
     """Say whether a subspace is to be taken away: a cloud that is merely longer than wide is not.
 
-    Behind clusters there may be others.
+    Behind clusters there may be others, but not behind a single one that is all of the rows.
     """
-    names = {doubt.name for doubt in one.doubts}
-    return one.confidence >= REPORTED_FROM and ("ellipse" not in names or "clusters" in names)
+    names, own = {doubt.name for doubt in one.doubts}, one.candidate
+    are_some = "clusters" in names and own.n_members <= k.ALL_ROWS * len(own.J)
+    return one.confidence >= REPORTED_FROM and ("ellipse" not in names or are_some)
 
 
 def _by_all_rows(cloud: Cloud, one: Decision) -> Decision:
